@@ -15,7 +15,7 @@ AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist workste
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
-.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
+.PHONY: help check format lint types rooms fast test agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -32,7 +32,7 @@ $(VENV)/.dev: pyproject.toml
 	$(PIP) install --editable '.[dev]'
 	touch $(VENV)/.runtime $@
 
-check: format lint types floors fast ## format, lint, types, floors and the fast tests
+check: format lint types rooms fast ## format, lint, types, rooms and the fast tests
 
 format: $(VENV)/.dev ## put every file into the one layout
 	$(BIN)/ruff format .
@@ -43,7 +43,7 @@ lint: $(VENV)/.dev ## ruff, all rules
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-floors: $(VENV)/.dev ## the import contracts
+rooms: $(VENV)/.dev ## the import contracts between rooms
 	$(BIN)/lint-imports
 
 fast: $(VENV)/.dev ## the tests that take seconds
@@ -71,7 +71,7 @@ real: $(VENV)/.dev agents-installed ## the tests that drive the four real CLIs
 newest: $(VENV)/.dev ## play each agent's newest version through the scenes; WRITE=yes puts the table into docs/agents.md
 	$(BIN)/python -m tests.support.newest $(if $(WRITE),--write) $(WITH)
 
-coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
+coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and session, 90 % of everything
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench and not timed' --cov --cov-report=
 	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/session/*' --fail-under=100 --skip-covered
 	$(BIN)/coverage report --fail-under=90 --skip-covered

@@ -1,10 +1,10 @@
-"""The door of the `agent-relay` command: what is imported depends on the first word only."""
+"""The entry point of the `agent-relay` command; what is imported depends on the first word only."""
 
 import sys
 
 
 def main() -> int:
-    """The exit status of the command in `sys.argv`; what is imported depends on its first word only."""
+    """Run the command in `sys.argv` and return its exit status; imports depend on its first word only."""
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
         from agent_relay import __version__

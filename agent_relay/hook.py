@@ -1,8 +1,9 @@
-"""What agents call: keep one hook payload or status line for the daemon, and never get in their way.
+"""The script that agents call: store one hook payload or status line, and never disturb the agent.
 
-Run as `python -I -S hook.py hooks FOLDER` or `python -I -S hook.py status-line FOLDER [-- COMMAND…]`, by
-its path: nothing of the package is imported, so that it costs hardly more than an empty Python. Whatever
-happens, `hooks` prints nothing and exits 0; `status-line` becomes the user's own command, fed as they expect.
+Run as `python -I -S hook.py hooks FOLDER` or `python -I -S hook.py status-line FOLDER [-- COMMAND…]`, by its
+path: nothing of the package is imported, so that it costs hardly more than an empty Python. Whatever
+happens, `hooks` prints nothing and exits 0; `status-line` becomes the user's own command, with the stdin it
+expects.
 """
 
 import os
@@ -21,7 +22,7 @@ _OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | o
 
 
 def main(arguments: list[str]) -> int:
-    """Keep what stands on stdin; the exit status is 0 unless the user's own command took over."""
+    """Store what stdin holds; return 0, unless the user's own command replaces this process."""
     command: list[str] = []
     payload = b""
     try:
@@ -41,10 +42,11 @@ def main(arguments: list[str]) -> int:
 
 
 def build_line(payload: bytes, seconds: float) -> bytes:
-    """The record of one payload: `{"at": …, "payload": {…}}`, on one line.
+    """Return the record of one payload on one line: `{"at": …, "payload": {…}}`.
 
-    A raw newline can only stand between a JSON text's tokens, where a space means the same. What does
-    not look like an object, or is longer than a mebibyte, is only said to have been there.
+    `seconds` is the time since the epoch. A raw newline can only occur between a JSON text's tokens, where a
+    space means the same. A payload that does not look like an object, or is longer than a mebibyte, is
+    recorded without its contents.
     """
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03}Z"
     text = payload.strip().replace(b"\r", b" ").replace(b"\n", b" ")
@@ -58,9 +60,9 @@ def build_line(payload: bytes, seconds: float) -> bytes:
 
 
 def _read_stdin(keep: int) -> bytes:
-    """The first `keep` bytes of stdin, the rest read too so that the writer meets no broken pipe.
+    """Return the first `keep` bytes of stdin; read the rest too, so that the writer meets no broken pipe.
 
-    Where stdin is never closed or never ends, what came until then.
+    If stdin is never closed or never ends, return what came until the limit of time or size.
     """
     import select  # not built into every Python, and not needed where stdin is a terminal
 
@@ -90,7 +92,10 @@ def _keep_hook(folder: str, payload: bytes) -> None:
 
 
 def _keep_status(folder: str, payload: bytes) -> None:
-    """Only the latest status counts: a full file is replaced by one that holds just this line."""
+    """Append the status; if the file is full, replace it by one that holds just this line.
+
+    Only the latest status counts.
+    """
     line = build_line(payload, time.time())
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     file, size = _open(directory, "status.jsonl")
@@ -107,7 +112,7 @@ def _keep_status(folder: str, payload: bytes) -> None:
 
 
 def _open(directory: int, name: str) -> tuple[int, int]:
-    """The file to append to and its size; only a regular file in the leg's own folder will do."""
+    """Return the file to append to, and its size; raise OSError unless it is a regular file in the folder."""
     file = os.open(name, _OPEN, 0o600, dir_fd=directory)
     found = os.fstat(file)
     if found.st_mode & _TYPE != _REGULAR:
@@ -116,9 +121,9 @@ def _open(directory: int, name: str) -> tuple[int, int]:
 
 
 def _append(file: int, size: int, line: bytes) -> None:
-    """One write, so that hooks running at once never tear each other's lines.
+    """Append the line in one write, so that hooks running at once never mix their lines.
 
-    A line that an earlier full disk left torn is closed first: it must not swallow this one.
+    A line that an earlier full disk cut off is closed first, so that it does not swallow this one.
     """
     if size and os.pread(file, 1, size - 1) != b"\n":
         line = b"\n" + line
@@ -130,7 +135,7 @@ def _append(file: int, size: int, line: bytes) -> None:
 def _become(command: list[str], payload: bytes) -> None:
     """Replace this process by the user's own status line command, with the same bytes on its stdin.
 
-    Python ignores two Unix signals that a program expects at their defaults.
+    Python ignores two Unix signals, SIGPIPE and SIGXFSZ, that a program expects at their defaults.
     """
     import signal
 
@@ -144,7 +149,7 @@ def _become(command: list[str], payload: bytes) -> None:
 
 
 def _feed(payload: bytes) -> None:
-    """Put the bytes where stdin was; a child writes what a pipe may not hold at once."""
+    """Make the bytes readable on stdin; a child process writes what a pipe may not hold at once."""
     source, sink = os.pipe()
     if len(payload) > SAFE_PIPE_BYTES and os.fork() == 0:
         os.close(source)

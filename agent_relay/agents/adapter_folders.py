@@ -1,6 +1,6 @@
-"""Where adapters stand: shipped with this installation, with the user, or in a project.
+"""Where adapters are: shipped with this installation, in the user's configuration, or in a project.
 
-Folders are called like their agents. Ours are the wheel's data folders, else the checkout's; so is the
+Folders are named after their agents. Ours are the wheel's data folders, else the checkout's; so is the
 example of a project's folder. Hot commands load this: it imports nothing heavy.
 """
 
@@ -13,22 +13,22 @@ _TRUST_FILE = "trust.json"
 
 
 def project_adapters(root: str) -> str:
-    """Where a project keeps adapters of its own."""
+    """Return the folder of a project's own adapters."""
     return os.path.join(root, ".agent-relay", "adapters")
 
 
 def user_adapters(config: str) -> str:
-    """Where the user keeps theirs, in our folder of configuration."""
+    """Return the folder of the user's own adapters, in our configuration folder."""
     return os.path.join(config, "adapters")
 
 
 def find_trust_list(state: str) -> str:
-    """The path of the list of what the user trusted."""
+    """Return the path of the list of what the user trusted."""
     return os.path.join(state, _TRUST_FILE)
 
 
 def list_folders(place: str) -> list[str]:
-    """The names of the adapters' folders at `place`, sorted. Raises ConfigurationError."""
+    """Return the names of the adapters' folders at `place`, sorted. Raises ConfigurationError."""
     try:
         with os.scandir(place) as entries:
             return sorted(
@@ -43,7 +43,7 @@ def list_folders(place: str) -> list[str]:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it may be an adapter: a link that cannot be followed is the business of whoever reads it."""
+    """Return whether it may be an adapter; a broken link may: reading the adapter reports it."""
     try:
         return entry.is_dir()
     except OSError:
@@ -51,9 +51,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_files(folder: str) -> bool:
-    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error.
+    """Return whether the folder holds anything; an empty one is no adapter and no error.
 
-    A folder that may not be listed is the business of whoever reads its adapter.
+    An interrupted copy or a cleaned checkout leaves empty folders. A folder that may not be listed counts as
+    an adapter: reading it reports the error.
     """
     try:
         with os.scandir(folder) as entries:
@@ -66,12 +67,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def find_builtin_folder() -> str:
-    """The adapters shipped with this installation. Raises ConfigurationError where it has none."""
+    """Return the folder of the shipped adapters; raise ConfigurationError if there is none."""
     return _find("_adapters", "adapters")
 
 
 def find_example_folder() -> str:
-    """A project's folder as it looks after one handoff. Raises ConfigurationError where it has none."""
+    """Return a project's folder as it is after one handoff; raise ConfigurationError if missing."""
     return _find("_example", ".agent-relay.example")
 
 

@@ -29,7 +29,7 @@ _FORM = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 class LoadedAdapter:
     """An adapter with the folder its templates and rules are read from.
 
-    `version` is the installed one that the adapter was fitted to, empty where it was to none.
+    `version` is the installed one that the adapter was fitted to, empty if it was not fitted.
     """
 
     adapter: Adapter
@@ -40,7 +40,7 @@ class LoadedAdapter:
 
 
 def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
-    """The adapter in one folder, whose name is the agent's. Raises ConfigurationError."""
+    """Load the adapter in one folder, whose name is the agent's. Raises ConfigurationError."""
     path = os.path.join(folder, ADAPTER_FILE)
     try:
         adapter = parse_document(read_toml(path), Adapter, path)
@@ -52,12 +52,12 @@ def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
 
 
 def list_default_roster(adapters: Mapping[AgentName, LoadedAdapter]) -> tuple[str, ...]:
-    """Who is asked when neither user nor project says anything: all but the scripted agents, by name."""
+    """Return the roster if neither user nor project sets one: all but the scripted agents, by name."""
     return tuple(name for name, found in adapters.items() if SCRIPTED not in found.adapter.capabilities)
 
 
 def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | None:
-    """The absolute path of the agent's program, `None` where it is not installed.
+    """Return the absolute path of the agent's program, `None` if it is not installed.
 
     A program written `./name` or `../other/name` is found from the adapter's own folder; any other is
     looked up in the absolute folders of `PATH`.
@@ -70,7 +70,7 @@ def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | Non
 
 
 def fit_installed(loaded: LoadedAdapter, environ: Mapping[str, str], known: str) -> LoadedAdapter:
-    """Return the adapter as it is for the version installed, as files tell it; `known` as there."""
+    """Return the adapter fitted to the version `find_installed_version` finds, also in `known`."""
     program = find_program(loaded, environ)
     package = loaded.adapter.package
     version = find_installed_version(program, package, known) if program is not None else ""
@@ -78,7 +78,7 @@ def fit_installed(loaded: LoadedAdapter, environ: Mapping[str, str], known: str)
 
 
 def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> bool:
-    """Whether the agent can be expected to reach its provider: a key is set, or its sign-in file exists.
+    """Return whether the agent probably can reach its provider: a key or its sign-in file exists.
 
     Only names are looked at; no credential is read. An agent that names neither needs neither.
     """
@@ -90,7 +90,7 @@ def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> boo
 
 
 def _fill(path: str, environ: Mapping[str, str], home: str) -> str:
-    """`path` with `~/`, `{home}` and `{NAME:-default}` filled in; relative paths are the home's."""
+    """Return `path` with `~/`, `{home}` and `{NAME:-default}` filled in; relative paths are the home's."""
 
     def value(match: re.Match[str]) -> str:
         if match[1] == "home":

@@ -1,4 +1,4 @@
-"""Which version of an agent's program is installed, found without running it; and what was said of it."""
+"""Find which version of an agent's program is installed without running it; remember what it answered."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ _VERSION = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.][0-9A-Za-z.+-]{1,40})
 
 
 def find_installed_version(program: str, package: str, known: str) -> str:
-    """Return the version of the program at this path, empty where it cannot be told without running it.
+    """Return the version of the program at this path, empty if it cannot be found without running it.
 
     It is looked for in the file of the npm `package` that the program belongs to, in the program's own path
     as version managers lay it out, and among the answers in the file `known`. Takes well under a millisecond.
@@ -36,7 +36,7 @@ def find_installed_version(program: str, package: str, known: str) -> str:
 def note_answer(program: str, answer: str, known: str) -> None:
     """Remember what the program at this path said of its version, for as long as its file is the same.
 
-    Nothing is where the file's folder was never made: only looking leaves nothing behind.
+    Nothing is written if the folder of `known` does not exist: a mere check creates no folder.
     """
     version = find_number(answer)
     if not version or not os.path.isdir(os.path.dirname(known)):
@@ -62,9 +62,9 @@ def note_answer(program: str, answer: str, known: str) -> None:
 
 
 def claim_first_notice(agent: str, version: str, known: str) -> bool:
-    """Return whether nobody was told of this version of `agent` yet; whoever asks first tells.
+    """Return whether the user is to be notified of this version of `agent`: true only the first time.
 
-    Nobody is where that cannot be remembered: it would be said at every start.
+    False if that cannot be remembered: the notice would appear at every start.
     """
     if _read(known)["told"].get(agent) == version:
         return False
@@ -122,7 +122,7 @@ def _read(path: str) -> dict[str, dict[str, object]]:
 
 
 def _update(path: str, change: Callable[[dict[str, dict[str, object]]], bool]) -> bool:
-    """Return whether `change` did change what is remembered; false where that could not be written."""
+    """Return whether `change` changed what is remembered; false if that could not be written."""
     # Dear to import, and readers need no lock.
     import filelock
 

@@ -23,7 +23,7 @@ from agent_relay.system.disk.folders import Folders
 class BrokenAdapter:
     """An adapter that is left out.
 
-    `name` is its folder's, empty for a place nobody can list; `sentence` names file, key and what is off.
+    `name` is its folder's, empty for a place that cannot be listed; `sentence` names file, key and error.
     """
 
     name: str
@@ -45,7 +45,7 @@ class AdapterCatalog:
     def get(self, agent: str) -> LoadedAdapter:
         """Return the agent's adapter.
 
-        Raise ConfigurationError for one that is left out, WrongUseError for a name nobody has.
+        Raise ConfigurationError for one that is left out, WrongUseError for an unknown name.
         """
         found = self.adapters.get(AgentName(agent))
         if found is not None:
@@ -65,10 +65,10 @@ def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, Loaded
 def read_catalog(folders: Folders, *, root: str = "") -> AdapterCatalog:
     """Return every adapter by its agent's name, sorted; a later place replaces an earlier one whole.
 
-    The places: built-in, the user's config folder, and `<root>/.agent-relay/adapters/` where the user
-    trusted exactly what stands there. An adapter of the user's or a project's that cannot be used is left
+    The places: built-in, the user's config folder, and `<root>/.agent-relay/adapters/` if the user
+    trusted exactly its present contents. An adapter of the user's or a project's that cannot be used is left
     out, and so is one it would have replaced: whoever changed how an agent is started does not want it
-    started the old way. Raise ConfigurationError where one of ours cannot be read.
+    started the old way. Raise ConfigurationError if one of ours cannot be read.
     """
     place = find_builtin_folder()
     found = {AgentName(name): _load_builtin(place, name) for name in list_folders(place)}
@@ -90,7 +90,7 @@ def _load_builtin(place: str, name: str) -> LoadedAdapter:
 def _list_others(
     folders: Folders, root: str, broken: dict[str, BrokenAdapter]
 ) -> Iterator[tuple[Origin, str, str]]:
-    """Yield origin, name, folder of every adapter that is not ours; `broken` gets places nobody can list."""
+    """Yield origin, name, folder of every adapter that is not ours; add unlistable places to `broken`."""
     places: list[tuple[Origin, str]] = [("user", user_adapters(folders.config))]
     if root:
         try:
@@ -111,9 +111,10 @@ def _list_others(
 
 
 def _check_parts(loaded: LoadedAdapter) -> LoadedAdapter:
-    """Return `loaded`, whose rules and packet template can be used. Raise ConfigurationError.
+    """Check that the rules and packet template of `loaded` can be used; return it unchanged.
 
-    Both are first needed at a handoff, when it is too late to ask the person who wrote them.
+    Raise ConfigurationError if not. Both are first needed at a handoff, when it is too late to ask the person
+    who wrote them.
     """
     load_rules(loaded)
     template = loaded.adapter.template

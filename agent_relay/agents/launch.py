@@ -44,7 +44,7 @@ class LegStart:
 
 
 def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, str]:
-    """What fills the adapter's placeholders for this leg; a fresh port and password where it wants them."""
+    """Return the values of the adapter's placeholders for this leg; a fresh port and password if needed."""
     values = {
         "native_id": "" if chooses_session(loaded.adapter.launch, start.args) else leg.native_id,
         "leg_folder": start.leg_folder,
@@ -60,7 +60,7 @@ def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, 
 
 
 def get_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str:
-    """The absolute path of the agent's program. Raises RelayError where it is not installed."""
+    """Return the absolute path of the agent's program; raise RelayError if it is not installed."""
     program = find_program(loaded, environ)
     if program is None:
         name = loaded.adapter.launch.program
@@ -79,9 +79,9 @@ def prepare_launch(
     values: Mapping[str, str],
     withheld: Collection[str],
 ) -> LaunchPlan:
-    """The leg's plan, its files written into its folder.
+    """Write the leg's files into its folder and return its plan.
 
-    Raises RelayError where the agent is not installed, a template cannot be read or a file not written.
+    Raises RelayError if the agent is not installed, a template cannot be read or a file not written.
     """
     plan = build_launch(
         loaded.adapter,
@@ -124,7 +124,7 @@ def _render_file(
 
 @lru_cache(maxsize=32)
 def _compile(source: str) -> "Template":
-    """Return the template in `source`; raise TemplateError where it is none."""
+    """Return the template in `source`; raise TemplateError if it is invalid."""
     from jinja2.sandbox import SandboxedEnvironment
 
     environment = SandboxedEnvironment(autoescape=False)
@@ -133,7 +133,7 @@ def _compile(source: str) -> "Template":
 
 
 def _read_object(form: str, place: LegPlace) -> dict[str, object]:
-    """The JSON object in the user's own file; `{}` where there is none we could read."""
+    """Return the JSON object in the user's own file; `{}` if there is none that can be read."""
     path = expand_text(form, place)
     if path is None:
         return {}
@@ -145,7 +145,7 @@ def _read_object(form: str, place: LegPlace) -> dict[str, object]:
 
 
 def _find_free_port() -> int:
-    """A loopback port nobody listens on now; the agent takes it moments later."""
+    """Return a loopback port without a listener now; the agent takes it moments later."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

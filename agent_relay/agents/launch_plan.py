@@ -1,4 +1,4 @@
-"""An adapter's launch data and a leg's values become the argument vector and environment of a process."""
+"""Turn an adapter's launch data and a leg's values into the argument vector and environment of a process."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ def build_launch(
     resumes: bool = False,
     extra: Sequence[str] = (),
 ) -> LaunchPlan:
-    """The plan of one leg.
+    """Build the plan of one leg.
 
     `values` fill the placeholders; a list of arguments whose placeholder has no value is left out whole.
     `environ` is the user's; `withheld` are the other agents' key variables, of which this agent's own
@@ -46,9 +46,10 @@ def build_launch(
 
 
 def build_headless(adapter: Adapter) -> Adapter | None:
-    """The adapter as a headless leg has it: its launch, sources and quitting; `None` where it has no such.
+    """Return the adapter for a headless leg: its launch, sources and quitting; `None` if it has none.
 
-    A program that asks to be started again would be given its prompt twice: that is its turn's end.
+    Relaunching is off: a program that asks to be started again would get its prompt twice, so that ends its
+    turn.
     """
     spec = adapter.headless
     if spec is None:
@@ -73,7 +74,7 @@ def build_headless(adapter: Adapter) -> Adapter | None:
 
 
 def chooses_session(launch: Launch, words: Sequence[str]) -> bool:
-    """Whether the user's own arguments name a native session, so that none of ours may be named."""
+    """Return whether the user's own arguments name a native session, so that ours must not."""
     return any(word.partition("=")[0] in launch.session_flags for word in words)
 
 

@@ -15,10 +15,10 @@ _LIMIT_BYTES = 256 << 10
 
 
 def build_renderer(loaded: LoadedAdapter, folder: str) -> Callable[[ResumePacket], str]:
-    """A function from a packet to the text its target reads; the template is read and compiled once, now.
+    """Build a function from a packet to the text its target reads; the template is compiled now, once.
 
     An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
-    the text. Raises ConfigurationError where a template cannot be used.
+    the text. Raises ConfigurationError if a template cannot be used.
     """
     templates = {SHARED: _read(os.path.join(find_builtin_folder(), _NAME))}
     own = os.path.join(loaded.folder, loaded.adapter.template)

@@ -17,13 +17,11 @@ _PAGE = "See docs/adapters.md."
 
 
 def load_rules(loaded: LoadedAdapter) -> Rules:
-    """The rules beside an adapter, fitted to its version; none where it has no such file.
+    """Return the rules beside an adapter, fitted to its version; none if it has no such file.
 
-    Raises ConfigurationError.
-
-    A pattern that takes longer than its text is long is refused: it would hold the daemon when a text comes
-    that it is slow for. Ours were looked at when they were made. Takes up to a second the first time; what
-    has not changed since costs a read of the file.
+    Raises ConfigurationError. A pattern that takes more than linear time is refused: it would block the
+    daemon on a text that it is slow for. Patterns of built-in adapters were checked when they were written.
+    Takes up to a second the first time; rules that have not changed since cost a read of the file.
     """
     try:
         text = read_text(loaded.rules_path)
@@ -34,7 +32,7 @@ def load_rules(loaded: LoadedAdapter) -> Rules:
 
 @lru_cache(maxsize=32)
 def _parse(text: str, path: str, *, is_trusted: bool) -> Rules:
-    """Return the rules in `text`, which stands at `path`; measure the patterns of one that is not trusted."""
+    """Return the rules in `text`, read from `path`; measure the patterns unless `is_trusted`."""
     rules = parse_document(parse_toml(text, path), Rules, path)
     if not is_trusted:
         for place, pattern in iterate_patterns(rules):
@@ -43,12 +41,12 @@ def _parse(text: str, path: str, *, is_trusted: bool) -> Rules:
 
 
 def iterate_patterns(rules: Rules) -> Iterator[tuple[str, str]]:
-    """Every pattern with its place, which names rules by their ids: `limits.weekly.pattern`."""
+    """Yield every pattern with its place, which names rules by ids: `limits.weekly.pattern`."""
     return _iterate(rules, "")
 
 
 def is_whole(place: str) -> bool:
-    """Whether the pattern at `place` must match the whole of a text; others are searched for."""
+    """Return whether the pattern at `place` must match the whole of a text; others are searched for."""
     return place.endswith(".hint")
 
 

@@ -1,4 +1,4 @@
-"""Where one leg leaves its evidence: its values, and the paths they make of an adapter's patterns."""
+"""Where one leg leaves its evidence: its values, and the paths they give an adapter's patterns."""
 
 import functools
 import os
@@ -34,16 +34,16 @@ class PathPattern(msgspec.Struct, frozen=True):
 
     @property
     def literal(self) -> str | None:
-        """The path, where nothing is wild."""
+        """The path, if it has no wildcard; else `None`."""
         return None if _STAR in self.text else self.text
 
     @property
     def folder(self) -> str:
-        """The deepest folder that is known without looking."""
+        """The deepest folder without a wildcard."""
         return os.path.dirname(self.text.split(_STAR, 1)[0])
 
     def find(self) -> Iterator[str]:
-        """The paths that exist and match."""
+        """Return the paths that exist and match."""
         if self.literal is not None:
             return iter([self.literal] if os.path.exists(self.literal) else [])
         import glob
@@ -51,15 +51,15 @@ class PathPattern(msgspec.Struct, frozen=True):
         return glob.iglob(glob.escape(self.text).replace(_STAR, "*"), recursive=True, include_hidden=True)
 
     def matches(self, path: str) -> bool:
-        """Whether `path` is one `find` would give, if it existed."""
+        """Return whether `path` is one `find` would return, if it existed."""
         return path == self.text or _compile(self.text).fullmatch(path) is not None
 
     def is_called_so(self, path: str) -> bool:
-        """Whether the last part of `path` could be that of a match, wherever it lies."""
+        """Return whether the last part of `path` could be that of a match, in whatever folder."""
         return _compile(os.path.basename(self.text)).fullmatch(os.path.basename(path)) is not None
 
     def may_lie_below(self, path: str) -> bool:
-        """Whether `path` could be a folder on the way to a match."""
+        """Return whether `path` could be a folder on the way to a match."""
         known, star, wild = self.text.partition(_STAR)
         if known.startswith(path.rstrip("/") + "/"):
             return True
@@ -78,9 +78,9 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 def expand_path(template: str, place: LegPlace) -> PathPattern | None:
-    """The pattern `template` means for this leg; `None` while a value it needs is unknown.
+    """Return the pattern `template` gives for this leg; `None` while a value it needs is unknown.
 
-    An unknown native id may be any. Raises ConfigurationError for a name that is no value of a leg.
+    An unknown native id matches any. Raises ConfigurationError for a name that is no value of a leg.
     """
     text = _expand(template.replace("*", _STAR), place, unknown_id=_STAR)
     if text is None:
@@ -92,7 +92,7 @@ def expand_path(template: str, place: LegPlace) -> PathPattern | None:
 
 
 def expand_text(template: str, place: LegPlace) -> str | None:
-    """`template` with its placeholders filled; `None` while one has no value."""
+    """Return `template` with its placeholders filled; `None` while one has no value."""
     return _expand(template, place, unknown_id=None)
 
 
@@ -139,7 +139,7 @@ _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
 
 def _slug(path: str) -> str:
-    """The path with a dash for everything but ASCII letters and digits; astral characters give two.
+    """Return the path with a dash for everything but ASCII letters and digits; astral characters give two.
 
     That is how a program that counts text in UTF-16 units names a folder after another.
     """

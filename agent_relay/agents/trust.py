@@ -1,4 +1,4 @@
-"""Trust in adapters that came with a repository: given to exact contents, never to a path alone."""
+"""Trust in adapters that came with a repository: granted to exact contents, never to a path alone."""
 
 import hashlib
 import json
@@ -16,10 +16,10 @@ _TOTAL_FILES = 200
 
 
 def fingerprint_folder(folder: str) -> tuple[str, dict[str, bytes]]:
-    """SHA-256 over names and contents of all files below `folder`, and the contents by relative path.
+    """Return the SHA-256 of names and contents of all files below `folder`, and the contents by path.
 
-    Raises ConfigurationError where something other than folders and regular files of reasonable size
-    and number stands there: what cannot be shown to the user whole cannot be trusted.
+    Paths are relative. Raises ConfigurationError if the folder holds anything but folders and regular files
+    of reasonable size and number: what cannot be shown to the user whole cannot be trusted.
     """
     files: dict[str, bytes] = {}
     _collect(folder, "", files)
@@ -31,7 +31,7 @@ def fingerprint_folder(folder: str) -> tuple[str, dict[str, bytes]]:
 
 
 def find_trusted(folder: str, *, state: str) -> str | None:
-    """Our copy of `folder` as it was when the user trusted it; `None` where it never was or has changed.
+    """Return our copy of `folder` as the user trusted it; `None` if it was never trusted or has changed.
 
     A copy, so that nothing can be exchanged between the check and the use.
     """
@@ -47,10 +47,10 @@ def find_trusted(folder: str, *, state: str) -> str | None:
 
 
 def trust_folder(folder: str, *, state: str, shown: str = "") -> str:
-    """From now on `folder`, exactly as it is, is trusted; its fingerprint comes back.
+    """Trust `folder` exactly as it is from now on, and return its fingerprint.
 
-    `shown` is the fingerprint of what the user was shown, where somebody was asked. Raises ConfigurationError
-    where there is nothing to trust, it cannot be read whole, or is not what was shown.
+    `shown` is the fingerprint of what the user was shown, if they were asked. Raises ConfigurationError if
+    there is nothing to trust, it cannot be read whole, or is not what was shown.
     """
     fingerprint, files = fingerprint_folder(folder)
     if shown and fingerprint != shown:

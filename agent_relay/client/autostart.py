@@ -36,7 +36,7 @@ _KEPT = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "
 _KEPT_PREFIXES = ("LC_", "XDG_", "AGENT_RELAY_")
 MOVED = "If it was moved or upgraded, run agent-relay again; else install it again"
 CHECK = "--check"
-"""The daemon's program leaves with 0 where it could be loaded."""
+"""The daemon's program exits with 0 if it could be loaded."""
 _LOOK = "See: agent-relay daemon logs"
 
 
@@ -48,13 +48,13 @@ def connect_or_start(
     unless_stopped: bool = False,
     meanwhile: "Callable[[], None] | None" = None,
 ) -> Connection:
-    """A greeted connection to the user's one daemon, started where none runs.
+    """Return a greeted connection to the user's one daemon; start one if none is running.
 
-    One of an older version gives way to ours, and agents run on meanwhile; one of a newer version stays.
-    `command` replaces what is started, for other applications of the same daemon, and `meanwhile` is called
-    while it starts. With `unless_stopped` none
-    is where the last one was stopped on purpose: DaemonStoppingError then. Raises DaemonUnreachableError
-    where it cannot be started or does not get ready within `limit_s`, and its own error where it says why.
+    An older daemon is replaced by ours, while agents run on; a newer one stays. `command` replaces what is
+    started, for other applications of the same daemon, and `meanwhile` is called while it starts. With
+    `unless_stopped`, none is started if the last one was stopped on purpose: that raises DaemonStoppingError.
+    Raises DaemonUnreachableError if the daemon cannot be started or is not ready within `limit_s`, and the
+    daemon's own error if it reports one.
     """
     deadline = time.monotonic() + limit_s
     for _ in range(_ATTEMPTS):
@@ -78,19 +78,19 @@ def connect_or_start(
 
 
 def _gives_way(version: str, command: "Sequence[str] | None") -> bool:
-    """Whether a daemon of that version is older than ours, which is known to be able to take its place."""
+    """Return whether a daemon of that version is older than ours, and ours is known to be able to start."""
     return is_newer(__version__, version) and _can_start(command)
 
 
 def _can_start(command: "Sequence[str] | None") -> bool:
-    """Whether our daemon could be loaded: one that works is not ended for one that does not."""
+    """Return whether our daemon can be loaded: one that works is not ended for one that does not."""
     return command is not None or not find_start_fault()
 
 
 def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
-    """Return why our daemon's program could not be loaded now, for the user; empty where it could.
+    """Return why our daemon's program cannot be loaded now, for the user; empty if it can.
 
-    Takes as long as a start of it, and starts none.
+    Takes as long as starting it, but starts none.
     """
     import subprocess
 
@@ -125,9 +125,10 @@ def start_daemon(
     limit_s: float = START_LIMIT_S,
     meanwhile: "Callable[[], None] | None" = None,
 ) -> None:
-    """A daemon of this user answers requests, this one or another that was faster.
+    """Make sure that a daemon of this user answers requests: this one, or another that was faster.
 
-    Waits on the pipe the new daemon reports on, so neither side polls. Raises DaemonUnreachableError.
+    Waits on the pipe the new daemon reports on, so neither side polls. Raises DaemonUnreachableError, or the
+    error the daemon reported.
     """
     heard, told = os.pipe()
     try:
@@ -149,12 +150,10 @@ def start_daemon(
 
 
 def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S, only: int | None = None) -> int | None:
-    """The pid of the daemon that was stopped and is gone; `None` where none ran. Holders run on.
+    """Stop the daemon and return its pid once it is gone; `None` if there was none to stop. Holders run on.
 
-    With `only`, none is stopped but the one with that pid.
-
-    Works with a daemon of any version: it is asked by SIGTERM. Raises DaemonUnreachableError where it is
-    still there after `limit_s`.
+    With `only`, stops no daemon but the one with that pid. Works with a daemon of any version, because it
+    sends SIGTERM. Raises DaemonUnreachableError if the daemon still runs after `limit_s`.
     """
     import signal
 
@@ -182,7 +181,11 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S, only: int 
 
 
 def build_daemon_command() -> list[str]:
-    """Isolated Python runs our own package by its path: no PYTHON* variable and no folder can change it."""
+    """Build the command that runs our own package by its path, in isolated Python.
+
+    No PYTHON* variable and no folder can change what it runs. Raises DaemonUnreachableError if this Python or
+    the package is gone.
+    """
     if not sys.executable:
         raise DaemonUnreachableError("the path of this Python is unknown, so no daemon can be started")
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -199,7 +202,11 @@ def build_daemon_command() -> list[str]:
 
 
 def _spawn(command: "Sequence[str]", told: int) -> int:
-    """The daemon keeps only what says where things are: it outlives the terminal it was started from."""
+    """Start the daemon and return the pid of the child.
+
+    The daemon gets only the variables that say where things are, because it outlives the terminal it was
+    started from.
+    """
     import signal
 
     from agent_relay.domain.values.environment import LEG_VARIABLE, RACE_VARIABLE
@@ -231,7 +238,7 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
 
 
 def _read_answer(heard: int, *, limit_s: float) -> bytes | None:
-    """What the daemon reported before it closed the pipe; `None` where it did not within `limit_s`."""
+    """Return what the daemon reported until it was ready or closed the pipe; `None` after `limit_s`."""
     deadline = time.monotonic() + limit_s
     answer = b""
     while len(answer) < _ANSWER_LIMIT_BYTES and not answer.endswith(_READY):
@@ -255,10 +262,10 @@ def _why(answer: bytes) -> RelayError:
 
 
 def renew_index(folders: "Folders") -> bool:
-    """Return whether the index names every session at work by now; false where nobody could be asked.
+    """Have the daemon name every session at work in the index; return false if no daemon could be asked.
 
-    The state folder may have been removed while sessions live. A daemon is started only where legs are left
-    that it could take up.
+    The state folder may have been removed while sessions are alive. A daemon is started only if there are
+    legs that it could take up again.
     """
     try:
         with _connect(folders) as connection:

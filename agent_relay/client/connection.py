@@ -1,4 +1,4 @@
-"""A connection to the daemon: ask, be told, and never wait without a limit.
+"""A connection to the daemon: requests with a time limit, and notices.
 
 Hot commands import this module: what it loads beyond Python itself is the C socket.
 """
@@ -39,11 +39,11 @@ _RESTART = "Run: agent-relay daemon restart"
 
 
 class NobodyListensError(DaemonUnreachableError):
-    """No daemon is running, or the one that did is on its way out; starting one may help."""
+    """No daemon is running, or the one that was is stopping; starting one may help."""
 
 
 class OtherProtocolError(DaemonUnreachableError):
-    """A daemon answers, and speaks another protocol; `daemon` is its version, `pid` its process."""
+    """The daemon speaks another protocol; `daemon` is its version, `pid` its process."""
 
     def __init__(self, sentence: str, *, hint: str = "", daemon: str = "", pid: int = 0) -> None:
         super().__init__(sentence, hint=hint)
@@ -52,17 +52,17 @@ class OtherProtocolError(DaemonUnreachableError):
 
 
 class DaemonStoppingError(NobodyListensError):
-    """The daemon answers, or left a mark, that it was stopped; one that was killed can do neither."""
+    """The daemon was stopped in order: it says so, or left a mark. One that was killed can do neither."""
 
 
 def _do_nothing() -> None:
-    """Only wait."""
+    """Do nothing while the daemon works."""
 
 
 class Connection:
-    """One greeted connection. `daemon` is its version, `pid` its process. Not for several threads.
+    """A greeted connection to the daemon; `daemon` is its version, `pid` its process. Not thread-safe.
 
-    Notices that arrive while an answer is awaited are kept: after a `request`, ask `take_notices` before
+    Notices that arrive while an answer is awaited are kept: after a `request`, call `take_notices` before
     waiting for `fileno`.
     """
 
@@ -79,11 +79,11 @@ class Connection:
 
     @classmethod
     def open(cls, folders: "Folders", *, limit_s: float = HELLO_LIMIT_S) -> "Self":
-        """A connection that said hello.
+        """Connect to the daemon and say hello.
 
-        Raises NobodyListensError where no daemon is running, DaemonStoppingError where it is on its way out,
-        DaemonUnreachableError where it does not answer within `limit_s` or speaks another protocol,
-        ConfigurationError where its folder is not private.
+        Raises NobodyListensError if no daemon is running, DaemonStoppingError if it is stopping,
+        DaemonUnreachableError if it does not answer within `limit_s` or speaks another protocol,
+        ConfigurationError if its folder is not private.
         """
         deadline = time.monotonic() + limit_s
         try:
@@ -101,18 +101,18 @@ class Connection:
         return found
 
     def request(self, op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object) -> dict[str, object]:
-        """The answer to one operation.
+        """Send one operation and return its answer.
 
         Raises the RelayError the daemon answered with, its class, sentence and hint kept; or
-        DaemonUnreachableError where no answer comes within `limit_s` or the daemon goes away, after
-        which this connection is of no more use.
+        DaemonUnreachableError if no answer comes within `limit_s` or the daemon goes away, after which this
+        connection cannot be used any more.
         """
         return self.request_while(_do_nothing, op, limit_s=limit_s, **fields)
 
     def request_while(
         self, work: "Callable[[], None]", op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object
     ) -> dict[str, object]:
-        """As `request`, with `work` done here while the daemon does its own."""
+        """Send a request as `request` does, and call `work` here while the daemon does its own."""
         self._number += 1
         deadline = time.monotonic() + limit_s
         self._send(render_line({"op": op, "id": self._number, **fields}), deadline)
@@ -128,14 +128,14 @@ class Connection:
         return message
 
     def subscribe(self) -> None:
-        """From now on the daemon sends notices here."""
+        """Ask the daemon to send notices over this connection from now on."""
         self.request(OP_SUBSCRIBE)
 
     def notices(self, *, limit_s: float | None = None) -> "Iterator[dict[str, object]]":
-        """Notices as they come, `{"notice": "session", "session": id}`, `*` meaning any session.
+        """Yield notices as they come, `{"notice": "session", "session": id}`, `*` meaning any session.
 
         Ends after `limit_s` seconds without one (`None`: waits as long as the daemon lives) and when the
-        daemon stops. Raises DaemonUnreachableError where it dies. Call `subscribe` first.
+        daemon stops. Raises DaemonUnreachableError if it dies. Call `subscribe` first.
         """
         while True:
             if not self._notices:
@@ -148,9 +148,9 @@ class Connection:
                 yield notice
 
     def take_notices(self) -> list[dict[str, object]]:
-        """The notices that are here, without waiting; for loops that watch `fileno` themselves.
+        """Return the notices that have arrived, without waiting; for loops that watch `fileno` themselves.
 
-        Raises DaemonUnreachableError where the daemon went away.
+        Raises DaemonUnreachableError if the daemon went away.
         """
         if not self._has_line() and not self._notices:
             self._check()
@@ -162,11 +162,11 @@ class Connection:
         return taken
 
     def fileno(self) -> int:
-        """The descriptor to watch for notices."""
+        """Return the descriptor to watch for notices."""
         return self._sock.fileno()
 
     def close(self) -> None:
-        """The connection is given up; harmless when repeated."""
+        """Close the connection; harmless when repeated."""
         self._lost = self._lost or "the connection is closed"
         self._sock.close()
 
@@ -198,9 +198,9 @@ class Connection:
         return b"\n" in self._buffer
 
     def _fill(self) -> bool:
-        """Whether a whole line is here after reading what can be read at once.
+        """Read what can be read at once; return whether the buffer has a whole line.
 
-        The daemon's end is raised only when everything it said before was taken.
+        The daemon's end is raised only after everything it sent before was taken.
         """
         while not self._lost and not self._has_line() and select.select([self._sock], [], [], 0)[0]:
             try:
@@ -262,7 +262,11 @@ class Connection:
 
 
 def find_daemon_pid(folders: "Folders", *, limit_s: float = 2.0) -> int | None:
-    """The process that listens, as the kernel says, whatever protocol it speaks; `None` where nobody does."""
+    """Return the pid of the process that listens, as the kernel reports it; `None` if there is none.
+
+    Works whatever protocol the process speaks. Raises DaemonUnreachableError if it does not accept within
+    `limit_s`.
+    """
     try:
         sock = connect(folders.daemon_socket, timeout_s=limit_s)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

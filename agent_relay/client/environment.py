@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Asking(Protocol):
-        """What is used of a connection to the daemon."""
+        """The part of a connection to the daemon that is used here."""
 
         def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
             """Return the answer to one operation."""
@@ -24,8 +24,8 @@ def bring_environment(
 ) -> None:
     """Give the daemon `environ`, else this process's, for the session's next agent if it has no better one.
 
-    `size` is the terminal's, as `rows` and `cols`. A daemon that does not take it is no reason to fail: what
-    is asked of it next says why.
+    `size` is the terminal's, as `rows` and `cols`. A refusal of the daemon is ignored: the next request
+    reports the reason.
     """
     given = dict(os.environ if environ is None else environ)
     try:

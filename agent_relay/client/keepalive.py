@@ -1,4 +1,4 @@
-"""Keep a daemon at work behind an attached terminal: where one dies, start the next."""
+"""Keep a daemon running behind an attached terminal: if one dies, start the next."""
 
 import importlib
 import os
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 FIRST_S = 0.2
 """How soon after its end a daemon is replaced; doubled each time the next one does not last."""
 LATER_S = 1.0
-"""The first moment belongs to the agent's screen."""
+"""How long to wait before anything else, so that the agent's screen is painted first."""
 LONGEST_S = 20.0
-"""How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again.
+"""The longest pause between two tries, and how long a daemon must have lived to reset the pause to the first.
 
-Terminals wait up to three times as long, lest they try all at once. Without a daemon nobody sees a limit.
+Terminals wait up to three times as long, so that they do not all try at once. Without a daemon no limit is
+seen.
 """
 
 
@@ -33,14 +34,13 @@ def watch_daemon(
     *,
     later: "Sequence[str]" = (),
 ) -> None:
-    """Until this process ends, a daemon that died is replaced; one that was stopped in order is only missed.
+    """Replace a daemon that dies, until this process ends; after an orderly stop only wait for the next one.
 
     `greet` is called with a connection to each daemon that is found or started, before anything else is.
-    `later` are modules the terminal may need at any time, and not at once: they are loaded when its screen
-    has been painted, because an upgrade may take their files away.
-
-    Without a daemon nobody would see the agent's limit. A thread of its own waits on a connection, which
-    costs nothing while the daemon lives, and starting the next one holds up neither keys nor output.
+    `later` are modules the terminal may need at any time, but not at once: they are loaded when its screen
+    has been painted, because an upgrade may remove their files. Without a daemon the agent's limit would not
+    be seen. A thread of its own waits on a connection, which costs nothing while the daemon lives, and
+    starting the next one holds up neither keys nor output.
     """
     # Unix signals belong to the thread that has the terminal: a thread inherits the mask it is started under.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -88,9 +88,10 @@ def keep_running(
     *,
     pause: "Callable[[float], None]" = time.sleep,
 ) -> None:
-    """Never returns: `start` after a daemon's death, `find` the next one after an orderly end.
+    """Call `start` after a daemon's death and `find` after an orderly end; never return.
 
-    Who stops the daemon on purpose must not have it back at once; the one they start is watched again.
+    A person who stops the daemon on purpose must not get it back at once; the one they start is watched
+    again.
     """
     connect, delay_s = start, FIRST_S
     while True:
@@ -114,7 +115,7 @@ def keep_running(
 
 
 def _is_stopped(connection: Connection) -> bool:
-    """Once the daemon ended: whether it said so, which one that was killed cannot."""
+    """Wait until the daemon ends; return whether it announced that, which one that was killed cannot."""
     with connection:
         try:
             for _ in connection.notices():

@@ -1,4 +1,4 @@
-"""A handoff with the outgoing agent's own document, asked for while its terminal goes on."""
+"""A handoff with the outgoing agent's own document, requested while its terminal stays in use."""
 
 import threading
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from agent_relay.client.connection import Connection
 
 WRITING_LIMIT_S = 1900.0
-"""Above what any adapter allows its agent; it is the daemon that gives up."""
+"""More than any adapter allows its agent: the daemon gives up first."""
 _USE_LIMIT_S = 30.0
 STARTED = "New session started with handoff context"
 
 
 class Narration(PendingAnswer):
-    """The document, and once it is written the handoff; without one where the agent writes none.
+    """Requests the document and, once it is written, the handoff; without one if the agent cannot write any.
 
-    Nothing is handed over where the document was cancelled, failed or empty: the user decides then.
+    Nothing is handed over if the document was cancelled, failed or is empty: the user decides then.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Narration(PendingAnswer):
         self._thread.start()
 
     def poll(self) -> "tuple[str, ...] | None":
-        """The lines once it is over. Raises RelayError as the daemon did."""
+        """Return the lines to show once it is over, `None` before. Raise RelayError as the daemon did."""
         if self._thread.is_alive():
             if self._is_unwanted:
                 self.cancel()
@@ -57,7 +57,7 @@ class Narration(PendingAnswer):
         return self._lines
 
     def cancel(self) -> None:
-        """No document is written any more; a handoff that has begun goes on."""
+        """Cancel the writing of the document; a handoff that has begun goes on."""
         self._is_unwanted = self._is_writing
         if not self._is_unwanted:
             return

@@ -1,4 +1,4 @@
-"""A plain command run for a terminal that an agent has: in a process of its own, its words as lines."""
+"""Run a plain command for a terminal that an agent uses: in a process of its own, its output as lines."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_BYTES = 1 << 20
-"""More than anybody reads behind a key; the rest is named as left out."""
+"""More than anybody reads behind a key; a last line says that the rest was left out."""
 # Isolated Python runs our own package by its path, whatever folder and variables this terminal has.
 _RUN = (
     "import importlib, sys; root = sys.argv.pop(1); sys.path.insert(0, root); "
@@ -26,15 +26,14 @@ _RUN = (
 class PlainCommand(PendingAnswer):
     """`agent-relay` with `words`, run in `folder`, with no terminal and nothing on its standard input.
 
-    It is read behind the relay key of whoever has `session` on their terminal.
-
-    Escape ends it. Where only the terminal is wanted, it does what it was asked for by itself.
+    Its output is shown behind the relay key of the terminal that has `session`. Escape kills the command. If
+    the terminal is needed for something else, the command runs on by itself.
     """
 
     __slots__ = ("_is_cut", "_is_unwanted", "_output", "_process", "_thread")
 
     def __init__(self, words: "Sequence[str]", *, folder: str, session: str = "") -> None:
-        """The command has begun. Raises RelayError where it cannot be started."""
+        """Start the command; raise RelayError if it cannot be started."""
         super().__init__(f"agent-relay {words[0]}")
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         if not os.path.exists(__file__):
@@ -57,7 +56,7 @@ class PlainCommand(PendingAnswer):
         self._thread.start()
 
     def poll(self) -> "tuple[str, ...] | None":
-        """Its lines once it is over."""
+        """Return the command's lines once it is over, `None` before."""
         if self._thread.is_alive():
             return None
         if self._is_unwanted:
@@ -66,13 +65,13 @@ class PlainCommand(PendingAnswer):
         return (*lines, "… and more: run it in another terminal") if self._is_cut else tuple(lines)
 
     def cancel(self) -> None:
-        """It ends now; what it has asked the daemon for already goes on."""
+        """Kill the command; what it has already requested from the daemon goes on."""
         if self._process.poll() is None:
             self._is_unwanted = True
             self._process.kill()
 
     def leave(self) -> None:
-        """It ends by itself, and nobody reads what it says."""
+        """Let the command end by itself; its output is not shown."""
 
     def _read(self) -> None:
         stream = self._process.stdout

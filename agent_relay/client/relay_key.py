@@ -1,4 +1,4 @@
-"""The relay key the user configured, read without the weight of the whole configuration."""
+"""Read the relay key the user configured, without loading the whole configuration."""
 
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.values.relay_key import DEFAULT_RELAY_KEY, parse_relay_key
@@ -8,9 +8,9 @@ _LIMIT_BYTES = 1 << 20
 
 
 def read_relay_key(config_folder: str) -> int:
-    """The control byte of `relay_key` in the user's `config.toml`, or of the default.
+    """Return the control byte of `relay_key` in the user's `config.toml`, or of the default.
 
-    Raises ConfigurationError where it is set to what cannot be a relay key.
+    Raises ConfigurationError if it is set to something that cannot be a relay key.
     """
     path = f"{config_folder}/config.toml"
     try:

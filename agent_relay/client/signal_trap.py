@@ -1,6 +1,6 @@
 """Unix signals while agents work for a command: the first is noted, the second ends the process.
 
-What whoever started us has ignored stays ignored.
+A signal that was ignored when this process started stays ignored.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(Exception):  # noqa: N818 - no error: a Unix signal while something may be broken off
-    """Somebody wants what is under way to end."""
+    """A Unix signal asks for the current work to end."""
 
 
 class SignalTrap:
-    """Unix signals are noted within it; `number` is the one that came, 0 for none.
+    """Notes Unix signals while it is entered; `number` is the one that came, 0 for none.
 
-    `heeds` are those meant: who works in another than the main thread can heed none. A second one ends
-    this process at once. What whoever started us has ignored stays so: nohup, a script's background job.
+    `heeds` are the signals to note; outside the main thread it must be empty. A second one ends this process
+    at once. A signal that was ignored when this process started stays so: nohup, a script's background job.
     """
 
     def __init__(self, heeds: Sequence[int] = SIGNALS) -> None:
@@ -40,13 +40,13 @@ class SignalTrap:
             signal.signal(number, handler)  # type: ignore[arg-type]  # as signal.signal gave it
 
     def check(self) -> None:
-        """Raises Told where a signal came already."""
+        """Raise Interrupted if a signal has already come."""
         if self.number:
             raise Interrupted
 
     @contextlib.contextmanager
     def breaking(self) -> Iterator[None]:
-        """The first signal raises Told here."""
+        """Let the first signal raise Interrupted within this context."""
         self._may_break = not self.number
         try:
             yield

@@ -1,4 +1,4 @@
-"""Follows headless turns to their end: shows what came, outlives a daemon, ends a turn when told to."""
+"""Follow headless turns to their end: show their events, survive the end of a daemon, stop on request."""
 
 import contextlib
 import time
@@ -13,7 +13,7 @@ from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongU
 from agent_relay.system.clock import SystemClock, create_ulid
 
 _FOLLOW_LIMIT_S = 60.0
-"""Above how long the daemon puts an answer off."""
+"""Longer than the daemon delays an answer."""
 _BEGIN_LIMIT_S = 120.0
 _STOP_LIMIT_S = 30.0
 """How long an agent may take to end before the command leaves it to the daemon."""
@@ -24,22 +24,21 @@ Event = Mapping[str, object]
 
 
 class DaemonConnection(Protocol):
-    """What is used of a connection to the daemon."""
+    """The part of a connection to the daemon that is used here."""
 
     def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
-        """The answer to one operation."""
+        """Return the answer to one operation."""
         ...
 
     def close(self) -> None:
-        """The connection is given up."""
+        """Close the connection."""
         ...
 
 
 class TurnFollower:
-    """One turn and its follower. `connect` finds or starts a daemon, `show` prints one event.
+    """Follows one turn or chat. `connect` finds or starts a daemon, `show` prints one event.
 
-    `heeds` are the Unix signals that end the turn; who follows from another than the main thread can heed
-    none.
+    `heeds` are the Unix signals that end the turn; outside the main thread it must be empty.
     """
 
     def __init__(
@@ -62,10 +61,11 @@ class TurnFollower:
         return self._signals.number
 
     def run(self, wish: Mapping[str, object]) -> Event:
-        """The last event, shown as all the others. Raises RelayError where the turn cannot be begun.
+        """Begin a turn, follow it to its end, and return its last event, shown like all others.
 
-        SIGINT, SIGTERM and SIGHUP end the agent politely and are waited for; a second one is not. A reader
-        that goes away ends it too.
+        Raises RelayError if the turn cannot be begun. SIGINT, SIGTERM, SIGHUP and SIGQUIT end the agent
+        politely, and its end is waited for; a second one ends this process at once. A reader that goes away
+        ends the turn, too.
         """
         named = _name(wish)
         environ = _read_environ(wish)
@@ -81,7 +81,7 @@ class TurnFollower:
             return last
 
     def run_chat(self, wish: Mapping[str, object]) -> Event:
-        """The last event of a chat: its turns are followed one after the other. As `run` else."""
+        """Begin a chat, follow its turns one after the other, and return its last event; else as `run`."""
         with self._heeding():
             answer = self._begin("chat.begin", _name(wish))
             session = str(answer["session"])
@@ -101,7 +101,7 @@ class TurnFollower:
                     )
 
     def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
-        """The last event of a turn that was begun before, shown from the place `told` on."""
+        """Follow a turn that was begun before, from the place `told` on, and return its last event."""
         with self._heeding(), self._stopping(session), self._bringing(session, None):
             last = self._follow(session, told)
             self._show_unbegun(last)
@@ -109,7 +109,7 @@ class TurnFollower:
 
     @contextlib.contextmanager
     def _heeding(self) -> Iterator[None]:
-        """Unix signals end the turn; the connection is given up at the end."""
+        """Let Unix signals end the turn; close the connection at the end."""
         try:
             with self._signals:
                 yield
@@ -118,7 +118,7 @@ class TurnFollower:
 
     @contextlib.contextmanager
     def _stopping(self, session: str) -> Iterator[None]:
-        """The turn is ended where nobody reads any more, or the disk that was to take its words is full."""
+        """End the turn if nobody reads the output any more, or the disk it is written to is full."""
         try:
             yield
         except OSError:
@@ -127,7 +127,7 @@ class TurnFollower:
 
     @contextlib.contextmanager
     def _bringing(self, session: str, environ: Mapping[str, str] | None) -> Iterator[None]:
-        """A daemon met meanwhile is given the environment: the one before and the agent's holder had it."""
+        """Give the environment to each daemon met meanwhile: only the one before and the holder had it."""
         self._brings = partial(bring_environment, session=session, environ=environ)
         try:
             yield
@@ -135,11 +135,14 @@ class TurnFollower:
             self._brings = None
 
     def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
-        """The answer to a wish, by its id: so the next daemon knows whether it began under one that died."""
+        """Send a request to begin and return its answer.
+
+        By the request's id, the next daemon knows whether it has begun under one that died.
+        """
         return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **wish)
 
     def _show_unbegun(self, last: Event) -> None:
-        """A turn that no agent was asked is told of where it is not asked again."""
+        """Show the last event of a turn that no agent was asked, as it is not tried again."""
         if last.get("never_began"):
             self._show(last)
 
@@ -168,7 +171,7 @@ class TurnFollower:
                 )
 
     def _wait(self, session: str, told: object) -> dict[str, object]:
-        """What came since `told`. Raises Told where a Unix signal comes while it is waited for."""
+        """Return what came since `told`. Raise Interrupted if a Unix signal comes during the wait."""
         try:
             with self._signals.breaking():
                 return self._ask_again("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
@@ -184,7 +187,7 @@ class TurnFollower:
         /,
         **fields: object,
     ) -> dict[str, object]:
-        """The answer to what may be asked twice, of the next daemon where one dies."""
+        """Return the answer to a request that may be sent twice; ask the next daemon if one dies."""
         for left in reversed(range(_FAILURES)):
             try:
                 return self._ask(op, limit_s, **fields)
@@ -224,7 +227,7 @@ class TurnFollower:
 
 
 def _name(wish: Mapping[str, object]) -> dict[str, object]:
-    """The wish with an id, its own or a new one: asked again by it, it is answered with the turn there is."""
+    """Return the request with an id, its own or a new one; sent again, it is answered with the same turn."""
     return {"message": create_ulid(SystemClock()), **wish}
 
 

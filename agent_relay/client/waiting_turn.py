@@ -1,4 +1,4 @@
-"""A headless turn that waits while every agent rests, and is asked again at the first reset."""
+"""A headless turn that waits while every agent rests, and is tried again at the first reset."""
 
 import contextlib
 import time
@@ -11,16 +11,16 @@ from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.system.clock import Clock
 
 _SOONEST = timedelta(seconds=5)
-"""A reset that has passed and changed nothing is not asked about all the time."""
+"""The shortest wait: a reset that has passed without effect is not asked about all the time."""
 _LOOK_S = 30.0
-"""A machine that sleeps stops timers, and no reset."""
+"""How often the clock is read: a machine that sleeps stops timers, but no reset."""
 
 
 class WaitingTurn:
-    """One turn and what follows it until somebody has done it.
+    """One turn, tried again at each reset until an agent has done it.
 
-    `build_loop` makes the turn's follower, given what shows an event. `find_open` is the first moment from
-    another one on at which work may go on by itself; `None` for never.
+    `build_loop` makes the turn's follower, given the function that shows an event. `find_open` is the first
+    moment from another one on at which work may go on by itself; `None` for never.
     """
 
     def __init__(
@@ -42,9 +42,10 @@ class WaitingTurn:
         self.ended_by = 0
 
     def run(self, wish: Mapping[str, object]) -> Event:
-        """The last event, shown as all others. `ended_by` is the Unix signal that ended it; 0 for none.
+        """Run the turn and return its last event, shown like all others.
 
-        A turn ends with one `end`: the one of a turn that is asked again is not shown.
+        `ended_by` is the Unix signal that ended it; 0 for none. A turn ends with one `end`: that of a turn
+        that is tried again is not shown.
         """
         most = wish.get("most")
         while True:
@@ -72,7 +73,7 @@ class WaitingTurn:
         self._held = None
 
     def _find_start(self, last: Event) -> datetime | None:
-        """When to ask again; `None` where the turn is over, no reset is known, or nothing may ever go on."""
+        """Return when to try again; `None` if the turn is over, no reset is known, or work may not go on."""
         if last.get("outcome") != "resting":
             return None
         reset = parse_moment(last.get("resets_at"))
@@ -80,7 +81,7 @@ class WaitingTurn:
         return max(opens, self._clock.now() + _SOONEST) if opens is not None else None
 
     def _await(self, last: Event, at: datetime) -> bool:
-        """Whether `at` has come; not where a Unix signal did before."""
+        """Wait until `at`; return false if a Unix signal came before."""
         when = render_moment(at, self._clock.now(), self._zone)
         waiting = {
             "type": "waiting",

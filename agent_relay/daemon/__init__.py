@@ -1,7 +1,7 @@
-"""The one process per user that owns sessions: its socket, its life, and the table of what it answers.
+"""The one process per user that owns sessions: its socket, its life, and the operations it answers.
 
 Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop,
-`server` reads requests, `notices` tells subscribers of changes, `application` composes `engine` and `race`
-and collects their operations. Public names: open_app, run, Server, Notices. Nobody imports this room but
-its own program.
+`server` reads requests, `_notices` notifies subscribers of changes, `_application` composes `engine` and
+`race` and collects their operations. Public names: open_app, run, Server, Notices. Imported only by its own
+program.
 """

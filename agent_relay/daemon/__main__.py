@@ -1,4 +1,4 @@
-"""`python -m agent_relay.daemon`: become the user's one daemon, or leave quietly where there is one."""
+"""`python -m agent_relay.daemon`: become the user's one daemon, or exit quietly if there is one."""
 
 import importlib
 import os
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     from agent_relay.daemon.run import OpenApp
 
 CHECK = "--check"
-"""Load everything and leave with 0: whoever wants to put this daemon in another's place asks first."""
+"""Load everything and exit with 0: a check before this daemon takes another's place."""
 DETACHED = "--detached"
-"""Leave the starter, and report readiness or the reason of failure on standard error, which then closes."""
+"""Detach from the starter, and report readiness or the reason of failure on standard error, which then
+closes."""
 START_LIMIT_S = 15.0
 """How long to wait for another daemon that is starting or stopping."""
 ANSWER_LIMIT_S = 5.0
 """How long a daemon that holds the lock may take to answer before it counts as busy."""
 LEAVE_LIMIT_S = 13.0
-"""When SIGALRM ends a daemon that hangs in its own end, a worker thread on a dead disk included."""
+"""When SIGALRM ends a daemon that hangs while it stops, even in a worker thread on a dead disk."""
 
 
 def main(
@@ -49,7 +50,7 @@ def main(
     open_app: "OpenApp | None" = None,
     leave_limit_s: float = LEAVE_LIMIT_S,
 ) -> int:
-    """The exit code: 0 after an orderly stop and where another daemon serves already."""
+    """Run the daemon; return the exit code: 0 after an orderly stop, or if another daemon serves already."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == [CHECK]:
         _load(open_app)
@@ -77,7 +78,7 @@ def main(
 
 
 class _Starter:
-    """Whoever started us, on what was standard error before the log took over; told one thing."""
+    """The process that started us, on what was standard error before the log took over; it gets one line."""
 
     __slots__ = ("_handle",)
 
@@ -85,7 +86,7 @@ class _Starter:
         self._handle = os.dup(2)
 
     def tell(self, line: bytes) -> None:
-        """Told, and the descriptor closed; a starter that went away does not matter."""
+        """Write the line and close the descriptor; a starter that went away does not matter."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with contextlib.suppress(OSError):
@@ -135,10 +136,11 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
 
 
 def _own(folders: Folders) -> tuple[socket.socket, int] | None:
-    """The listening socket and the lock that makes it ours; `None` where another daemon serves.
+    """Return the listening socket and the lock that makes it ours; `None` if another daemon serves.
 
-    The start lock is held until we listen: who gets it next either finds somebody listening, or a daemon
-    that is on its way out, whose end is worth waiting for.
+    The start lock is held until we listen: its next holder finds either a daemon that listens, or one that is
+    about to exit, whose end is worth waiting for. Raises RelayError if another daemon starts or ends for too
+    long, or the socket cannot be made.
     """
     start = take_lock(folders.start_lock, limit_s=START_LIMIT_S)
     if start is None:
@@ -162,7 +164,7 @@ def _own(folders: Folders) -> tuple[socket.socket, int] | None:
 
 
 def _somebody_serves(folders: Folders) -> bool:
-    """Whether who holds the lock answers, or is too busy to; a killed one listens until it is gone."""
+    """Tell whether the lock's owner answers, or is too busy to; a killed one listens until it is gone."""
     try:
         with contextlib.closing(connect(folders.daemon_socket, timeout_s=ANSWER_LIMIT_S)) as peer:
             peer.sendall(render_line(build_hello(__version__)))
@@ -178,7 +180,7 @@ def _busy(sentence: str) -> DaemonUnreachableError:
 
 
 def _load(open_app: "OpenApp | None") -> "OpenApp":
-    """All that a daemon is made of is loaded; without `open_app`, with our own application."""
+    """Load all that a daemon is made of; return `open_app`, or else our own application's."""
     with NoGarbageCollection():
         import asyncio  # noqa: F401
 
@@ -194,7 +196,7 @@ def _load(open_app: "OpenApp | None") -> "OpenApp":
 
 
 def _detach() -> None:
-    """A child that leads no session goes on; whatever the starter's shell had open is closed.
+    """Go on in a child that leads no session; close whatever the starter's shell had open.
 
     The starter reaps its child at once, and no pipe of the user's waits for the daemon's end.
     """

@@ -52,7 +52,7 @@ _RACE = ("race.begin", "race.resume", "race.stop", "race.apply", "race.clean", "
 
 
 class Application:
-    """Sessions of one user. Made in the event loop, which it never leaves."""
+    """The sessions and races of one user. Make it in the event loop, and use it only there."""
 
     def __init__(self, ground: Services) -> None:
         self._ground = ground
@@ -62,7 +62,7 @@ class Application:
         self._racing: RaceRegistry | None = None
 
     async def start(self) -> None:
-        """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
+        """Recover what an earlier daemon left: adopt living legs, resume interrupted handoffs."""
         folders = self._ground.folders
         for folder in (folders.state, folders.sessions, folders.crashes):
             await asyncio.to_thread(sweep_unfinished, folder)
@@ -73,7 +73,7 @@ class Application:
         self._loading = asyncio.create_task(load_rest())
 
     async def stop(self) -> None:
-        """Everything is let go of; agents and their holders run on."""
+        """Release everything; agents and their holders run on."""
         if self._loading is not None:
             self._loading.cancel()
         await self._narrating.close()
@@ -86,7 +86,7 @@ class Application:
         await asyncio.to_thread(end_spare)
 
     def handlers(self) -> Mapping[str, Handler]:
-        """The operations by name; what a start need not wait for is loaded when it is asked for."""
+        """Return the handlers by name; what a start need not wait for is loaded at its first request."""
         return {
             **build_handlers(self._sessions),
             **build_narrate_handlers(self._sessions, self._narrating),
@@ -126,12 +126,12 @@ class Application:
 
 
 def _has_races(folders: Folders) -> bool:
-    """Whether there may be a race to be taken up."""
+    """Tell whether there may be a race to recover."""
     return os.path.isdir(folders.races)
 
 
 def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Application:
-    """The application on this user's folders. Raises ConfigurationError for a file that cannot be meant."""
+    """Return the application on this user's folders. Raise ConfigurationError for a file with a mistake."""
     ground = Services(
         folders=folders,
         clock=clock,
@@ -148,7 +148,7 @@ def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Applicatio
 
 
 def _read_catalog(folders: Folders) -> AdapterCatalog:
-    """Return what can be used; the log names what is left out, for those who see no start."""
+    """Return the adapters that can be used; log the others, for users who see no start."""
     catalog = read_catalog(folders)
     for one in catalog.broken:
         _log.warning("adapter-left-out agent=%s", one.name)
@@ -156,5 +156,5 @@ def _read_catalog(folders: Folders) -> AdapterCatalog:
 
 
 def _report(error: BaseException) -> None:
-    """The daemon's handler for errors nobody caught writes the crash report."""
+    """Have the daemon's handler for uncaught errors write a crash report."""
     asyncio.get_running_loop().call_exception_handler({"message": "session", "exception": error})

@@ -12,13 +12,13 @@ from agent_relay.engine.sessions.change_notifier import wait_for
 from agent_relay.engine.sessions.lifecycle import SessionLifecycle
 
 _LISTEN_S = 20.0
-"""How long an answer with nothing in it is put off."""
+"""How long an answer with nothing in it is delayed."""
 _ENOUGH = 384 << 10
 """Characters of one answer; with one more session it stays below a line's limit."""
 
 
 class LiveFeed:
-    """Keeps nothing for whoever looks on: every question says up to which beat its asker was told."""
+    """Reports changed sessions. It keeps nothing for viewers: each request names the newest beat it knows."""
 
     def __init__(self, sessions: SessionLifecycle) -> None:
         self._sessions = sessions
@@ -26,10 +26,10 @@ class LiveFeed:
     async def follow(
         self, root: str, session: str, seen: int, *, is_patient: bool
     ) -> tuple[list[dict[str, object]], int]:
-        """The sessions at work that changed since the beat `seen`, and the newest beat among them.
+        """Return the sessions at work that changed since the beat `seen`, and the newest beat among them.
 
-        Of one working tree or one session where those are named. Where nothing changed, the answer waits
-        for that a while, if its asker is patient.
+        Only those of one working tree or one session if these are named. If nothing changed and the requester
+        is patient, the answer waits a while for a change.
         """
         rooms = self._sessions.rooms
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
@@ -62,7 +62,7 @@ def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]
 
 
 def build_live(room: ActiveSession) -> LiveSession:
-    """The room's session as its daemon knows it."""
+    """Return the session as its daemon knows it."""
     session = room.session
     leg = session.living_leg
     live = room.stage.find_live(leg.id) if leg is not None else None
@@ -94,7 +94,7 @@ def build_live(room: ActiveSession) -> LiveSession:
 
 
 def build_watch_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
     onlooking = LiveFeed(sessions)
 
     async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:

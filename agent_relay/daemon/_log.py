@@ -10,7 +10,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 def open_log(path: str) -> None:
-    """Everything logged, and whatever is written to the standard descriptors, goes to `path` from now on.
+    """Write everything logged, and all output on the standard descriptors, to `path` from now on.
 
     At 1 MiB the file becomes `path.1` and a new one begins. Lines of other packages appear without their
     arguments, which may be anything. Raises OSError.
@@ -25,7 +25,7 @@ def open_log(path: str) -> None:
 
 
 def redirect_stdio(handle: int) -> None:
-    """Standard input reads nothing; standard output and error write to `handle`."""
+    """Make standard input empty, and standard output and error write to `handle`."""
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -36,7 +36,7 @@ def redirect_stdio(handle: int) -> None:
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """Rotation that takes the standard descriptors along; the file is the user's alone."""
+    """A rotating log file, readable by its user only; the standard descriptors follow each rotation."""
 
     def _open(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the stream's type is logging's own secret
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -1,4 +1,4 @@
-"""Notices that a session changed, sent to every subscriber, at most once until it heard them."""
+"""Notices that a session changed, for every subscriber; one that is not read yet is not sent again."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ _PENDING_LIMIT = 1024
 
 
 class Subscription:
-    """One listener's pending notices: a set of names, so a listener that sleeps costs no growing memory."""
+    """One subscriber's pending notices: a set of names, which stays small if the subscriber does not read."""
 
     __slots__ = ("_pending", "_something")
 
@@ -16,7 +16,7 @@ class Subscription:
         self._something = asyncio.Event()
 
     def add(self, session: str) -> None:
-        """The listener will hear of `session`; above 1024 pending names it hears `*`, meaning any."""
+        """Note that `session` changed; above 1024 pending names there is only `*`, meaning any."""
         if len(self._pending) >= _PENDING_LIMIT:
             self._pending = {ANY_SESSION: None}
         if ANY_SESSION not in self._pending:
@@ -24,7 +24,7 @@ class Subscription:
         self._something.set()
 
     async def wait(self) -> list[str]:
-        """The sessions that changed since the last call, in the order they changed first; waits for one."""
+        """Wait for a change; return the sessions changed since the last call, in order of first change."""
         await self._something.wait()
         self._something.clear()
         sessions = list(self._pending)
@@ -33,7 +33,7 @@ class Subscription:
 
 
 class Notices:
-    """Where changes are told and heard; used from the event loop only."""
+    """Passes changes of sessions to subscribers; use it from the event loop only."""
 
     __slots__ = ("_subscriptions",)
 
@@ -44,16 +44,16 @@ class Notices:
         return len(self._subscriptions)
 
     def tell(self, session: str) -> None:
-        """Every subscriber hears, when it can, that `session` changed; returns at once."""
+        """Notify every subscriber, when it can read that, that `session` changed; return at once."""
         for subscription in self._subscriptions:
             subscription.add(session)
 
     def subscribe(self) -> Subscription:
-        """A subscription that hears from now on, until it is dropped."""
+        """Return a subscription that gets notices from now on, until it is dropped."""
         subscription = Subscription()
         self._subscriptions.add(subscription)
         return subscription
 
     def drop(self, subscription: Subscription) -> None:
-        """The subscription hears no more; harmless when repeated."""
+        """End the subscription; harmless when repeated."""
         self._subscriptions.discard(subscription)

@@ -1,4 +1,4 @@
-"""The operations the daemon answers about itself; the application's stand beside them."""
+"""The daemon's operations on itself; the application's are added to them."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from agent_relay.terminal.holder_check import HolderCheck
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What the daemon knows of itself. `count_*` are asked at the time of the answer."""
+    """What the daemon knows of itself. `count_*` are called at the time of the answer."""
 
     folders: Folders
     started_at: datetime
@@ -26,7 +26,7 @@ class Daemon:
 
 
 def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Handler]:
-    """Every operation by name. Raises ValueError where the application's would hide the daemon's own."""
+    """Return every handler by name. Raise ValueError if one of the application's hides the daemon's own."""
     holders = HolderCheck()
 
     async def ping(_request: Request, _peer: Peer) -> Mapping[str, object]:

@@ -24,10 +24,10 @@ from agent_relay.system.failures import find_outer_cause
 _log = logging.getLogger("agent_relay.daemon.run")
 
 STOP_LIMIT_S = 10.0
-"""How long the application may take to let go; then the daemon leaves as if it had been killed."""
+"""How long the application may take to stop; then the daemon exits as if it had been killed."""
 
 _THREADS = 64
-"""Threads wait, for git, locks and ends of processes: how many there are goes by sessions, not by cores."""
+"""Threads wait, for git, locks and ends of processes: their number depends on sessions, not on cores."""
 
 OpenApp = Callable[[Folders, Clock, NoticeSender], App]
 
@@ -42,10 +42,10 @@ async def run(
     ready: Callable[[], None],
     leaving: Callable[[], None],
 ) -> None:
-    """Serves until SIGTERM, SIGINT or the stop operation, where clients look for the daemon that has `lock`.
+    """Serve until SIGTERM, SIGINT or the stop operation; keep the socket and `lock` where clients look.
 
-    `ready` is called when requests are answered, `leaving` when the end begins, whatever its reason.
-    Raises what the application's start raises. Holders run on afterwards.
+    `ready` is called when requests are answered, `leaving` when the end begins, whatever its reason. Raises
+    what the application's start raises. Holders run on afterwards.
     """
     report = partial(_report, folders, clock)
     asked = asyncio.Event()
@@ -79,7 +79,7 @@ async def run(
 
 
 def _prepare_loop(report: Report, end: Callable[[], None]) -> None:
-    """What nobody caught is reported, and Unix signals call `end`."""
+    """Have uncaught errors reported and Unix signals call `end`; set how many threads there may be."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(partial(_report_task, report))
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="work"))
@@ -116,7 +116,7 @@ def _build_server(
 
 
 async def _start(app: App, asked: asyncio.Event) -> bool:
-    """Whether the application started before somebody asked for the end; raises what its start raises."""
+    """Start the application; return `False` if its end was requested before. Raise what its start raises."""
     starting = asyncio.ensure_future(app.start())
     asking = asyncio.ensure_future(asked.wait())
     try:
@@ -132,9 +132,9 @@ async def _start(app: App, asked: asyncio.Event) -> bool:
 
 
 def _end(asked: asyncio.Event, folders: Folders, keeper: RuntimeKeeper) -> None:
-    """The end begins, and who comes when nobody listens any more sees that it was wished.
+    """Begin the end, and leave a mark for clients that find no listener: it was intended.
 
-    Without a mark it looks like a kill.
+    Without the mark it looks like a kill.
     """
     asked.set()
     if not keeper.is_found:
@@ -146,7 +146,7 @@ def _end(asked: asyncio.Event, folders: Folders, keeper: RuntimeKeeper) -> None:
 
 
 def _report(folders: Folders, clock: Clock, error: BaseException, doing: str) -> str:
-    """Return the path of the crash report; empty where the error is no mistake of ours, and only logged."""
+    """Write a crash report and return its path; empty if the error is no bug of ours and only logged."""
     if why := find_outer_cause(error):
         _log.warning("trouble doing=%s error=%s why=%r", doing.replace(" ", "-"), type(error).__name__, why)
         return ""
@@ -156,7 +156,10 @@ def _report(folders: Folders, clock: Clock, error: BaseException, doing: str) ->
 
 
 def _report_task(report: Report, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-    """For tasks nobody awaited. The context's message may quote values, so it is not logged."""
+    """Report an error of a task that nobody awaited.
+
+    The context's message may quote values, so it is not logged.
+    """
     error = context.get("exception")
     if isinstance(error, BaseException):
         report(error, "a background task")

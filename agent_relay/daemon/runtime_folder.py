@@ -15,20 +15,20 @@ from agent_relay.system.net.unix_sockets import listen
 _log = logging.getLogger("agent_relay.daemon.runtime_folder")
 
 _SETTLES_S = 0.2
-"""Whoever removes the folder is through by then: made at once, it would stand in the way of that."""
+"""The folder's removal is over by then: a folder made at once would get in its way."""
 _AGAIN_S = 2.0
 _SELDOM_S = 60.0
 _UNTOLD_S = 5.0
-"""How often one looks where the kernel tells of no change."""
+"""How often the folder is checked if the kernel reports no changes."""
 
 ListenAgain = Callable[[socket.socket], Awaitable[None]]
 
 
 class RuntimeKeeper:
-    """Socket and `lock` of a daemon stand where its folders say; what was deleted is made again.
+    """Keeps the socket and `lock` of a daemon where its folders say; makes again what was deleted.
 
-    `leave` is called where another daemon has become the one meanwhile.
-    Nothing is looked at before something was deleted or moved. Use it from the event loop.
+    `leave` is called if another daemon has taken over meanwhile. After a first check, nothing is checked
+    before something was deleted or moved, if the kernel reports that. Use it from the event loop.
     """
 
     def __init__(self, folders: Folders, lock: int, *, leave: Callable[[], None]) -> None:
@@ -44,16 +44,16 @@ class RuntimeKeeper:
 
     @property
     def is_found(self) -> bool:
-        """Whether what stands where clients look is this daemon's socket."""
+        """Whether the socket that clients find is this daemon's."""
         return identify(self._folders.daemon_socket) == self._named
 
     def start(self, listen_again: ListenAgain) -> None:
-        """Keep the place from now on; `listen_again` gets each new socket."""
+        """Begin to keep socket and lock; `listen_again` gets each new socket."""
         self._set_alarm()
         self._task = asyncio.create_task(self._keep(listen_again), name="keep the runtime folder")
 
     async def stop(self) -> None:
-        """Make nothing any more."""
+        """Stop keeping socket and lock."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -83,7 +83,7 @@ class RuntimeKeeper:
                 _log.info("runtime-folder-missing why=%s", type(error).__name__)
 
     async def _restore(self, listen_again: ListenAgain) -> bool:
-        """Make again what is gone; return whether anything was. Raise RelayError, OSError."""
+        """Make again what is gone; return whether anything was. Raise RelayError or OSError on failure."""
         if self.is_found and identify(self._folders.daemon_lock) == identify_open(self._lock):
             return False
         ensure_private(self._folders.runtime)

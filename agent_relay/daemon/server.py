@@ -46,7 +46,7 @@ Report = Callable[[BaseException, str], str]
 
 
 class Server:
-    """Serves `handlers` on a listening socket; `report` is told what no handler was meant to raise."""
+    """Serves `handlers` on a listening socket; `report` gets the errors no handler was meant to raise."""
 
     def __init__(
         self,
@@ -73,25 +73,25 @@ class Server:
         return len(self._tasks)
 
     async def start(self, listening: socket.socket) -> None:
-        """Serves from now on; those who connected before are served first."""
+        """Serve from now on; clients that connected before are served first."""
         self._listener = await asyncio.start_server(
             self._accept, sock=listening, limit=LINE_LIMIT_BYTES, backlog=_BACKLOG
         )
 
     async def listen_again(self, listening: socket.socket) -> None:
-        """Whoever comes, comes by this socket; who is connected stays."""
+        """Accept new clients on this socket; those connected stay."""
         before = self._listener
         await self.start(listening)
         if before is not None:
             before.close()
 
     def stop_listening(self) -> None:
-        """Nobody new gets in."""
+        """Accept no new clients."""
         if self._listener is not None:
             self._listener.close()
 
     async def stop(self, *, limit_s: float = 2.0) -> None:
-        """Every connection is told and closed; one that does not take it within `limit_s` is cut off."""
+        """Notify and close every connection; one that takes longer than `limit_s` seconds is cut off."""
         self.stop_listening()
         for task in self._tasks:
             task.cancel()
@@ -142,7 +142,7 @@ class Server:
                 sender.cancel()
 
     async def _greet(self, line: "_Line") -> Peer:
-        """The peer, after a hello of our version; a stranger and one too many are turned away first."""
+        """Return the peer after a hello of our version; first turn away strangers and one client too many."""
         pid, uid = line.credentials()
         if uid != self._uid:
             _log.warning("stranger uid=%d", uid)
@@ -170,7 +170,7 @@ class Server:
         return Peer(pid, uid, client[:_ID_LIMIT] if isinstance(client, str) else "")
 
     async def _answer(self, message: dict[str, object], peer: Peer) -> bytes:
-        """The answer's line; whatever goes wrong becomes a refusal."""
+        """Return the answer's line; make a refusal of whatever goes wrong."""
         op, number = message.get("op"), _id_of(message)
         try:
             answer = {**await self._perform(op, message, peer), "id": number, "ok": True}
@@ -195,7 +195,7 @@ class Server:
 class _Line:
     """One connection's stream: whole lines in, whole lines out, one writer at a time.
 
-    What waits to be sent is bounded: whoever sends waits until the client took nearly all of it.
+    What waits to be sent is bounded: a sender waits until the client took nearly all of it.
     """
 
     __slots__ = ("_reader", "_turn", "_writer")
@@ -221,12 +221,12 @@ class _Line:
             await self._writer.drain()
 
     def say(self, message: Mapping[str, object]) -> None:
-        """Sent if it can be at once: for those who are being closed."""
+        """Send the message if that is possible at once: for connections that are being closed."""
         if not self._turn.locked():
             self._writer.write(render_line(message))
 
     def close(self) -> None:
-        """What was written already still goes out; a client that does not read gets no more."""
+        """Close the connection; what the socket has taken still goes out, the rest is dropped."""
         transport = self._writer.transport
         if transport.get_write_buffer_size():
             transport.abort()
@@ -242,7 +242,7 @@ async def _send_notices(line: _Line, subscription: Subscription) -> None:
 
 
 def _tell_failure(op: object, report: str, error: Exception) -> RelayError:
-    """Return what the client reads of an error nobody expected; `report` is the path of its crash report."""
+    """Return the error a client gets for an unexpected one; `report` is the path of its crash report."""
     if why := find_outer_cause(error):
         return RelayError(f"the daemon could not do that just now: {why}", hint="Try again in a moment.")
     hint = f"A crash report without contents is in {report}" if report else ""

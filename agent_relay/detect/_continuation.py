@@ -1,4 +1,4 @@
-"""Tell whether an agent will go on by itself at its limit's reset, by its screen and its records."""
+"""Detect whether an agent will go on by itself at its limit's reset, from its screen and its records."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -21,8 +21,8 @@ _REPAINT = timedelta(seconds=2)
 class Continuation:
     """What one leg's agent last said of going on by itself.
 
-    `at` is the reset it waits for, to go on by itself then; `None` where it does not wait. `went_on_at` is
-    when it last went on.
+    `at` is the reset after which it will go on by itself; `None` if it will not. `went_on_at` is when it last
+    did.
     """
 
     def __init__(self, rules: Rules, zone: tzinfo) -> None:
@@ -36,14 +36,14 @@ class Continuation:
         self._heard_at: datetime | None = None
 
     def note_limit(self, finding: LimitFinding) -> None:
-        """The agent met a limit whose exact reset is known: it waits for that one."""
+        """Note a limit whose exact reset is known: the agent waits for that reset."""
         if finding.exact and finding.resets_at is not None:
             self._limit = finding.resets_at
             if self.at is not None:
                 self.at = self._find_exact(self.at)
 
     def hear(self, record: Record, means: AbstractSet[str], at: datetime) -> None:
-        """A record newer than the leg; `means` is what it says of who spoke."""
+        """Read a record newer than the leg; `means` is what it says of who spoke."""
         if not self._rules or (self._heard_at is not None and at < self._heard_at):
             return
         if "continuation" in means:
@@ -61,7 +61,7 @@ class Continuation:
     def look(
         self, notices: Sequence[Notice], said: LegConversation, *, is_prompt_shown: bool, now: datetime
     ) -> None:
-        """A settled screen: what stands where only the agent writes, in words that nobody said."""
+        """Read the notices of a settled screen; ignore words that were said in the conversation."""
         if not self._rules or self._is_stale(now):
             return
         for notice in notices:
@@ -76,11 +76,11 @@ class Continuation:
             self.at = None
 
     def _is_stale(self, now: datetime) -> bool:
-        """Return whether a record said just now that the wait is over, which the screen may not show yet."""
+        """Return whether a record just ended the wait, which the screen may not show yet."""
         return self.at is None and self._heard_at is not None and now - self._heard_at < _REPAINT
 
     def _settle(self, waits_for: datetime | None, heard_at: datetime) -> None:
-        """Believe a record; an older one that is read later changes nothing then."""
+        """Believe a record; an older one that is read later then changes nothing."""
         self.at, self._heard_at = waits_for, heard_at
 
     def _read(self, feed: Feed, record: Record) -> tuple[ContinueRule, str] | None:
@@ -96,7 +96,7 @@ class Continuation:
         return next((rule for rule in found if compile_pattern(rule.pattern).search(words)), None)
 
     def _find_moment(self, rule: ContinueRule, text: str, at: datetime) -> datetime:
-        """The reset the words name; where they name none, the one known, else now."""
+        """Return the reset the words name; if they name none, the known one, else `at`."""
         match = compile_pattern(rule.pattern).search(squeeze(text))
         for amount in rule.reset:
             value = match.groupdict().get(amount.group) if match is not None else None

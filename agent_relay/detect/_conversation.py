@@ -1,4 +1,4 @@
-"""Know who spoke last in a leg and what was said, so that a quoted notice does not act."""
+"""Record who spoke last in a leg and what was said, so that a quoted notice does not act."""
 
 from collections import deque
 
@@ -22,7 +22,7 @@ class LegConversation:
         self.heard = False
 
     def hear(self, record: Record) -> frozenset[str]:
-        """What the record means for the conversation (`Progress.means`), after noting it."""
+        """Note the record; return what it means for the conversation (`Progress.means`)."""
         if record.source is Source.TRANSCRIPT:
             self.heard = True
             self.note(record)
@@ -38,16 +38,16 @@ class LegConversation:
         return means
 
     def is_unanswered(self) -> bool:
-        """Whether the newest prompt has no answer yet."""
+        """Return whether the newest prompt has no answer yet."""
         return self._unanswered
 
     def contains(self, words: str) -> bool:
-        """Whether anybody (user, agent, tool) said these words in this leg, markup and wrapping aside."""
+        """Return whether anybody (user, agent, tool) said these words, markup and wrapping aside."""
         needle = squeeze(words.translate(_MARKUP))[:_NEEDLE]
         return any(needle in text for text in self._texts)
 
     def note(self, record: Record) -> None:
-        """Remember the record's words, forgetting the oldest beyond half a megabyte."""
+        """Remember the record's words; forget the oldest beyond half a megabyte."""
         for string in iter_strings(record.data):
             text = squeeze(string.translate(_MARKUP))
             self._texts.append(text)

@@ -30,7 +30,7 @@ class LimitFinding:
 
 
 def match_rule(rule: LimitRule, text: str) -> re.Match[str] | None:
-    """The match of the rule's pattern in a squeezed text, or `None`."""
+    """Return the match of the rule's pattern in a squeezed text, or `None`."""
     return compile_pattern(rule.pattern).search(squeeze(text))
 
 
@@ -45,9 +45,9 @@ class LimitReader:
     def read(
         self, text: str, feed: str, *, at: datetime, record: Record | None = None
     ) -> LimitFinding | None:
-        """What the first matching rule of `feed` says, or `None` where none matches.
+        """Return what the first matching rule of `feed` says, or `None` if none matches.
 
-        `at` is when the text was said; `record` the structured record it stands in, `None` for a screen.
+        `at` is when the text was said; `record` the structured record that holds it, `None` for a screen.
         """
         for rule in self.rules:
             if feed not in rule.feeds or (record is not None and not is_meant(rule.where, record.data)):

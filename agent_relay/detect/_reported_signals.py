@@ -29,10 +29,10 @@ class ReportedSignals:
         self._warnings: deque[Signal] = deque(maxlen=_MOST_WARNINGS)
 
     def admit(self, signal: Signal, *, exact: bool, window: str = "") -> tuple[Signal, ...]:
-        """The signal, unless it adds nothing to what was said about its limit.
+        """Return the signal, unless it adds nothing to what was reported of its limit.
 
-        It adds something when it decides and the earlier one did not, when it brings a reset where
-        there was none or an exact one where it was rounded, or when its reset is another one.
+        It adds something if it decides and the earlier one did not, if it brings a reset where there was none
+        or an exact one where it was rounded, or if its reset is another one.
         """
         if signal.kind is Kind.NEAR_LIMIT:
             return self._admit_warning(signal)
@@ -47,9 +47,9 @@ class ReportedSignals:
         return (signal,)
 
     def _admit_warning(self, signal: Signal) -> tuple[Signal, ...]:
-        """The warning, unless one at least as sure was of the same window: their resets tell windows apart.
+        """Return the warning, unless one at least as sure was of the same window.
 
-        That the agent answers does not end it.
+        Resets tell windows apart. That the agent answers does not end a warning.
         """
         for known in self._warnings:
             is_as_sure = known.decides or not signal.decides
@@ -59,7 +59,7 @@ class ReportedSignals:
         return (signal,)
 
     def _find_decided(self, signal: Signal) -> _Told | None:
-        """A deciding signal of the same kind and scope that this one may be another sight of.
+        """Return a deciding signal of the same kind and scope that may mean the same limit.
 
         Sources name a model differently or not at all, and a screen's words never outweigh a decision.
         """
@@ -71,18 +71,18 @@ class ReportedSignals:
         return None
 
     def coarse(self) -> Iterator[tuple[Signal, str]]:
-        """Deciding signals whose reset a usage window could still make exact, with the window's name."""
+        """Yield deciding signals whose reset a usage window could make exact, with its name."""
         for told in tuple(self._told.values()):
             if told.signal.decides and told.window and not told.exact:
                 yield told.signal, told.window
 
     def has_told(self, finding: LimitFinding) -> bool:
-        """Whether a signal of this kind and scope was said, about whichever model."""
+        """Return whether a signal of this kind and scope was reported, of whichever model."""
         wanted = (_family(finding.kind), finding.scope)
         return any((_family(told.signal.kind), told.signal.scope) == wanted for told in self._told.values())
 
     def close(self) -> None:
-        """The agent answered: what was said is over, and the same limit may decide once more.
+        """Note that the agent answered: earlier limits are over, and the same one may decide again.
 
         Retries are forgotten; the rest is kept as undecided, so that old words still on the screen
         are not reported again.

@@ -1,4 +1,4 @@
-"""Parse when a limit ends: the many ways agents word a moment, as an aware datetime or `None`."""
+"""Parse when a limit ends: the many ways agents word a time, as an aware datetime or `None`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -58,12 +58,12 @@ _UNIT_S = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms
 
 
 def find_reset(value: object, forms: Sequence[ResetForm], *, at: datetime, zone: tzinfo) -> datetime | None:
-    """The reset `value` names, read by the first of `forms` that fits, as an aware datetime.
+    """Return the reset `value` names, read by the first of `forms` that fits, as an aware datetime.
 
     `value` is text or a number from a record; `at` is when it was said (aware), `zone` the leg's own
     zone for texts that name none. Clock times mean the nearest such moment at or after `at`, where one
     passed by at most `JUST_PASSED` still counts. A moment with its full date is taken as written.
-    `None` where nothing fits: a reset is never invented.
+    `None` if nothing fits: a reset is never invented.
     """
     for form in forms:
         found = _read(value, form, at, zone)
@@ -73,7 +73,7 @@ def find_reset(value: object, forms: Sequence[ResetForm], *, at: datetime, zone:
 
 
 def find_duration(value: object) -> timedelta | None:
-    """The span of time in texts like `7h23m19s`, `5 days 22 hours`, `59m 58s`, `30548425ms`, or `None`."""
+    """Return the span in texts like `7h23m19s`, `5 days 22 hours`, `59m 58s`, `30548425ms`, or `None`."""
     if not isinstance(value, str):
         return None
     text = _SPAN_GLUED.sub(r"\g<unit> ", value)
@@ -91,7 +91,7 @@ def find_duration(value: object) -> timedelta | None:
 
 
 def find_span(value: object, unit: Literal["seconds", "milliseconds"]) -> timedelta | None:
-    """The span a bare number of `unit` means; `None` for text with units and for nonsense."""
+    """Return the span a bare number of `unit` means; `None` for text with units and for nonsense."""
     per_second = 1 if unit == "seconds" else _MS_PER_S
     if isinstance(value, str):
         match = _BARE.fullmatch(value.strip())
@@ -187,7 +187,7 @@ def _days(
 
 
 def _nearest(moments: Iterator[datetime], at: datetime) -> datetime | None:
-    """The first moment not before `at`; of an hour that comes twice, the first still to come."""
+    """Return the first moment not before `at`; of an hour that comes twice, the first still to come."""
     floor = at - JUST_PASSED
     both = (moment.replace(fold=fold) for moment in moments for fold in (0, 1))
     return min((moment for moment in both if _instant(moment) >= floor), key=_instant, default=None)
@@ -203,7 +203,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> Iterator[re.Matc
 
 
 def _parse_clock(match: re.Match[str]) -> tuple[int, int] | None:
-    """Hour and minute, or `None` for a bare number: `3` is no clock, `3pm` and `15:00` are."""
+    """Return hour and minute, or `None` for a bare number: `3` is no clock, `3pm` and `15:00` are."""
     hour, minute, half = int(match["hour"]), int(match["minute"] or 0), match["half"]
     if half is None and match["minute"] is None:
         return None
@@ -215,7 +215,7 @@ def _parse_clock(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _parse_zone(name: str | None, zone: tzinfo) -> tzinfo:
-    """The zone a text names; agents print their own zone, so an unknown abbreviation is the leg's."""
+    """Return the zone a text names; agents print their own zone, so an unknown one is the leg's."""
     if not name:
         return zone
     if name.upper() in {"UTC", "GMT"}:

@@ -10,7 +10,7 @@ from agent_relay.domain.screen import Screen
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Words in a notice position: the feed they belong to, wrapped rows joined, and their first row."""
+    """Words at a notice's position: the feed they belong to, wrapped rows joined, and their first row."""
 
     feed: str
     text: str
@@ -18,7 +18,7 @@ class Notice:
 
 
 def find_notices(feeds: Sequence[Feed], screen: Screen) -> tuple[Notice, ...]:
-    """Every notice of the screen feeds, from the top row down."""
+    """Return every notice of the screen feeds, from the top row down."""
     texts = [row.text.replace("\u00a0", " ") for row in screen.rows]
     colours = [row.color for row in screen.rows]
     found = [
@@ -71,7 +71,7 @@ def _follows(near: Near, texts: list[str], row: int) -> bool:
 
 
 def _join(place: ScreenPlace, texts: list[str], row: int, start: int) -> str:
-    """The words after the opening at `start`, with the rows they wrapped onto."""
+    """Return the words after the opening at `start`, with the rows they wrapped onto."""
     stops = compile_pattern(place.stops) if place.stops else None
     parts = [squeeze(_clean(texts[row], place.blanks)[start:])]
     for text in texts[row + 1 : row + place.join]:

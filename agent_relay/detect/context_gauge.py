@@ -26,13 +26,13 @@ class ContextGauge:
         self._sides: set[object] = set()
 
     def shift(self, jump: ClockJump) -> None:
-        """The wall clock jumped: where it was set back, what is told from now on is news all the same."""
+        """Adjust to a jump of the wall clock: if it was set back, later readings still count as new."""
         self._newest = self._newest.after(jump)
 
     def hear(self, record: Record, *, now: datetime) -> Reading | None:
-        """What the record says of the context, if it says more than is known; `now` dates what is heard live.
+        """Return the record's reading of the context if it is news; `now` dates records without a time.
 
-        Sources tell the same at different speeds: what is older than the newest reading says nothing new.
+        Sources report at different speeds: a reading that is older than the newest one is no news.
         """
         # One moment to come, by a clock that was set back or a forged record, must not outdate all others.
         at = min(record.at, now) if record.at else None if record.source in DATED else now
@@ -49,7 +49,7 @@ class ContextGauge:
         return None
 
     def _note_others(self, record: Record) -> None:
-        """What the record says of models' windows, and of conversations that are not the user's."""
+        """Note the windows of models, and the conversations that are not the user's."""
         for models in self._rules.models:
             if models.source is record.source and is_meant(models.where, record.data):
                 self._rooms |= _read_rooms(models, record.data)
@@ -60,7 +60,7 @@ class ContextGauge:
                     self._sides.add(talk)
 
     def _find_used(self, rule: ContextRule, data: object) -> int | None:
-        """The tokens the user's own conversation holds; `None` where the record does not say."""
+        """Return the tokens of the user's own conversation; `None` if the record has none."""
         talk = find_value(data, rule.talk) if rule.talk else None
         if isinstance(talk, str) and talk in self._sides:
             return None
@@ -68,7 +68,7 @@ class ContextGauge:
         return sum(counts) if counts else None
 
     def _find_room(self, rule: ContextRule, data: object) -> int:
-        """The room of the record's own model; a record that names none speaks of the one before it."""
+        """Return the room of the record's model; if it names none, of the one named before it."""
         model = _join_name(rule.model, data)
         if model and model != self._model:
             self._model, self._window = model, 0
@@ -85,7 +85,7 @@ class ContextGauge:
 
 
 def _read_rooms(models: ModelWindows, data: object) -> dict[str, int]:
-    """What each listed model has left for its conversation, by its name."""
+    """Return what each listed model has left for its conversation, by its name."""
     rooms: dict[str, int] = {}
     for entry in _iter_at(data, models.models.split("/")):
         name, window = _join_name(models.name, entry), _read_count(find_value(entry, models.window))
@@ -96,7 +96,7 @@ def _read_rooms(models: ModelWindows, data: object) -> dict[str, int]:
 
 
 def _iter_at(data: object, steps: Sequence[str]) -> Iterator[object]:
-    """Everything the path leads to; `*` steps into every value of an object or list."""
+    """Yield everything the path leads to; `*` steps into every value of an object or list."""
     if not steps:
         yield data
         return
@@ -112,13 +112,13 @@ def _iter_at(data: object, steps: Sequence[str]) -> Iterator[object]:
 
 
 def _join_name(paths: Sequence[str], data: object) -> str:
-    """The parts of a name joined by `/`; empty where one is missing."""
+    """Return the parts of a name joined by `/`; empty if one is missing."""
     parts = [find_value(data, path) for path in paths]
     words = [part for part in parts if isinstance(part, str) and part]
     return "/".join(words) if len(words) == len(parts) else ""
 
 
 def _read_count(value: object) -> int | None:
-    """A count of tokens that can be meant; `None` for anything else."""
+    """Return a plausible count of tokens; `None` for anything else."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return value if is_count and isinstance(value, int) and 0 <= value <= _MOST_TOKENS else None

@@ -1,4 +1,4 @@
-"""Detect signals in one leg: believe records newer than the leg, and screens only as far as they may be."""
+"""Detect signals in one leg: trust records newer than the leg, and screens only as far as rules allow."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -30,7 +30,7 @@ class _Streak:
     """Retries that go on: when the first was heard of, when it was said, and what the newest said.
 
     One that is heard of late counts from then: the machine may have slept in between. `shown` is when the
-    screen showed it last (`None` where a record told of it) and `stands` whether the newest screen does.
+    screen showed it last (`None` if a record reported it) and `stands` whether the newest screen does.
     """
 
     heard: Start
@@ -44,7 +44,7 @@ class _Streak:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A screen notice that may act once it has stood long enough; `spent` when it did."""
+    """A screen notice that may act once it was shown long enough; `spent` when it did."""
 
     since: Start
     finding: LimitFinding
@@ -67,7 +67,7 @@ class Detector:
     `started_at` (aware) is the leg's start: older records are history. `zone` is the zone the agent
     prints times in. `patience_s` is how long a planned or a fruitless wait may be. `trusts_screen`
     says that no structured source could be opened, so that the screen's notices decide alone.
-    `hold_s` is how long a corroborated notice must stand before it acts.
+    `hold_s` is how long a corroborated notice must be shown before it acts.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Detector:
 
     @property
     def continues_at(self) -> datetime | None:
-        """Return the reset after which the agent says it will go on by itself; `None` where it will not.
+        """The reset after which the agent says it will go on by itself; `None` if it will not.
 
         It may take `Rules.continues.late_s` longer, and `Rules.continues.cancel` are the keys that stop it.
         """
@@ -114,11 +114,11 @@ class Detector:
 
     @property
     def continued_at(self) -> datetime | None:
-        """Return when the agent last went on by itself; `None` where it never did."""
+        """When the agent last went on by itself; `None` if it never did."""
         return self._continuation.went_on_at
 
     def shift(self, jump: ClockJump) -> None:
-        """The wall clock jumped: what was told by it is compared with what will be, as it is set now."""
+        """Adjust all noted times to a jump of the wall clock, so that they compare with later ones."""
         self._started = self._started.after(jump)
         self._held = {key: replace(held, since=held.since.after(jump)) for key, held in self._held.items()}
         streak, decided = self._streak, self._decided
@@ -129,7 +129,7 @@ class Detector:
         self._decided = decided.after(jump) if decided is not None else None
 
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
-        """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
+        """Return what a settled screen says. `at_offset` is where in the leg's output (bytes) it appeared."""
         signals: list[Signal] = []
         held: dict[str, _Held] = {}
         self._mark_unshown(now)
@@ -154,7 +154,7 @@ class Detector:
         return (*signals, *self.tick(now=now))
 
     def hear(self, record: Record, *, now: datetime) -> tuple[Signal, ...]:
-        """What a record says, if it is newer than the leg."""
+        """Return what a record says, if it is newer than the leg."""
         at = record.at or (None if record.source in DATED else now)
         if at is None or at < self._started.at:
             return ()
@@ -193,7 +193,7 @@ class Detector:
             self._said.note(record)
 
     def tick(self, *, now: datetime) -> tuple[Signal, ...]:
-        """What the passing of time says: retries without end, notices that stood long enough."""
+        """Return what the passing of time says: retries without end, notices shown long enough."""
         signals: list[Signal] = []
         streak = self._streak
         if streak is not None and streak.stands and streak.heard.get_elapsed(now) >= self._patience:
@@ -209,7 +209,7 @@ class Detector:
         return tuple(signals)
 
     def wakes_at(self) -> datetime | None:
-        """When `tick` may have something new to say, or `None`."""
+        """Return when `tick` may have something new to say, or `None`."""
         streak = self._streak
         moments = [streak.heard.counts_from + self._patience] if streak is not None and streak.stands else []
         moments += [
@@ -244,7 +244,7 @@ class Detector:
         )
 
     def _confirm(self, finding: LimitFinding, now: datetime) -> tuple[Signal, ...]:
-        """A record that waited for the screen to show what it means, now that it does."""
+        """Report a record that waited for the screen to show its limit, now that it does."""
         unseen = self._unseen
         if unseen is None or (unseen.finding.kind, unseen.finding.scope) != (finding.kind, finding.scope):
             return ()
@@ -265,22 +265,22 @@ class Detector:
             self._streak = _Streak(heard, said, finding, stuck, where, start_at(now) if is_shown else None)
 
     def _mark_unshown(self, now: datetime) -> None:
-        """Take the retries' row for gone until the new screen shows it; forget them if it stayed away."""
+        """Mark the retries as not shown until the new screen shows them; forget them if they stay away."""
         streak = self._streak
         if streak is not None and streak.shown is not None:
             is_over = not streak.stands and streak.shown.get_elapsed(now) >= _REPAINT
             self._streak = None if is_over else replace(streak, stands=False)
 
     def _may_act(self, held: _Held) -> bool:
-        """Whether the notice has yet to act and may."""
+        """Return whether the notice may act and has not done so yet."""
         return not held.spent and self._is_agreed(held.finding)
 
     def _may_count(self, finding: LimitFinding) -> bool:
-        """Whether it is a retry that the screen may tell of beside a transcript."""
+        """Return whether it is a retry for which the screen counts even beside a transcript."""
         return finding.kind is Kind.RETRY and bool(finding.rule.corroborate) and self._is_agreed(finding)
 
     def _is_agreed(self, finding: LimitFinding) -> bool:
-        """Whether the conversation agrees that a notice on the screen is the agent's own."""
+        """Return whether the conversation agrees that a notice on the screen is the agent's own."""
         if not self._said.heard or self._said.contains(finding.words):
             return False
         return finding.rule.corroborate == "unsaid" or self._said.is_unanswered()

@@ -1,6 +1,6 @@
 """Read from a settled screen what an agent is doing and whether its input line is empty.
 
-What the agent says about itself counts, too: its window title, the state it announces, its state file.
+What the agent reports itself counts, too: its window title, the state it announces, its state file.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ AgentState = ScreenState | Literal["unknown"]
 def read_state(
     rules: Rules, screen: Screen, *, state_record: Mapping[str, object] | None = None, is_new: bool = False
 ) -> AgentState:
-    """The state by the first rule that matches, `unknown` where none does.
+    """Return the state by the first rule that matches, `unknown` if none does.
 
     `screen` is settled and carries the window title and the state the agent announced in band;
-    `state_record` is the newest record of the agent's own state file, `None` where it keeps none; `is_new`
-    is whether the leg has begun a moment ago only.
+    `state_record` is the newest record of the agent's own state file, `None` if it keeps none; `is_new`
+    is whether the leg began only a moment ago.
     """
     texts = [row.text.replace("\u00a0", " ") for row in screen.rows if row.text.strip()]
     for rule in rules.states:
@@ -32,17 +32,17 @@ def read_state(
 
 
 def believe_state(rules: Rules, state: AgentState, *, had_turns: bool) -> AgentState:
-    """`starting` for one that is busy before its first turn: with its tool servers, say; else `state`.
+    """Return `starting` for an agent busy before its first turn, say with its tool servers; else `state`.
 
-    `had_turns` is whether the leg waited for a prompt before, or was heard to take one. An agent whose
-    records tell no prompts is believed.
+    `had_turns` is whether the leg waited for a prompt before, or was seen to take one. An agent whose
+    records contain no prompts is believed.
     """
     hears_prompts = any(sign.means == "prompt" for sign in rules.progress)
     return "starting" if state == "busy" and hears_prompts and not had_turns else state
 
 
 def match_state(rule: StateRule, text: str) -> bool:
-    """Whether one row, title or announced state shows this rule's sign."""
+    """Return whether one row, title or announced state shows this rule's sign."""
     if not rule.pattern or compile_pattern(rule.pattern).search(text) is None:
         return False
     return not rule.unless or compile_pattern(rule.unless).search(text) is None
@@ -72,7 +72,7 @@ InputState = Literal["empty", "typed", "hidden"]
 
 
 def read_input(rules: Rules, screen: Screen) -> InputState:
-    """Return whether the line people type into is empty or half typed; `hidden` where it is not shown."""
+    """Return whether the line people type into is empty or half typed; `hidden` if it is not shown."""
     line = rules.input
     if line is None:
         return "hidden"

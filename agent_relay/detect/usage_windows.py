@@ -16,7 +16,7 @@ _SAME_RESET = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class WindowReading:
-    """What a window last said at a moment: percent used and when it starts anew; 0 minutes are unknown."""
+    """One reading of a usage window: percent used and when it starts anew; 0 minutes are unknown."""
 
     window: UsageWindow
     used: float
@@ -34,7 +34,7 @@ class UsageWindows:
         self._readings: dict[str, WindowReading] = {}
 
     def hear(self, record: Record, at: datetime) -> tuple[WindowReading, ...]:
-        """The readings this record brought."""
+        """Return the readings this record brought."""
         return tuple(
             reading
             for window in self._windows
@@ -44,14 +44,14 @@ class UsageWindows:
 
     @property
     def newest(self) -> tuple[WindowReading, ...]:
-        """The newest reading of every window that was heard of, in the order they were."""
+        """The newest reading of every window, in the order the windows were first read."""
         return tuple(self._readings.values())
 
     def find_exact(self, name: str, coarse: datetime | None, at: datetime) -> datetime | None:
-        """The exact moment of a limit of window `name` (`*` any) whose text said `coarse`, or `None`.
+        """Return the exact reset of a limit of window `name` (`*` any), or `None`.
 
-        With no worded reset only a full window that has yet to reset will do, and the one that ends
-        last: a limit holds until every full window has reset.
+        `coarse` is the reset its text named. If it named none, only a full window that has yet to reset will
+        do, and the one that ends last: a limit holds until every full window has reset.
         """
         readings = [
             reading
@@ -77,7 +77,7 @@ class UsageWindows:
 
 
 def _read_minutes(window: UsageWindow, record: Record) -> int:
-    """How long the window is, as the record says, else as the adapter does; 0 where neither knows."""
+    """Return how long the window is by the record, else by the adapter; 0 if neither knows."""
     said = find_value(record.data, window.minutes) if window.minutes else None
     is_length = isinstance(said, int) and not isinstance(said, bool) and said > 0
     return said if is_length and isinstance(said, int) else window.lasts_minutes

@@ -14,7 +14,7 @@ _NO_PERCENTAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class WindowUsage:
-    """What an agent last said of one usage window; `minutes` is how long that is, 0 where nobody knows."""
+    """What an agent last said of one usage window; `minutes` is how long that is, 0 if unknown."""
 
     name: str
     minutes: int
@@ -23,7 +23,7 @@ class WindowUsage:
 
 
 def render_windows(windows: Mapping[str, Sequence[WindowUsage]]) -> dict[str, object]:
-    """Windows by agent as JSON values."""
+    """Return windows by agent as JSON values."""
     return {
         agent: [[one.name, one.minutes, one.used_percent, one.resets_at.isoformat()] for one in found]
         for agent, found in windows.items()
@@ -31,7 +31,7 @@ def render_windows(windows: Mapping[str, Sequence[WindowUsage]]) -> dict[str, ob
 
 
 def parse_windows(value: object) -> dict[str, tuple[WindowUsage, ...]]:
-    """The same from JSON values; what is not that is passed over: a status line is no place to fail at."""
+    """Return windows by agent from JSON values; invalid ones are skipped: a status line must not fail."""
     if not isinstance(value, dict):
         return {}
     found = {
@@ -43,12 +43,12 @@ def parse_windows(value: object) -> dict[str, tuple[WindowUsage, ...]]:
 
 
 def list_current_windows(windows: Sequence[WindowUsage], now: datetime) -> list[WindowUsage]:
-    """Those that have not begun anew since, the shortest first: of the others nothing is known."""
+    """Return the windows that have not begun anew since, shortest first: others are unknown."""
     return sorted((one for one in windows if one.resets_at > now), key=lambda one: (one.minutes, one.name))
 
 
 def render_window(window: WindowUsage, now: datetime, zone: tzinfo | None, *, is_long: bool) -> str:
-    """`5 h 42 %`, with its reset where `is_long`; without a `zone` the machine's own is meant."""
+    """Render `5 h 42 %`, with its reset if `is_long`; without a `zone` in the machine's own."""
     reset = f" (resets {render_moment(window.resets_at, now, zone)})" if is_long else ""
     return f"{name_window(window.name, window.minutes)} {round(window.used_percent)} %{reset}"
 
@@ -63,5 +63,5 @@ def _parse(value: object) -> WindowUsage | None:
 
 
 def _is_sane(used: float) -> bool:
-    """Whether that can be a percentage; a provider may count somewhat above a hundred."""
+    """Return whether that can be a percentage; a provider may count somewhat above a hundred."""
     return 0 <= used < _NO_PERCENTAGE

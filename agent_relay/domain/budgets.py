@@ -20,7 +20,7 @@ class Mark(StrEnum):
     SPENT = "spent"
 
     def is_above(self, other: "Mark") -> bool:
-        """Whether more is used."""
+        """Return whether more of the budget is used than at `other`."""
         return _ORDER.index(self) > _ORDER.index(other)
 
 
@@ -31,9 +31,9 @@ _ORDER = tuple(Mark)
 class Budget:
     """So many `tokens`, or so many US dollars, may be used in a session or on a day (`per`).
 
-    Of a session that is what its legs used, of a day everything of the user's on this machine; `agent`
-    narrows it to one. At `warn` percent the user is told. When it is used up, `then` says what happens:
-    nothing more (warn), the agent hands over (handoff), or the session ends (stop).
+    For a session, what its legs used counts; for a day, all the user's usage on this machine; `agent`
+    narrows it to one agent. At `warn` percent the user is warned. When it is used up, `then` says what
+    happens: nothing more (warn), the agent hands over (handoff), or the session ends (stop).
     """
 
     per: str
@@ -45,14 +45,14 @@ class Budget:
 
     @property
     def name(self) -> str:
-        """`your budget of $5.00 a day for claude`; no two budgets of a user share it."""
+        """The budget in words: `your budget of $5.00 a day for claude`; no two of a user share it."""
         allowed = f"{self.tokens:,} tokens" if self.dollars is None else f"${self.dollars:,.2f}"
         return f"your budget of {allowed} a {self.per}{f' for {self.agent}' if self.agent else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How a budget stands: `text` says it in words, `mark` in one.
+    """How much of a budget is used: `text` says it in words, `mark` in one.
 
     `period` is the day it is about (ISO 8601), until the moment `until`; both empty for a session's. `agent`
     and `then` are the budget's. `is_done` once the session did what `then` says; `at` is when it was noted.

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """Between which of the user's marks a context stands; `unknown` before its agent first says."""
+    """Between which of the user's marks a context is; `unknown` before its agent first reports it."""
 
     UNKNOWN = "unknown"
     LOW = "low"
@@ -16,7 +16,7 @@ class Level(StrEnum):
     ACT = "act"
 
     def is_above(self, other: "Level") -> bool:
-        """Whether this level stands for a fuller context."""
+        """Return whether this level means a fuller context than `other`."""
         return _ORDER.index(self) > _ORDER.index(other)
 
 
@@ -27,7 +27,7 @@ _ORDER = tuple(Level)
 class Reading:
     """What an agent's own record says: `used` tokens of the `room` it has until it compacts by itself.
 
-    `room` is 0 where nobody knows it. `at` is when, by the record's own time (aware).
+    `room` is 0 if unknown. `at` is when, by the record's own time (aware).
     """
 
     used: int
@@ -62,10 +62,10 @@ NO_WISHES = ContextWishes()
 class Context:
     """The running leg's context as last noted, and what was done about contexts in this session.
 
-    `peak` is the highest level since it was last low: nobody is told twice on the way. `is_spent` from when
-    something was done about it, until it is low again. `relieved_at` is when that last was, in any leg.
-    `has_drafted` is whether the leg's agent was asked to draft a handoff document, `is_drafted` whether since
-    it was last low; `drafted_at` is when any leg's was.
+    `peak` is the highest level since it was last low: the user is warned of each level once on the way up.
+    `is_spent` from when something was done about it, until it is low again. `relieved_at` is when that last
+    was, in any leg. `has_drafted` is whether the leg's agent was asked to draft a handoff document,
+    `is_drafted` whether since it was last low; `drafted_at` is when any leg's was.
     """
 
     used: int = 0

@@ -6,16 +6,16 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Have the leg's agent write a handoff document in a fork of its session. Nothing answers."""
+    """Have the leg's agent write a handoff document in a fork of its session. No input answers."""
 
     leg: str
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitQuiet:
-    """Come back with Quiet once the leg waits for a prompt, nobody types one, and no draft is being written.
+    """Come back with LegQuiet once the leg waits for a prompt, nobody types one, and no draft is written.
 
-    Nothing answers where that does not come to pass.
+    No input answers if that never happens.
     """
 
     leg: str
@@ -25,7 +25,7 @@ class AwaitQuiet:
 class Compact:
     """Type the agent's own command that makes its conversation shorter.
 
-    Comes back with Spared where somebody had begun to type; else nothing answers.
+    Answered by CompactSkipped if somebody had begun to type; else by no input.
     """
 
     leg: str
@@ -33,9 +33,9 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class CancelContinue:
-    """Type the keys by which the leg's agent gives up its timer for `at`, while its screen shows that.
+    """Type the keys that cancel the agent's timer for `at`, while its screen shows that timer.
 
-    Nothing answers: what its screen shows then does.
+    No input answers directly: what the screen shows then does.
     """
 
     leg: str
@@ -80,7 +80,7 @@ class DeliverTask:
 
 @dataclass(frozen=True, slots=True)
 class NoteRest:
-    """Write a limit into the ledger; `until` is `None` where the reset is unknown."""
+    """Write a limit into the ledger; `until` is `None` if the reset is unknown."""
 
     agent: str
     scope: str
@@ -91,7 +91,7 @@ class NoteRest:
 
 @dataclass(frozen=True, slots=True)
 class ShowMessage:
-    """Terminals attached to the leg show what there is to say of the session now. Nothing answers."""
+    """Show the session's current message on terminals attached to the leg. No input answers."""
 
     leg: str
 

@@ -31,13 +31,13 @@ class RelayError(Exception):
 
 
 class WrongUseError(RelayError):
-    """The command's words are off."""
+    """The command line is wrong, or the request is not possible now."""
 
     code = ExitCode.WRONG_USE
 
 
 class AtWorkError(WrongUseError):
-    """The session is at work on something else; who can wait asks again."""
+    """The session is at work on something else; a caller that can wait may ask again."""
 
 
 class NobodyAvailableError(RelayError):
@@ -59,7 +59,7 @@ class DaemonUnreachableError(RelayError):
 
 
 class ConfigurationError(RelayError):
-    """A configuration file or adapter says something that cannot be meant."""
+    """A configuration file or adapter holds an invalid value."""
 
     code = ExitCode.CONFIGURATION
 

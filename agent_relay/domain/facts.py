@@ -80,12 +80,12 @@ class Tokens:
 class Facts:
     """Everything read from one native transcript.
 
-    `unprocessed_prompt` is the user's last message where no assistant answer followed it; an answer
+    `unprocessed_prompt` is the user's last message if no assistant answer followed it; an answer
     that is only a limit or API error is no answer. `limit_text` is the agent's own words about the
-    limit that ended it, newest first record only. Of the transcript's `lines` those `skipped` were left out,
-    and of these nobody understands the `strange` ones; `last_lines` are the last of them as they stand, of a
-    transcript that holds no conversation its last lines. `unread` is why there is nothing where a transcript
-    is that cannot be read.
+    limit that ended it, newest first record only. Of the transcript's `lines`, `skipped_lines` were left
+    out; of these the `strange_lines` were not understood, and `last_lines` quotes the last of them (or, of a
+    transcript that holds no conversation, its last lines). `unread` is why there are no facts although a
+    transcript exists: it cannot be read.
     """
 
     agent: str

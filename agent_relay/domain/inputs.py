@@ -10,7 +10,7 @@ from agent_relay.domain.signal import Signal
 
 @dataclass(frozen=True, slots=True)
 class ContextFilled:
-    """The leg's context stands between other marks than before: `used` of `room` tokens (0 unknown).
+    """The leg's context is between other marks than before: `used` of `room` tokens (0 unknown).
 
     `at` is when its agent said so (aware).
     """
@@ -38,7 +38,7 @@ class LegQuiet:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsCounted:
-    """What was used was counted while the leg lives: how the budgets that count for its agent stand."""
+    """Usage was counted while the leg lives: how much of its agent's budgets is used."""
 
     leg: str
     found: tuple[Spending, ...]
@@ -46,7 +46,7 @@ class BudgetsCounted:
 
 @dataclass(frozen=True, slots=True)
 class ContinueAnnounced:
-    """The leg's screen says that its agent goes on by itself `at`; `None` where it says so no more."""
+    """The leg's screen says that its agent goes on by itself `at`; `None` if it no longer does."""
 
     leg: str
     at: datetime | None
@@ -54,21 +54,21 @@ class ContinueAnnounced:
 
 @dataclass(frozen=True, slots=True)
 class ResumeAsked:
-    """A person wants a session in which everybody rests to go on by itself at the first reset, or not to."""
+    """A person wants a session that rests to go on by itself at the first reset, or not to."""
 
     agreed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ContinueAsked:
-    """A person wants a session that rested to go on now, with whoever can be had again."""
+    """A person wants a session that rested to go on now, with an agent that is available again."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffAsked:
     """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
 
-    Where `terms` are empty, what is still expected of the agent at work is passed on.
+    If `terms` are empty, what is still expected of the agent at work is passed on.
     """
 
     agent: str
@@ -80,7 +80,7 @@ class HandoffAsked:
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """A person called the handoff off."""
+    """A person cancelled the handoff."""
 
     handoff: str
     why: str = ""
@@ -140,7 +140,7 @@ class SignalFound:
 class Answered:
     """The leg's agent answered a prompt, as its own records say: it is not limited (any more).
 
-    `at` is when, by the record's own time (aware); `None` where that is not known.
+    `at` is when, by the record's own time (aware); `None` if unknown.
     """
 
     leg: str
@@ -159,8 +159,8 @@ class ClockSetBack:
 class LegGone:
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
 
-    `is_done` is whether a headless agent had said that its turn is over and well, `said` what it said in a
-    turn of a chat, `refused` the tools it was not allowed to use.
+    `is_done` is whether a headless agent had reported that its turn ended successfully, `said` what it said
+    in a turn of a chat, `refused` the tools it was not allowed to use.
     """
 
     leg: str
@@ -224,14 +224,14 @@ class ResetPassed:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """Somebody asked for the session's end."""
+    """A person or program asked for the session's end."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnAsked:
-    """Somebody wants a headless turn of `agent`; the rest is as `TurnBegun` has it."""
+    """A headless turn of `agent` was asked for; the other fields are as in `TurnBegun`."""
 
     agent: str
     prompt: str
@@ -246,7 +246,7 @@ class TurnAsked:
 class Restarted:
     """A new daemon took over; `leg_lives` is whether the newest leg's holder does.
 
-    `leg_began` is whether its program may have been started, where the journal does not say so.
+    `leg_began` is whether its program may have been started, if the journal does not say so.
     """
 
     leg_lives: bool

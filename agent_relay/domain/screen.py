@@ -1,4 +1,4 @@
-"""The text grid an agent is showing, as a value: what detection looks at."""
+"""The text grid an agent is showing, as a value: the input of detection."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from agent_relay.domain.text.counts import count_columns
 class Row:
     """One row, right-trimmed.
 
-    `wrapped` says that it goes on in the next row because it was full. `color` is the foreground of its
+    `wrapped` means that it continues in the next row because it was full. `color` is the foreground of its
     first letter or digit (of its first sign if it has none): `palette:<n>`, `rgb:<rrggbb>` or empty.
     """
 
@@ -38,7 +38,7 @@ class Screen:
     agent_states: tuple[str, ...] = ()
 
     def joined(self) -> list[str]:
-        """The lines as they were written: rows that wrapped are one line again, right-trimmed."""
+        """Return the lines as they were written: rows that wrapped joined again, right-trimmed."""
         lines: list[str] = []
         open_line = ""
         for row in self.rows:
@@ -52,12 +52,12 @@ class Screen:
         return lines
 
     def text(self) -> str:
-        """All rows, a newline between each two."""
+        """Return all rows, a newline between each two."""
         return "\n".join(row.text for row in self.rows)
 
 
 def render_screen(screen: Screen) -> dict[str, object]:
-    """The screen as JSON values, as the holder sends and stores it."""
+    """Return the screen as JSON values, as the holder sends and stores it."""
     return {
         "rows": [[row.text, row.wrapped, row.color] for row in screen.rows],
         "cols": screen.cols,
@@ -71,7 +71,7 @@ def render_screen(screen: Screen) -> dict[str, object]:
 
 
 def parse_screen(value: object) -> Screen:
-    """The screen from JSON values; raises UntrustedDataError where they are no screen."""
+    """Parse the screen from JSON values; raise UntrustedDataError if they are no screen."""
     try:
         return _parse(value)
     except (KeyError, OverflowError, TypeError, ValueError) as error:

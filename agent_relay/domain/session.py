@@ -1,6 +1,6 @@
 """A session as a value: which leg runs, in which state, how far a handoff has come, on which terms.
 
-`Terms` are what a person may give a handoff along: what is expected, how urgent it is, and who takes over
+`Terms` are what a person may set for a handoff: what is expected, how urgent it is, and who takes over
 if it fails.
 """
 
@@ -18,7 +18,7 @@ PRIORITIES = ("low", "normal", "high", "urgent")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Everything is in the person's own words; empty where nothing was said.
+    """What a person set for a handoff, in their own words; empty if nothing was said.
 
     `needs` are capabilities the target's adapter has to declare. `questions` are what the agent that takes
     over after a failure is to answer first; `rollback` names it.
@@ -34,12 +34,12 @@ class Terms:
 
     @property
     def expects(self) -> bool:
-        """Whether somebody has to say that the handoff is complete, or failed."""
+        """Whether a person has to say that the handoff is complete, or failed."""
         return bool(self.deliverables or self.criteria)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said at all."""
+        """Whether no terms were set."""
         return not any(getattr(self, field.name) for field in fields(self))
 
 
@@ -63,7 +63,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a leg was asked, as `PromptSeen` has it; with `is_over` its screen showed the turn's end since."""
+    """What a leg was asked, as in `PromptSeen`; `is_over` once its screen showed the turn's end."""
 
     text: str
     at: datetime
@@ -74,11 +74,12 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt.
+    """One agent process of the session. `how` is empty while it lives.
 
+    `was_ready` once it waited for a prompt, `was_busy` once it took one.
     `was_given` is whether the session's task reached it, `model` the one relay chose; empty for the user's.
-    A `headless` one works on one turn without a screen. `owner` is whose it is, and where its pids count.
-    `asked` is the newest prompt its own signals told of.
+    A `headless` one works on one turn without a screen. `owner` is the agent-relay it belongs to, and where
+    its pids are valid. `asked` is the newest prompt its own signals reported.
     """
 
     id: str
@@ -114,8 +115,8 @@ class Leg:
 class Handoff:
     """A handoff; `leg` is the successor's once it is known, `model` the one it was given.
 
-    `parent` and `depth` are as `HandoffBegun` has them. `is_cancelled` from when a person called it off.
-    `lacks` is what its packet does not tell.
+    `parent` and `depth` are as in `HandoffBegun`. `is_cancelled` once a person cancelled it.
+    `lacks` is what its packet does not contain.
     """
 
     id: str
@@ -157,10 +158,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The newest headless turn; `outcome` is as `TurnEnded` has it, empty while it goes on.
+    """The newest headless turn; `outcome` is as in `TurnEnded`, empty while it goes on.
 
-    `taken` counts the legs it took, of which it may take `most` (0: as many as there are). With `ends` the
-    session ends with it. `seat` and `others` are as `TurnBegun` has them, empty where it is of no chat.
+    `taken` counts the legs it took, of which it may take `most` (0: no limit). With `ends` the
+    session ends with it. `seat` and `others` are as in `TurnBegun`, empty outside a chat.
     With `never_began` it was given up before any agent was asked. `refused` are the tools its agent was not
     allowed to use.
     """
@@ -192,11 +193,11 @@ class Session:
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
     `returns` whether it comes by itself at the turn's end. `agreed` is whether a person said that work may
     go on by itself after this rest, `continues_at` when the agent at work does so by itself (ISO 8601), and
-    `agent_may_continue` whether that is left to it. `refused` are the agents that were signed out or
-    had their key refused when last heard of, with what they said. `packets` is the highest packet number,
-    `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close,
-    `warned` those of each window the user was told of.
-    `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
+    `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that were signed out or
+    had their key refused at their last report, with what they said. `packets` is the highest packet number,
+    `saved` are the numbers of packets without a handoff. `near` is the running leg's warning that a limit is
+    close, `warned` the warnings of each window that the user has seen.
+    `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     `turn` is the newest headless turn, `budgets` what is known of those that passed a mark.
     """
@@ -240,7 +241,7 @@ class Session:
 
     @property
     def open_turn(self) -> Turn | None:
-        """The headless turn that is not over; `None` where there is none, or people work in the session."""
+        """The headless turn that is not over; `None` if there is none or people work in the session."""
         return self.turn if self.turn is not None and not self.turn.outcome else None
 
     @property
@@ -256,7 +257,7 @@ class Session:
 
     @property
     def shown_state(self) -> State:
-        """The state as people are told it: an agent that waits for its packet is not ready for them."""
+        """The state as people see it: an agent that waits for its packet is not ready for them."""
         is_owed = self.handoff is not None and self.state is State.READY
         return State.STARTING if is_owed else self.state
 
@@ -267,15 +268,15 @@ class Session:
 
     @property
     def is_held(self) -> bool:
-        """Whether the session rests because a person cancelled its handoff: nothing but they wake it."""
+        """Whether the session rests because a person cancelled its handoff: only a person ends that."""
         return self.state is State.RESTING and self.retriable is not None and self.retriable.is_cancelled
 
     @property
     def may_owe_packet(self) -> bool:
-        """Whether a packet may wait for somebody: one was saved, or a handoff can be tried again."""
+        """Whether a packet may wait for an agent: one was saved, or a handoff can be retried."""
         return bool(self.saved) or self.retriable is not None
 
     @property
     def refusal(self) -> Limit | None:
-        """What the agent at work said when it was signed out or its key refused; `None` while it is not."""
+        """What the agent at work said when it was signed out or its key refused; `None` otherwise."""
         return next((found for found in self.refused if found.agent == self.agent), None)

@@ -66,9 +66,9 @@ class Evidence:
 class Signal:
     """One finding about one agent.
 
-    `resets_at` is aware, or `None` where the agent did not say. `decides` is whether it may be acted
+    `resets_at` is aware, or `None` if the agent did not say. `decides` is whether it may be acted
     on without further agreement. `at_offset` is the byte of the leg's output it was seen at, `None`
-    where no output was involved. `rule` names the adapter rule that matched. `model` is set for
+    if no output was involved. `rule` names the adapter rule that matched. `model` is set for
     limits of one model.
     """
 
@@ -87,7 +87,7 @@ class Signal:
 class Record:
     """One structured record an agent left: `data` is the parsed object, or `{"text": line}` for a log.
 
-    `at` is the record's own time (aware) where it carries one; records older than the leg's start
+    `at` is the record's own time (aware) if it has one; records older than the leg's start
     are history and never count. `where` names the file and offset, or the event stream.
     """
 
@@ -101,8 +101,8 @@ class Record:
 class Rest:
     """One limit an agent is under.
 
-    `model` is empty for limits of the whole account. `until` is aware, or `None` where nobody knows: then
-    the agent rests until the user says otherwise. `evidence` is what was seen, redacted.
+    `model` is empty for limits of the whole account. `until` is aware, or `None` if unknown: then the agent
+    rests until the user says otherwise. `evidence` is what was seen, redacted.
     """
 
     agent: str

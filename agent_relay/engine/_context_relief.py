@@ -1,4 +1,4 @@
-"""Relieves an agent whose context is full: a draft ahead of time, a quiet moment, its own compaction."""
+"""Relieves an agent whose context is full: an early draft, a wait for a quiet moment, its own compaction."""
 
 import asyncio
 import logging
@@ -16,17 +16,17 @@ from agent_relay.terminal.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 900.0
-"""How long a quiet moment is waited for; the end of the next turn asks again."""
+"""Longest wait for a quiet moment; the end of the next turn starts another wait."""
 _KEYS_S = 5.0
-"""How long no key was pressed before nobody counts as typing."""
+"""Seconds without a key press after which nobody counts as typing."""
 _SETTLE_S = 1.0
-"""How long a turn may have begun before its screen shows it."""
+"""Longest delay between the start of a turn and its first sign on the screen."""
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
 
 
 class ContextRelief:
-    """What is done about the contexts of one session's legs, and the drafts it has written ahead."""
+    """Relieves full contexts of one session's legs, and keeps track of the drafts it has requested."""
 
     def __init__(self, narrating: NarrativeWriter, live: Mapping[str, LiveLeg]) -> None:
         self._narrating = narrating
@@ -35,7 +35,7 @@ class ContextRelief:
         self._drafts: dict[str, asyncio.Event] = {}
 
     async def draft(self, session: Session, leg_id: str, luggage: LaunchEnvironment) -> None:
-        """The agent was asked for a handoff document; where it wrote none, handoffs do without."""
+        """Have the agent write a handoff document; log a failure, since handoffs work without one."""
         live = self._live.get(leg_id)
         if live is None or leg_id in self._drafts:
             return
@@ -52,7 +52,7 @@ class ContextRelief:
             over.set()
 
     async def await_quiet(self, leg_id: str) -> LegQuiet | None:
-        """That the leg waits for a prompt which nobody types; `None` where that does not come to pass."""
+        """Return `LegQuiet` once the leg waits for a prompt and nobody types; `None` if it never does."""
         live = self._live.get(leg_id)
         if live is None or leg_id in self._waiting:
             return None
@@ -69,7 +69,10 @@ class ContextRelief:
             self._waiting.discard(leg_id)
 
     async def compact(self, leg_id: str) -> CompactSkipped | None:
-        """The agent was told to compact, unless somebody began to type meanwhile. Raises RelayError."""
+        """Tell the agent to compact; return `CompactSkipped` if somebody began to type meanwhile.
+
+        Raises RelayError if the agent has no such command, or its holder does not take it.
+        """
         live = self._live.get(leg_id)
         if live is None:
             return None
@@ -85,13 +88,16 @@ class ContextRelief:
         return None
 
     def see(self, session: Session) -> None:
-        """A draft that would come too late is given up."""
+        """Cancel a draft that would come too late: a handoff is under way, or no leg lives."""
         if session.handoff is not None or session.living_leg is None:
             self._narrating.drop_draft(session.id)
 
 
 async def _end_turn(watch: LegMonitor) -> bool:
-    """Whether the agent waits for a prompt: its records may be ahead of its screen."""
+    """Wait for the end of the agent's turn; return whether it came while the agent lived.
+
+    The agent's records may be ahead of its screen.
+    """
     await asyncio.sleep(_SETTLE_S)
     await watch.settle_evidence()
     is_over = await watch.wait_until(lambda: watch.gone.is_set() or watch.state == "ready", limit_s=_WAIT_S)
@@ -99,9 +105,10 @@ async def _end_turn(watch: LegMonitor) -> bool:
 
 
 async def _be_quiet(watch: LegMonitor) -> bool:
-    """Whether nobody types and the agent waits for a prompt, sooner or later; not where it is over.
+    """Wait until the agent waits for a prompt and nobody types; return `False` if the agent ends first.
 
-    Work and questions are waited out: where records are ahead of the screen, nothing else would ask again.
+    Work and questions are waited out: if records are ahead of the screen, nothing else would cause another
+    check.
     """
     pause_s = _FIRST_PAUSE_S
     while not watch.gone.is_set():

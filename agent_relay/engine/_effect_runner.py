@@ -1,4 +1,4 @@
-"""Performs one session's effects: legs started and stopped, packets published and delivered."""
+"""Performs one session's effects: starts and stops legs, publishes and delivers packets."""
 
 import asyncio
 import contextlib
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from agent_relay.engine._host import Host
 
 _UPGRADE_S = 8.0
-"""How long files of ours may be on their way back: package managers remove before they write."""
+"""How long our own files may be missing during an upgrade: package managers remove before they write."""
 _UPGRADE_LOOK_S = 0.25
 _BROUGHT_S = 4.0
-"""How long a terminal that was attached may take to find the next daemon and bring its environment."""
+"""How long a terminal that was attached may take to find the next daemon and send its environment."""
 
 
 class EffectRunner:
-    """Performs one session's effects. `luggage` is what the user's last terminal brought."""
+    """Performs one session's effects, with the environment the user's last terminal sent (`luggage`)."""
 
     def __init__(
         self, ground: Services, narrating: NarrativeWriter, trees: TreeClaims, stirred: Callable[[], None]
@@ -98,7 +98,7 @@ class EffectRunner:
 
     @property
     def trouble(self) -> str:
-        """What keeps an effect from being performed; empty for nothing."""
+        """What keeps an effect from being performed; empty if nothing does."""
         waits = self._following.trouble or self._handing.trouble
         return waits or next(iter(self._troubles.values()), "")
 
@@ -120,7 +120,7 @@ class EffectRunner:
 
     @property
     def bar(self) -> HandoffBar:
-        """What the bottom line of the session's terminals should say now."""
+        """What the bottom line of the session's terminals should show now."""
         return self._bar.bar
 
     def take(self, luggage: LaunchEnvironment, task: str = "") -> None:
@@ -131,14 +131,14 @@ class EffectRunner:
         self._brought.set()
 
     def offer(self, luggage: LaunchEnvironment) -> bool:
-        """Whether what a terminal brings is taken: where nobody else has what the session began with."""
+        """Take `luggage` unless the session already has a user's environment; return whether it was taken."""
         is_wanted = not self._brought.is_set()
         if is_wanted:
             self.take(luggage)
         return is_wanted
 
     async def await_luggage(self) -> None:
-        """Somebody brought the user's environment, or nobody who could is there, as after a reboot."""
+        """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
         leg = self.host.session.leg
         if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._ground, leg):
             return
@@ -147,20 +147,20 @@ class EffectRunner:
                 await self._brought.wait()
 
     def get_luggage(self, leg: str) -> LaunchEnvironment:
-        """What the living leg was started with, or what the next one would be."""
+        """Return the launch environment of the living leg, or else that of the next one."""
         live = self._following.live.get(leg)
         return live.luggage if live is not None else self._luggage
 
     def find_live(self, leg: str) -> LiveLeg | None:
-        """The leg while it is under watch."""
+        """Return the leg while it is monitored, else `None`."""
         return self._following.live.get(leg)
 
     async def redact(self, body: Body) -> Body:
-        """`body` as it may stand in a journal. Raises RelayError where that cannot be found out."""
+        """Return `body` as it may be journalled. Raise RelayError if its secrets cannot be searched for."""
         return await redact_event(body, known=self._secrets[1] | self._brought_secrets)
 
     async def build_world(self, session: Session) -> DecisionContext:
-        """Return what the machine may know now."""
+        """Return the facts from which the state machine may decide now."""
         ground, luggage = self._ground, self._luggage
         availability = await self._deciding.run(ground.read_availability, luggage.environ)
         fault = await self._find_fault() if session.living_leg is not None else ""
@@ -192,21 +192,22 @@ class EffectRunner:
         return self._rests.include(world)
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
-        """By agent, why the packet that waits for it cannot be used."""
+        """Return, by agent, why the packet that waits for it cannot be used."""
         from agent_relay.engine.publishing.waiting_packets import find_spoilt
 
         return find_spoilt(session, self._build_renderer)
 
     def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
-        """What renders packets for `agent`. Raises RelayError."""
+        """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
         from agent_relay.agents.packet_template import build_renderer
 
         return build_renderer(self._ground.get_adapter(agent), session_folder(self.host.session))
 
     async def _find_fault(self) -> str:
-        """Why no successor could be started; an installation that is just being replaced is waited for, once.
+        """Return why no successor could be started, empty if one could.
 
-        Where nobody lives who would be stopped for one, its start is tried and fails instead.
+        An installation that is being replaced is waited for, up to 8 s and only once. If no leg lives that
+        would be stopped for a successor, callers do not ask: the start is tried and fails instead.
         """
         fault = await self._deciding.run(self._ground.holders.find_fault)
         left_s = 0.0 if "installation" in self._troubles else _UPGRADE_S
@@ -221,7 +222,7 @@ class EffectRunner:
         return ""
 
     async def perform(self, effect: Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
-        """What came of the effect, `None` where its outcome is told elsewhere."""
+        """Perform the effect; return its result, or `None` if that is reported elsewhere."""
         match effect:
             case SpawnLeg(leg):
                 return await self._spawn(self._get_leg(leg))
@@ -254,9 +255,9 @@ class EffectRunner:
                 return await self._try("compact", self._relief.compact(leg))
 
     async def adopt(self, session: Session) -> Restarted:
-        """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
+        """Tell whether the newest leg's holder lives; if so, monitor the leg as soon as its holder answers.
 
-        The next leg gets what that one took along, or the newest one whose holder was kept.
+        The next leg gets the launch environment of that one, or of the newest leg whose holder was kept.
         """
         # What its agent was asked meanwhile is journalled before anything is decided.
         found_here = await self._deciding.run(gather_secrets, session.root, {}, cwd=session.cwd)
@@ -273,16 +274,17 @@ class EffectRunner:
         return Restarted(leg_lives=False, leg_began=began)
 
     def see(self, session: Session) -> None:
-        """The session has changed; nothing is kept for one that has ended."""
+        """React to a change of the session; release what is kept for its legs once it has ended."""
         self._relief.see(session)
         self._bar.update()
         if session.state is State.ENDED:
             self._following.release(session)
 
     async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str], terms: Terms) -> str:
-        """A packet of the session's present state for `agent` is published, and no handoff begun.
+        """Publish a packet of the session's present state for `agent`, without beginning a handoff.
 
-        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        Returns the path of its text, relative to the session's folder. Raises RelayError if it cannot be
+        written.
         """
         session = self.host.session
         leg = session.leg
@@ -294,18 +296,18 @@ class EffectRunner:
 
     @property
     def is_collecting(self) -> bool:
-        """Whether an agent that is gone, or a holder of no more use, is still being seen off."""
+        """Whether the end of an agent, or of a holder no longer needed, is still being processed."""
         return self._following.is_collecting(self.host.session)
 
     async def close(self) -> None:
-        """Nothing is watched any more; legs run on."""
+        """Stop monitoring; legs run on."""
         self._ahead.close()
         await self._bar.close()
         await self._following.close()
         self._deciding.close()
 
     def _stir(self) -> None:
-        """A leg said or showed something; one whose holder was not there before may lack its bar."""
+        """Report that a leg said or showed something; update the bar, which a new holder may lack."""
         self._stirred()
         self._bar.update()
 
@@ -347,7 +349,7 @@ class EffectRunner:
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
 
     async def _stop(self, leg_id: str) -> Input | None:
-        """The leg's end is told by its watch; by this where there is none."""
+        """Stop the leg; return its end only if no monitor exists, which would report it."""
         async with self._starting:
             live = self._following.live.get(leg_id)
         leg = self._get_leg(leg_id)
@@ -383,7 +385,7 @@ class EffectRunner:
         return await self._handing.deliver_packet(self.host.session, handoff, leg_id)
 
     async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
-        """What `work` comes back with; `None` where it cannot be done, and why is what `trouble` says."""
+        """Return what `work` returns; `None` if it cannot be done, with the reason kept for `trouble`."""
         try:
             happened = await work
         except RelayError as error:

@@ -1,4 +1,4 @@
-"""The host of one session: takes inputs in turn, journals what follows, starts the effects."""
+"""The host of one session: takes inputs in turn, journals the resulting events, starts the effects."""
 
 import asyncio
 import contextlib
@@ -51,11 +51,11 @@ _DURABLE = (
     SessionEnded,
 )
 _RETRY_S = 0.5
-"""How long a host waits before it tries again what a full disk refused: nothing tells when there is room."""
+"""Pause before a write that a full disk refused is tried again: nothing signals that there is room."""
 _SHARES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""How the waits between two tries of an effect grow, as shares of `_RETRY_S`: half a minute in all."""
+"""Waits between two tries of an effect, as multiples of `_RETRY_S`: half a minute in all."""
 _LOOK_S = 1.0
-"""How long who looks waits for a disk that has taken a line and does not say so."""
+"""How long a caller waits for a disk that has taken a line and does not confirm it."""
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 
 
@@ -72,8 +72,8 @@ Perform = Callable[[Effect], Awaitable[Input | None]]
 class Host:
     """One session at work. Everything that happens to it goes through `tell` or `ask`, one at a time.
 
-    What was decided is journalled to its last line before anything else is looked at: while the disk
-    refuses, the session waits, `trouble` says for what, and whoever asks is told at once.
+    A decision is journalled to its last line before anything else is handled: while the disk refuses, the
+    session waits, `trouble` says for what, and every caller of `ask` gets the reason at once.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Host:
 
     @property
     def events(self) -> Sequence[Event]:
-        """What the journal holds."""
+        """The journal's events."""
         return self._journal.events
 
     @property
@@ -124,13 +124,14 @@ class Host:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything told so far was worked on; effects may still be performed."""
+        """Whether every input so far was processed; effects may still be running."""
         return self._queue.empty() and not self._is_working
 
     async def look(self) -> Session:
-        """The session with all that its journal shows by now.
+        """Return the session with everything its journal shows by now.
 
-        Others read a line as soon as it is on disk: nobody may be told less here than they know from there.
+        Other programs read a line as soon as it is on disk: a caller must not learn less here than from
+        there.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_S), self._line:
@@ -138,11 +139,11 @@ class Host:
         return self.session
 
     def start(self) -> None:
-        """From now on what is told is worked on."""
+        """Begin to process inputs."""
         self._pump = asyncio.create_task(self._run(), name=f"host {self.session.id}")
 
     async def close(self) -> None:
-        """Nothing runs any more; the journal is given up. Agents and holders are left as they are."""
+        """Stop everything and close the journal; agents and holders are left as they are."""
         tasks = [*self._effects, *([self._pump] if self._pump else [])]
         for task in tasks:
             task.cancel()
@@ -153,22 +154,22 @@ class Host:
         self._journal.close()
 
     def tell(self, happened: Input | Outcome, *, ready: Callable[[], Awaitable[None]] | None = None) -> None:
-        """`happened` will be worked on in turn; an outcome is journalled as it is.
+        """Queue `happened` to be processed in turn; an outcome is journalled as it is.
 
-        What it takes to decide is waited for by `ready`, and all that is told or asked later with it.
+        `ready` is awaited before the decision, and everything queued later waits with it.
         """
         self._queue.put_nowait(_Item(happened, ready=ready))
 
     async def check(self, happened: Input) -> None:
-        """Raise what asking for `happened` would raise as things stand; nothing changes."""
+        """Raise what `ask` would raise for `happened` now; change nothing."""
         step(self.session, happened, await self._build_world(self.session))
 
     async def ask(self, happened: Input | Outcome) -> Session:
-        """The session after `happened` was journalled, its effects begun.
+        """Return the session after `happened` was journalled and its effects were begun.
 
-        Where the disk refused before, it is tried again first: there may be room by now. Raises RelayError
-        where it cannot be: then nothing has changed, or the disk refused in the middle and the rest follows
-        as soon as it can.
+        A write that the disk refused before is tried again first: there may be room by now. Raises RelayError
+        if it cannot be done: then either nothing has changed, or the disk refused in the middle and the rest
+        follows as soon as it can.
         """
         if self._refusal is not None:
             await self._try_again()
@@ -201,7 +202,7 @@ class Host:
             self._end_try()
 
     async def _try_again(self) -> None:
-        """Try once more what the disk refused, or wait for a disk that hangs."""
+        """Cause another try of what the disk refused; wait up to 1 s for its result."""
         tried = self._tried_again
         self._asked_again.set()
         with contextlib.suppress(TimeoutError):
@@ -209,7 +210,7 @@ class Host:
                 await tried.wait()
 
     async def _await_retry(self) -> None:
-        """Wait until what was refused is to be tried again: somebody asks, or a while has passed."""
+        """Wait until a refused write is to be tried again: a caller asks, or `retry_s` seconds passed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._retry_s):
                 await self._asked_again.wait()
@@ -236,10 +237,10 @@ class Host:
             task.add_done_callback(self._effects.discard)
 
     async def _see_world(self, item: _Item, happened: Input) -> DecisionContext:
-        """Return what the machine may know now, however long that takes; an end needs to know nothing.
+        """Return what the state machine may know now, however long reading it takes.
 
-        What was told must not be lost because something could not be read. Raises what went wrong where
-        somebody asked, and waits for it.
+        An end needs no facts and gets none if they cannot be read. Any other input must not be lost for that:
+        it waits until they can be read, but if somebody asked for it, RelayError is raised instead.
         """
         while True:
             try:
@@ -256,10 +257,10 @@ class Host:
             await self._await_retry()
 
     async def _write_at_last(self, body: Body, item: _Item, *, is_first: bool) -> None:
-        """`body` is journalled, however long the disk takes to let us.
+        """Journal `body`, however long the disk refuses.
 
-        Deciding anew after half of an outcome would decide from a state no outcome ends in. Raises
-        RelayError where the first line of something asked for is refused, StaleOwnerError at any.
+        Deciding anew after half of an outcome would decide from a state in which no outcome ends. Raises
+        RelayError if the first line of something asked for is refused, StaleOwnerError at any line.
         """
         while True:
             try:
@@ -279,7 +280,7 @@ class Host:
             await self._await_retry()
 
     def _refuse_waiting(self, error: RelayError) -> None:
-        """Who asks and would wait for the disk knows why instead; what was told stays, in its order."""
+        """Fail the queued requests with `error`; keep the inputs that nobody waits for, in their order."""
         waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
         for item in waiting:
             if item.answer is None:
@@ -324,12 +325,12 @@ class Host:
             self.tell(happened)
 
     def _list_waits(self, effect: Effect) -> Iterator[float]:
-        """Return the seconds to wait before `effect` is tried again; 0 where it is given up."""
+        """Return the seconds to wait before each further try of `effect`; 0 gives it up."""
         waits = [self._retry_s * share for share in _SHARES]
         return chain(waits, repeat(waits[-1]) if must_be_done(effect) else (0.0,))
 
     def _tell_trouble(self, error: BaseException, *, is_new: bool) -> str:
-        """Why something cannot be done now, as `trouble` says from now on; a mistake of ours is reported."""
+        """Return why something cannot be done now, and keep it in `trouble`; report a new bug of ours."""
         if isinstance(error, RelayError):
             why = error.sentence
         elif lacking := find_shortage(error):

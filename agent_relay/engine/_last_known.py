@@ -1,7 +1,7 @@
 """The last screen of each leg and the last usage windows of each agent, kept beyond the legs.
 
-Kept in memory as long as the daemon. Screens are for packets of agents whose own record has no word of what
-they were asked; windows belong to the account, whichever leg reported them.
+Kept in memory while the daemon runs. Screens go into packets of agents whose own records do not hold their
+prompts; windows belong to the account, whichever leg reported them.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,10 @@ class LastScreen:
     screen: str = ""
 
     def see(self, lines: Sequence[str], state: AgentState) -> None:
-        """Take note of a screen. What stands there once the agent has left is not its own any more."""
+        """Record the screen if it is in a state of the agent's own, or if none was recorded yet.
+
+        What it shows after the agent has left is not the agent's any more.
+        """
         shown = [line for line in lines if line.strip()]
         if shown and (state in _OWN_STATES or not self.screen):
             self.screen = "\n".join(shown[-_LINES:])
@@ -39,30 +42,33 @@ NO_SCREEN = LastScreen()
 
 
 class LastScreens:
-    """By leg. Outlives the legs, not the daemon; the newest few are kept."""
+    """The last screens by leg. They outlive the legs, not the daemon; the newest 64 are kept."""
 
     def __init__(self) -> None:
         self._seen: dict[str, LastScreen] = {}
 
     def note(self, leg_id: str, seen: LastScreen) -> None:
-        """Keep what was seen of the leg so far, and forget the oldest legs beyond the limit."""
+        """Keep the last screen of the leg, and forget the oldest legs beyond the limit."""
         self._seen[leg_id] = seen
         while len(self._seen) > _LEGS:
             del self._seen[next(iter(self._seen))]
 
     def get(self, leg_id: str) -> LastScreen:
-        """Return what was seen of the leg: nothing where another daemon saw it."""
+        """Return the last screen of the leg; an empty one if another daemon saw it."""
         return self._seen.get(leg_id, NO_SCREEN)
 
 
 class LastWindows:
-    """Outlives the legs, not the daemon: agents say it again. Use it from the event loop only."""
+    """The last usage windows by agent. Use it from the event loop only.
+
+    They outlive the legs, not the daemon: agents report them again.
+    """
 
     def __init__(self) -> None:
         self._readings: dict[str, dict[str, WindowReading]] = {}
 
     def note(self, agent: str, readings: "Sequence[WindowReading]", now: datetime) -> None:
-        """The readings of one leg of `agent` are known; of two of a window the newer one counts."""
+        """Record the readings of one leg of `agent`; of two readings of a window the newer one counts."""
         known = self._readings.setdefault(agent, {}) if readings else {}
         for reading in readings:
             before = known.get(reading.window.name)
@@ -70,7 +76,7 @@ class LastWindows:
                 known[reading.window.name] = reading
 
     def list_known(self, now: datetime) -> dict[str, tuple[WindowUsage, ...]]:
-        """By agent, the windows that have not begun anew; agents of which nothing is known are left out."""
+        """Return the windows that have not begun anew, by agent; agents without any are left out."""
         found = {agent: list_current_windows(_read(known), now) for agent, known in self._readings.items()}
         return {agent: tuple(windows) for agent, windows in found.items() if windows}
 

@@ -21,21 +21,21 @@ _LONGEST_SLEEP_S = 30.0
 
 
 async def sleep_until(clock: Clock, at: datetime) -> None:
-    """It is `at` by the wall clock, which a sleeping machine does not stop and a person may set."""
+    """Sleep until `at` by the wall clock, which runs on in a sleeping machine and which a person may set."""
     while (left_s := (at - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110 - nothing tells when a clock was set
         await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
 
 
 _KEYS_S = 5.0
-"""How long no key was pressed before nobody counts as typing."""
+"""Seconds without a key press after which nobody counts as typing."""
 _SHOWN_S = 3.0
-"""How long an agent may take to show that it gave its timer up."""
+"""How long an agent may take to show that its timer is cancelled."""
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 
 
 class AgentTimers:
-    """The timers of one session's agents that are to be cancelled."""
+    """Cancels the timers of one session's agents."""
 
     def __init__(self, clock: Clock, live: Mapping[str, LiveLeg]) -> None:
         self._clock = clock
@@ -45,8 +45,8 @@ class AgentTimers:
     async def cancel(self, leg_id: str, at: datetime) -> None:
         """Cancel the agent's timer before `at`, unless someone is typing.
 
-        Its keys mean something else on any other screen: they are pressed only where the countdown was just
-        seen. Raises RelayError where its adapter has no such keys.
+        The keys mean something else on any other screen: they are pressed only if the countdown was just
+        seen. Raises RelayError if its adapter has no such keys.
         """
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
@@ -79,7 +79,10 @@ class AgentTimers:
 
 
 async def _press(watch: LegMonitor, keys: str) -> bool:
-    """Whether the agent shows that it gave its timer up, or is gone, once the keys were pressed."""
+    """Press the keys; return whether the agent shows that its timer is cancelled, or is gone.
+
+    `False` also if someone is typing: no key is pressed then.
+    """
     try:
         await watch.holder.type(keys.encode(), unless_typed=True)
     except HolderError as error:

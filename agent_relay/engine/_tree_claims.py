@@ -17,12 +17,12 @@ from agent_relay.store.tree_owner import (
 )
 
 _OURS_S = 15.0
-"""How long a daemon before this one may take to let go: longer than it waits for its own end."""
+"""How long an earlier daemon may take to release its claim: longer than it waits for its own end."""
 _LOOK_S = 0.1
 
 
 class TreeClaims:
-    """One instance per daemon. `is_used` says whether a session that has not ended is at work in a tree."""
+    """The claims of one daemon. `is_used` tells whether a session that has not ended is at work in a tree."""
 
     def __init__(self, owner: Owner, is_used: Callable[[str], bool]) -> None:
         self._owner = owner
@@ -33,9 +33,9 @@ class TreeClaims:
 
     @contextlib.asynccontextmanager
     async def enter(self, root: str, *, by_hand: bool = False) -> AsyncIterator[None]:
-        """Claim the tree while a room is made in it, and as long as one is used.
+        """Claim the tree while a session is opened in it, and for as long as one is at work there.
 
-        Raise TreeOwnedError where it is somebody else's; see `claim_tree` for `by_hand`.
+        Raises TreeOwnedError if it is somebody else's; see `claim_tree` for `by_hand`.
         """
         self._entering[root] += 1
         try:
@@ -46,13 +46,13 @@ class TreeClaims:
             await self.tidy(root)
 
     async def tidy(self, root: str) -> None:
-        """Give up the claim of a tree in which nobody of ours is at work any more."""
+        """Release the claim of a tree in which none of our sessions is at work any more."""
         async with self._turns[root]:
             if root in self._claims and not self._entering[root] and not self._is_used(root):
                 await asyncio.to_thread(release_tree, root, self._claims.pop(root))
 
     async def follow_move(self, old: str, new: str) -> None:
-        """Take the claim of a tree that was renamed along with it."""
+        """Move the claim of a renamed tree to its new path."""
         async with self._turns[old], self._turns[new]:
             claim = self._claims.pop(old, None)
             if claim is None:
@@ -63,7 +63,7 @@ class TreeClaims:
                 self._claims[new] = claim
 
     def close(self) -> None:
-        """Let go of the claims; their trees stay noted as ours, for the daemon that comes next."""
+        """Close the claims; their trees stay recorded as ours, for the next daemon."""
         for claim in self._claims.values():
             close_claim(claim)
         self._claims.clear()

@@ -1,7 +1,7 @@
 """Reads a headless turn as it goes on: its journal's lines and its agents' streams, in order.
 
-Nothing is kept for whoever follows: they hold a cursor, and files are read on from there. So output of any
-size passes, and a daemon that was killed in between matters to nobody.
+Nothing is kept for followers: each holds a cursor, and files are read on from there. So output may be of any
+size, and followers do not notice that a daemon was killed in between.
 """
 
 import json
@@ -33,7 +33,7 @@ _REST: Mapping[str, object] = {}
 
 @dataclass(frozen=True, slots=True)
 class StreamCursor:
-    """Up to where somebody was told: the journal's line, and in a leg's stream the record and its events."""
+    """How far a follower has read: the journal's line, and in a leg's stream the record and its events."""
 
     number: int
     leg: str = ""
@@ -43,7 +43,7 @@ class StreamCursor:
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """What there is to tell from a place on, and the place after it."""
+    """The events after a cursor, and the cursor after them (`told`)."""
 
     events: tuple[RunEvent, ...]
     told: StreamCursor
@@ -52,7 +52,7 @@ class StreamPart:
 def read_stream_part(
     ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
 ) -> StreamPart:
-    """What came since `told`, as much as fits an answer. Reads disk."""
+    """Return what came after `told`, as much as fits an answer. Reads disk."""
     found: list[RunEvent] = []
     size = 0
     for event, after in _walk(ground, session, journal, told, zone):
@@ -66,7 +66,7 @@ def read_stream_part(
 
 
 def read_words(ground: Services, leg: Leg) -> str:
-    """What the leg's agent said in its turn, message by message; empty where nothing of it is kept."""
+    """Return what the leg's agent said in its turn, message by message; empty if none of it is kept."""
     words: list[str] = []
     is_open = False
     for event, _ in _read_stream(ground, None, leg, StreamCursor(0, leg.id)):
@@ -81,7 +81,10 @@ def read_words(ground: Services, leg: Leg) -> str:
 def _walk(
     ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
-    """The stream of the leg told of last comes first: it is never ahead of the lines that end the leg."""
+    """Yield the events after `told`, each with the cursor after it.
+
+    The stream of the cursor's leg comes first: it is never ahead of the lines that end the leg.
+    """
     legs = {leg.id: leg for leg in session.legs}
     while True:
         if told.leg in legs:
@@ -103,7 +106,10 @@ def _walk(
 def _read_stream(
     ground: Services, session: Session | None, leg: Leg, told: StreamCursor
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
-    """What the leg said from `told` on. Without its session, what it used is not told."""
+    """Yield what the leg said after `told`, each event with the cursor after it.
+
+    Without its session, its usage is left out.
+    """
     headless = ground.get_adapter(leg.agent).adapter.headless
     says = headless.says if headless is not None else ()
     path = f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}"
@@ -141,9 +147,9 @@ def _report_record(
 
 
 def _count_own(said: OutputItem, session: Session | None, leg: Leg) -> OutputItem | None:
-    """What the leg's one turn used, where its agent tells what all turns of the conversation did.
+    """Return `said` with the usage of the leg's own turn, if its agent reports totals of the conversation.
 
-    `None` where that cannot be told apart: no figure is better than a wrong one.
+    `None` if the turn's share cannot be computed: no figure is better than a wrong one.
     """
     if said.totals is None:
         return said
@@ -153,7 +159,7 @@ def _count_own(said: OutputItem, session: Session | None, leg: Leg) -> OutputIte
 
 
 def _find_earlier(totals: Totals, session: Session, leg: Leg) -> Mapping[str, int] | None:
-    """What the leg's conversation had used before it; `None` where it goes on in one and nothing tells."""
+    """Return what the leg's conversation had used before it; `None` if it resumes one and that is unknown."""
     names = {leg.native_id} - {""}
     same = [one for one in session.legs if one.id == leg.id or one.native_id in names]
     paths = dict.fromkeys(one.transcript for one in reversed(same) if one.transcript)
@@ -165,7 +171,7 @@ def _find_earlier(totals: Totals, session: Session, leg: Leg) -> Mapping[str, in
 
 
 def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[str, object]]]:
-    """Every whole line from `offset` on that is an object, with where it begins and ends.
+    """Yield every whole line from `offset` on that is an object, with its start and end.
 
     A line that is too long is `_TOO_LONG` where it begins, and `_REST` in all its later parts.
     """
@@ -191,12 +197,12 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
 
 
 def render_cursor(told: StreamCursor) -> dict[str, object]:
-    """The place as an answer carries it."""
+    """Return the cursor as an answer carries it."""
     return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
 
 
 def parse_cursor(request: Request) -> StreamCursor:
-    """The place a request carries. Raises WrongUseError where it is none."""
+    """Return the cursor that a request carries. Raise WrongUseError if it is not valid."""
     found = request.fields.get("told")
     inner = Request(request.op, found if isinstance(found, dict) else {})
     place = StreamCursor(

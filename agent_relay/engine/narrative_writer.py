@@ -44,7 +44,7 @@ _FOLDER = "narratives"
 
 @dataclass(frozen=True, slots=True)
 class NarrativeRequest:
-    """Who is to write: the agent of `leg`, with the user's environment and the model of their wish."""
+    """Who is to write: the agent of `leg`, with the user's environment and the model they chose."""
 
     session: Session
     leg: Leg
@@ -54,7 +54,7 @@ class NarrativeRequest:
 
 
 class NarrativeWriter:
-    """The documents being written. Use it from the event loop only."""
+    """Has agents write handoff documents, one at a time per session. Use it from the event loop only."""
 
     def __init__(self, ground: Services) -> None:
         self._ground = ground
@@ -64,9 +64,9 @@ class NarrativeWriter:
         self._making = threading.Lock()
 
     async def narrate(self, session: Session, luggage: LaunchEnvironment, focus: str = "") -> NarrativeResult:
-        """What came of asking the session's newest agent; a document is kept for the next packet.
+        """Have the session's newest agent write a document, kept for the next packet; return the result.
 
-        A draft that is being written gives way. Raises WrongUseError where somebody asked for one already.
+        A draft that is being written is cancelled. Raises WrongUseError if a document was requested already.
         """
         if session.id in self._drafts:
             self.drop_draft(session.id)
@@ -74,7 +74,7 @@ class NarrativeWriter:
         return await self._begin(session, luggage, focus)
 
     async def draft(self, session: Session, luggage: LaunchEnvironment) -> NarrativeResult:
-        """The same ahead of time, on nobody's behalf: whoever asks for a document comes first."""
+        """Do the same ahead of time, when nobody has requested a document; a request takes precedence."""
         self._drafts.add(session.id)
         try:
             return await self._begin(session, luggage, "")
@@ -82,13 +82,13 @@ class NarrativeWriter:
             self._drafts.discard(session.id)
 
     async def wait_for_draft(self, session: str) -> None:
-        """No draft of the session's is being written any more."""
+        """Wait until no draft of the session is being written any more."""
         run = self._runs.get(session)
         if run is not None and session in self._drafts:
             await asyncio.wait({run})
 
     def drop_draft(self, session: str) -> None:
-        """A draft of the session's that is being written is given up."""
+        """Cancel a draft of the session that is being written."""
         if session in self._drafts:
             self.cancel(session)
 
@@ -114,12 +114,15 @@ class NarrativeWriter:
         return NarrativeResult(NarrativeOutcome.CANCELLED) if run.cancelled() else run.result()
 
     def cancel(self, session: str) -> bool:
-        """Whether a document was being written; no process of that is left when its asker is answered."""
+        """Cancel the document being written; return whether there was one.
+
+        No process of it is left when its requester gets the answer.
+        """
         run = self._runs.get(session)
         return run is not None and run.cancel()
 
     async def close(self) -> None:
-        """Nobody writes any more."""
+        """Cancel all documents being written."""
         runs = list(self._runs.values())
         for run in runs:
             run.cancel()
@@ -161,7 +164,7 @@ class NarrativeWriter:
         return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
 
     def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> "NativeSession | None":
-        """The leg's native session, where it holds something to hand off."""
+        """Return the leg's native session if it holds something to hand off, else `None`."""
         from agent_relay.domain.facts import NativeSession
         from agent_relay.engine.publishing.native_records import find_native
         from agent_relay.sources.transcript_reader import read_facts
@@ -176,7 +179,7 @@ class NarrativeWriter:
         return native if has_messages(facts) else None
 
     def _make_folder(self) -> str:
-        """A private folder for one run; what runs of a daemon that died left is removed first."""
+        """Create a private folder for one run; first remove what the runs of a dead daemon left."""
         parent = ensure_private(os.path.join(self._ground.folders.runtime, _FOLDER))
         # A run of another session that begins meanwhile must not lose its folder to this sweep.
         with self._making:
@@ -194,7 +197,10 @@ class NarrativeWriter:
         native: "NativeSession",
         folder: str,
     ) -> LaunchPlan:
-        """How the fork is started, its files in `folder`: the agent's own launch with other words."""
+        """Return the launch plan of the fork, its files in `folder`.
+
+        It is the agent's own launch with the narrative's arguments, variables and files.
+        """
         fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
         words = {"args": spec.args, "env": spec.env, "files": spec.files}
         empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
@@ -212,7 +218,10 @@ class NarrativeWriter:
         return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
 
     def _keep(self, occasion: NarrativeRequest, told: NarrativeResult) -> NarrativeResult:
-        """The document without secrets, kept for the next packet. Raises RelayError where it cannot be."""
+        """Remove secrets from the document, keep it for the next packet and return it.
+
+        Raises RelayError if it cannot be kept.
+        """
         from agent_relay.engine.publishing.publish import get_allow
         from agent_relay.redact.text import redact_text
         from agent_relay.store.narratives import NarrativeDocument, save_beside_packets, write_narrative
@@ -235,7 +244,7 @@ class NarrativeWriter:
 
 
 def _remove(folder: str) -> None:
-    """Nothing of a run is left, in its folder or beside the agent's own sessions."""
+    """Remove everything of a run, in its folder and beside the agent's own sessions."""
     remove_fork(folder)
     with contextlib.suppress(OSError):
         shutil.rmtree(folder)

@@ -1,6 +1,6 @@
 """What all sessions of a daemon share: folders, clock, adapters, ledger, configuration, outside notifiers.
 
-Nothing here belongs to one session. `OutsideNotifiers` is what leaves the daemon for other programs:
+Nothing here belongs to one session. `OutsideNotifiers` sends what leaves the daemon for other programs:
 notifications for the desktop and for webhooks.
 """
 
@@ -50,7 +50,10 @@ _log = logging.getLogger(__name__)
 
 
 class OutsideNotifiers:
-    """One instance for all sessions. Nobody waits for any of it; what fails is a line in the log."""
+    """Sends notifications to the desktop and to webhooks, for all sessions.
+
+    No caller waits for the outcome; failures are logged.
+    """
 
     def __init__(self) -> None:
         self._desktop = DedicatedThread("desktop")
@@ -71,14 +74,14 @@ class OutsideNotifiers:
         webhook.put(body)
 
     async def show(self, environ: Mapping[str, str], title: str, text: str) -> None:
-        """The desktop of that environment shows it, where there is one."""
+        """Show a notification on the desktop of that environment, if it has one."""
         with contextlib.suppress(RelayError):
             failed = await self._desktop.run(show_on_desktop, environ, title, text)
             if failed:
                 _log.warning("notification-failed to=desktop why=%s", failed)
 
     def close(self) -> None:
-        """No thread of it is waited for."""
+        """Close without waiting for its threads."""
         self._desktop.close()
 
 
@@ -91,10 +94,10 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Shared by every session; nothing here belongs to one.
+    """What every session shares; nothing here belongs to one.
 
-    `owner` is whose the daemon is, `booted_at` when the machine was started, by the clock of then.
-    What was used is counted in the `counting` threads: every count in one home waits for the same files.
+    `owner` is who owns the daemon, `booted_at` when the machine was started, by the clock of that time. Usage
+    is counted in the `counting` threads: every count in one home waits for the same files.
     """
 
     folders: Folders
@@ -120,21 +123,25 @@ class Services:
 
     @property
     def config(self) -> UserConfig:
-        """The user's wishes as they are now, or as they last were while the file cannot be meant."""
+        """The user's configuration now, or the last valid one while the file has a mistake."""
         return self.followed_config.get()
 
     def check_config(self) -> None:
-        """Raise ConfigurationError where `config` is older than the file, which has a mistake now."""
+        """Raise ConfigurationError if the file has a mistake now, so that `config` is older than the file."""
         problem = self.followed_config.find_problem()
         if problem is not None:
             raise ConfigurationError(problem.sentence, hint=problem.hint)
 
     def create_id(self) -> str:
-        """A new name for a session, leg or handoff."""
+        """Return a new id for a session, leg or handoff."""
         return create_ulid(self.clock)
 
     def get_adapter(self, agent: str) -> LoadedAdapter:
-        """The agent's adapter. Raises WrongUseError, or ConfigurationError where it is left out."""
+        """Return the agent's adapter.
+
+        Raises WrongUseError if there is none, ConfigurationError if it was left out because of a mistake in
+        it.
+        """
         try:
             return self.catalog.get(agent)
         except ConfigurationError as error:
@@ -143,23 +150,26 @@ class Services:
             raise ConfigurationError(error.sentence, hint=hint) from error
 
     def fit_installed(self, agent: str, environ: Mapping[str, str]) -> LoadedAdapter:
-        """The agent's adapter as it is for the version installed. Reads disk; raises as `get_adapter`."""
+        """Return the agent's adapter for the installed version. Reads disk; raises as `get_adapter`."""
         return fit_installed(self.get_adapter(agent), environ, self.folders.agent_versions)
 
     def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
-        """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""
+        """Return the agents that a new session in `root` may use, `agent` among them.
+
+        Raises ConfigurationError if a configuration file has a mistake.
+        """
         known = list_default_roster(self.adapters)
         roster = build_roster(known, self.config, read_project_config(root))
         return roster if agent in roster else (agent, *roster)
 
     def withheld_keys(self) -> set[str]:
-        """The key variables of all agents: each sees only its own."""
+        """Return the key variables of all agents: each agent gets only its own."""
         return {key for loaded in self.adapters.values() for key in loaded.adapter.keys}
 
     def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
-        """Who could take over now, as the ledger, `PATH` and sign-in files in `environ` say. Reads disk.
+        """Return who could take over now, by the ledger, `PATH` and sign-in files in `environ`. Reads disk.
 
-        Nobody is known to rest where the ledger cannot be read: deciding nothing at all would be worse.
+        If the ledger cannot be read, no agent counts as resting: deciding nothing at all would be worse.
         """
         now = self.clock.now()
         try:
@@ -174,7 +184,7 @@ class Services:
         }
 
     def note_rest(self, note: NoteRest) -> None:
-        """The ledger knows of the limit. Writes disk."""
+        """Record the limit in the ledger. Writes disk."""
         now = self.clock.now()
         rest = Rest(
             agent=note.agent,
@@ -187,14 +197,17 @@ class Services:
         update_ledger(self.folders.ledger, lambda rests: add_rest(rests, rest, now))
 
     def end_rests(self, agent: str, model: str, answered_at: datetime) -> None:
-        """The ledger knows that `agent` answered on `model`. Reads disk; writes it where a rest is over."""
+        """Record in the ledger that `agent` answered on `model`. Reads disk; writes it if a rest is over."""
         path = self.folders.ledger
         known = read_ledger(path)
         if end_rests(known, agent, model, answered_at) != known:
             update_ledger(path, lambda rests: end_rests(rests, agent, model, answered_at))
 
     def fresh_native_ids(self, agent: str, args: Sequence[str]) -> dict[str, str]:
-        """A new native session id for every agent that accepts one; not for `agent` if `args` choose one."""
+        """Return a new native session id for every agent that accepts one.
+
+        None for `agent` if `args` choose its session.
+        """
         return {
             name: str(uuid.uuid4())
             for name, loaded in self.adapters.items()
@@ -203,7 +216,7 @@ class Services:
         }
 
     def find_zone(self, environ: Mapping[str, str]) -> tzinfo:
-        """The zone the agent shows times in: the user's `TZ`, else the machine's."""
+        """Return the zone the agent shows times in: the user's `TZ`, else the machine's."""
         name = environ.get("TZ", "").removeprefix(":")
         try:
             return ZoneInfo(name) if name and not os.path.isabs(name) else self.zone

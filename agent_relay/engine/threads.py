@@ -1,7 +1,7 @@
-"""Work in threads: threads dedicated to one kind of work, and work that is waited for when cancelled.
+"""Work in threads: threads dedicated to one kind of work, and work that a cancelled caller waits for.
 
-Work that many sessions wait for must not take the threads all of them share: one hung disk would exhaust
-asyncio's pool. A thread cannot be cancelled, so what writes has to end before anything follows it.
+Work that many sessions wait for must not occupy the threads all of them share: one hung disk would exhaust
+asyncio's pool. A thread cannot be cancelled, so a write has to end before anything follows it.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ _Found = TypeVar("_Found")
 
 
 class DedicatedThread:
-    """One thread for work of one kind, which is done one after another. Use it from the event loop only.
+    """One thread for one kind of work, done in order. Use it from the event loop only.
 
-    It waits for nobody else's work, and nobody else's waits for it; who waits for a turn keeps no thread.
+    It neither waits for other work nor delays it; a caller that waits for its turn occupies no thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,24 +30,25 @@ class DedicatedThread:
     async def run(
         self, work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
     ) -> _Found:
-        """What `work` returned. Who is cancelled before its turn has done nothing; what has begun runs on.
+        """Run `work` in the thread and return its result.
 
-        Raises RelayError after `close`, and what `work` raises.
+        A caller cancelled before its turn has done nothing; work that has begun runs on. Raises RelayError
+        after `close`, and what `work` raises.
         """
         if self._is_closed:
             raise RelayError("what this was for is not at work any more", hint="Try again.")
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *args, **words))
 
     def close(self) -> None:
-        """The thread ends with what it is at; harmless when repeated."""
+        """Let the thread end after the work it was given; harmless when repeated."""
         self._is_closed = True
         self._pool.shutdown(wait=False)
 
 
 class ThreadPerHome:
-    """A thread for each home that work of one kind reads in: a home that hangs keeps nobody from another.
+    """One thread for each home that one kind of work reads in: a home that hangs does not block another.
 
-    One stays for every home there was work in; they are few, as users have one.
+    The threads are kept for every home there was work in; they are few, as users have one.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,7 +56,7 @@ class ThreadPerHome:
         self._threads: dict[str, DedicatedThread] = {}
 
     def find(self, environ: Mapping[str, str]) -> DedicatedThread:
-        """The thread for work in the home that `environ` names."""
+        """Return the thread for work in the home that `environ` names."""
         home = environ.get("HOME", "")
         if home not in self._threads:
             self._threads[home] = DedicatedThread(self._name)
@@ -66,9 +67,9 @@ _AGAIN_S = 0.2
 
 
 async def finish(work: Callable[_Given, _Found], *args: _Given.args, **words: _Given.kwargs) -> _Found:
-    """What `work` returned, done in a thread; a cancelled caller waits for its end.
+    """Run `work` in a thread and return its result; a cancelled caller waits for its end.
 
-    For what writes: left alone, the thread's writing would come in between what its successor writes.
+    For work that writes: left running, it would write in between what its successor writes.
     """
     return await finish_or_end(_do_nothing, work, *args, **words)
 
@@ -80,7 +81,7 @@ def _do_nothing() -> None:
 async def finish_or_end(
     end: Callable[[], None], work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
 ) -> _Found:
-    """The same; `end` is called for a cancelled caller until `work` has come to its end."""
+    """Do the same; for a cancelled caller, call `end` until `work` has ended."""
     working = asyncio.ensure_future(asyncio.to_thread(work, *args, **words))
     try:
         return await asyncio.shield(working)

@@ -1,4 +1,4 @@
-"""Tell which commands checked the work (tests, lint, types), whatever ran them, and whether it passed."""
+"""Find the commands that checked the work (tests, lint, types), and whether each check passed."""
 
 import re
 import shlex
@@ -137,7 +137,7 @@ class Check:
 
 
 def find_checks(command: str) -> list[Check]:
-    """The checks a command line ran, seen through `cd x &&`, wrappers, variables and pipes."""
+    """Find the checks a command line ran, also behind `cd x &&`, wrappers, variables and pipes."""
     found: list[Check] = []
     parts = _split_command(command)
     for index, (words, _) in enumerate(parts):
@@ -150,7 +150,7 @@ def find_checks(command: str) -> list[Check]:
 
 
 def find_kind(words: list[str]) -> Kind | None:
-    """What a single command checks, `None` where it checks nothing."""
+    """Return what a single command checks, or `None` if it checks nothing."""
     words = _strip_wrappers(words)
     if not words or {"--version", "--help"} & set(words):
         return None
@@ -170,14 +170,14 @@ def find_kind(words: list[str]) -> Kind | None:
 
 
 def _find_script(words: list[str]) -> str:
-    """The command line a shell was given after a flag with `c`, or the script it was to run."""
+    """Return a shell's command line (the word after a flag with `c`), or the script it was to run."""
     flags = [index for index, word in enumerate(words[:3]) if word.startswith("-") and "c" in word]
     inner = words[flags[0] + 1 :] if flags else words[1:]
     return inner[0] if inner else ""
 
 
 def _strip_wrappers(words: list[str]) -> list[str]:
-    """The words of the command itself, what runs it left out."""
+    """Return the words of the command itself, without the wrappers that run it."""
     words = words[:_MAX_WORDS]
     while words:
         program = words[0].rsplit("/", 1)[-1]
@@ -201,7 +201,7 @@ def _drop_flags(words: list[str]) -> list[str]:
 
 
 def _split_command(command: str) -> list[tuple[list[str], str]]:
-    """The simple commands of a command line, each with what joins it to the next."""
+    """Split a command line into its simple commands, each with the operator that joins it to the next."""
     parts: list[tuple[list[str], str]] = []
     for line in command.replace("\\\n", " ").split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
@@ -222,7 +222,7 @@ def _split_command(command: str) -> list[tuple[list[str], str]]:
 
 
 def judge(run: CommandRun, check: Check, *, is_only: bool) -> Verdict | None:
-    """Whether a check passed: by its status where that is its own, else by what it printed."""
+    """Tell whether a check passed: by its status if that is its own, else by what it printed."""
     if run.exit_code == 0 and check.is_certain:
         return "passed"
     if _FAILURES[check.kind].search(run.output):
@@ -235,7 +235,7 @@ def judge(run: CommandRun, check: Check, *, is_only: bool) -> Verdict | None:
 
 
 def find_telling_line(output: str) -> str:
-    """The line of a failed command's output that says most, empty where it printed nothing."""
+    """Return the most informative line of a failed command's output, empty if it printed nothing."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     first = next((line for line in lines if line.startswith(("FAILED", "--- FAIL", "not ok"))), "")
     told = [line for line in lines if _TELLING.search(line)]

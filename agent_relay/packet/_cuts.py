@@ -15,7 +15,7 @@ _DocumentT = TypeVar("_DocumentT", bound=Document)
 
 @dataclass(frozen=True, slots=True)
 class CutStep:
-    """One way of giving way. `most` is how far it can go; `cut` goes `amount` far and says what was cut."""
+    """One step of cutting. `most` is how far it can go; `cut` cuts by `amount` and notes what was cut."""
 
     most: Callable[[ResumePacket], int]
     cut: Callable[[ResumePacket, int], ResumePacket]
@@ -30,7 +30,10 @@ def drop(
     newest_first: bool = False,
     rank: Callable[[Document], int] = lambda _: 0,
 ) -> CutStep:
-    """Entries of `field` that are `where`, those of the lowest rank and then the oldest first, to `keep`."""
+    """Build a step that drops the entries of `field` that match `where`, until `keep` of them are left.
+
+    The lowest `rank` goes first, the oldest (or with `newest_first` the newest) first among equals.
+    """
 
     def chosen(packet: ResumePacket) -> list[int]:
         entries = _entries(packet, field)
@@ -53,7 +56,10 @@ def drop(
 
 
 def shorten(field: str, part: str, *, to: int) -> CutStep:
-    """The texts `part` of all entries of `field`: their middles go until `to` characters are left."""
+    """Build a step that cuts the middles of the texts `part` of all entries of `field`.
+
+    At the most, `to` characters of each are left.
+    """
 
     def most(packet: ResumePacket) -> int:
         return max((_find_excess(_text(entry, part), to) for entry in _entries(packet, field)), default=0)
@@ -74,7 +80,10 @@ def shorten(field: str, part: str, *, to: int) -> CutStep:
 
 
 def shorten_field(field: str, part: str = "", *, to: int) -> CutStep:
-    """One text of the packet itself (or `part` of its document `field`): its middle goes."""
+    """Build a step that cuts the middle of one text of the packet.
+
+    The text is `field` itself, or `part` of the document `field`; at the most, `to` characters are left.
+    """
 
     def read(packet: ResumePacket) -> str:
         value: object = getattr(packet, field)
@@ -95,7 +104,7 @@ def shorten_field(field: str, part: str = "", *, to: int) -> CutStep:
 
 
 def drop_field(field: str) -> CutStep:
-    """A whole optional field."""
+    """Build a step that drops a whole optional field."""
 
     def cut(packet: ResumePacket, _: int) -> ResumePacket:
         # That its texts or parts went before is of no interest now.
@@ -106,7 +115,10 @@ def drop_field(field: str) -> CutStep:
 
 
 def shorten_terms(field: str, *, to: int) -> CutStep:
-    """The texts of `field`, a document of named texts and lists of them: their middles go."""
+    """Build a step that cuts the middles of the texts in `field`, down to `to` characters each.
+
+    `field` is a document of named texts and lists of texts.
+    """
 
     def most(packet: ResumePacket) -> int:
         return max((_find_excess(text, to) for text in _list_texts(getattr(packet, field))), default=0)
@@ -122,7 +134,10 @@ def shorten_terms(field: str, *, to: int) -> CutStep:
 
 
 def drop_terms(field: str, part: str, *, keep: int) -> CutStep:
-    """The last texts of the list `part` of such a document."""
+    """Build a step that drops the last texts of the list `part`, until `keep` are left.
+
+    `field` is a document of named texts and lists of texts.
+    """
 
     def read(packet: ResumePacket) -> list[object]:
         terms: dict[str, object] | None = getattr(packet, field)
@@ -165,12 +180,15 @@ def _with_text(entry: _DocumentT, part: str, text: str) -> _DocumentT:
 
 
 def _find_excess(text: str, to: int) -> int:
-    """How many characters of `text` are too many; those a mark would only take the place of are none."""
+    """Count the characters of `text` beyond `to`.
+
+    The count is 0 if the mark in their place would be as long as they are.
+    """
     return len(text) - to if len(text) > to + (_MARK if to else 0) else 0
 
 
 def _cut_middle(text: str, limit: int) -> str:
-    """`text` with about `limit` characters of it left, the beginning and the end, and a mark between."""
+    """Cut `text` to about `limit` characters: its beginning and its end, with a mark between."""
     if limit <= 0:
         return ""
     if not _find_excess(text, limit):
@@ -181,7 +199,7 @@ def _cut_middle(text: str, limit: int) -> str:
 
 
 def _find_path(entries: list[Document], packet: ResumePacket) -> str:
-    """The transcript most of `entries` come from, else the one the task comes from."""
+    """Return the transcript most of `entries` come from, else the one the task comes from."""
     sources = [getattr(entry, "source", None) for entry in entries]
     paths = [source.transcript for source in sources if isinstance(source, Provenance) and source.transcript]
     if paths:
@@ -190,7 +208,7 @@ def _find_path(entries: list[Document], packet: ResumePacket) -> str:
 
 
 def _note(packet: ResumePacket, section: str, omitted: int, path: str) -> ResumePacket:
-    """The packet that says so; what was noted of the section before is added up."""
+    """Add a cut to the packet's `cuts`, summed with the section's earlier cuts."""
     before = sum(cut.omitted for cut in packet.cuts if cut.section == section)
     others = tuple(cut for cut in packet.cuts if cut.section != section)
     entry = Cut(section=section, omitted=before + omitted, path=path)

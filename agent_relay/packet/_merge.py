@@ -1,6 +1,7 @@
 """Merge what a predecessor's packet says with what was found since: statements, plan and files.
 
-Nothing is said twice. Files are the predecessors', the agent's and those git sees; git's state counts.
+Duplicates are left out. Files are those of the predecessors, of the agent and of git; where they differ,
+git's state counts.
 """
 
 import posixpath
@@ -29,14 +30,15 @@ _THEN = "\n\nThen: "
 
 
 def tell_source(agent: str, said: Message) -> Provenance:
-    """Where words stand in their transcript."""
+    """Build the provenance of a message: its agent, and its place in the transcript."""
     return Provenance(agent=agent, transcript=said.place, turn=said.turn, at=said.at)
 
 
 def build_task(before: str | None, requests: Sequence[Message], *, waiting: str = "") -> str | None:
-    """The first request, and below it what the user asked for later; `waiting` has its own place.
+    """Build the task: the first request, and below it what the user asked for later.
 
-    Words are kept verbatim; of overlong ones the middle is left out, and said so.
+    `before` is the task so far, or `None`; requests in `waiting`, the unanswered prompt, are left out. Words
+    are kept verbatim; an overlong text loses its middle, with a mark in its place.
     """
     task = before
     later = list(requests)
@@ -59,7 +61,10 @@ def _cut(text: str, limit: int) -> str:
 
 
 def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
-    """The rules so far and the new; of too many those that hold throughout, the oldest and the newest."""
+    """Merge the rules so far with the new ones.
+
+    Of too many, those that hold throughout are kept, then the oldest and the newest.
+    """
     quotes = list(before)
     known = {normalise(quote.text) for quote in quotes}
     for spoken in found:
@@ -73,13 +78,16 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
 
 
 def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: int) -> tuple[_EntryT, ...]:
-    """The `limit` entries of the lowest ranks, in their order."""
+    """Keep the `limit` entries of the lowest ranks, in their order."""
     chosen = sorted(range(len(entries)), key=ranks.__getitem__)[:limit]
     return tuple(entries[at] for at in sorted(chosen))
 
 
 def _keep_told(entries: Sequence[_EntryT], texts: Sequence[str], limit: int) -> tuple[_EntryT, ...]:
-    """The `limit` entries of the most weight, the newest first among equals; what is said twice once."""
+    """Keep the `limit` entries of the most weight, in their order.
+
+    Among equals the newest are kept; of entries that say the same, one.
+    """
     order = sorted(range(len(entries)), key=lambda at: (-weigh(texts[at]), -at))
     chosen: list[int] = []
     for at in order:
@@ -91,7 +99,10 @@ def _keep_told(entries: Sequence[_EntryT], texts: Sequence[str], limit: int) -> 
 def merge_decisions(
     before: Iterable[Decision], found: Iterable[Quotation], agent: str
 ) -> tuple[Decision, ...]:
-    """The decisions so far, with their ids, and the new; of too many the firmest, then the newest."""
+    """Merge the decisions so far, with their ids, and the new.
+
+    Of too many the firmest are kept, then the newest.
+    """
     decisions = list(before)
     known = {normalise(decision.summary) for decision in decisions}
     number = max((_number(decision.id) for decision in decisions), default=0)
@@ -113,7 +124,7 @@ def _number(name: str) -> int:
 def merge_attempts(
     before: Iterable[Attempt], found: Iterable[Quotation], failures: Iterable[Attempt], agent: str
 ) -> tuple[Attempt, ...]:
-    """What was tried so far, and since."""
+    """Merge what was tried so far with what was tried since; of too many keep the weightiest."""
     attempts = list(before)
     spoken_of = [
         Attempt(summary=one.text, outcome=one.clause, source=tell_source(agent, one.said)) for one in found
@@ -128,13 +139,13 @@ def merge_attempts(
 
 
 def merge_remarks(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
-    """What else was told, of too much that which says most."""
+    """Merge the remarks so far with the new; of too many keep those that say most."""
     quotes = [*before, *(Quote(text=one.text, source=tell_source(agent, one.said)) for one in found)]
     return _keep_told(quotes, [quote.text for quote in quotes], _REMARKS)
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:
-    """The agent's own plan, and the open steps of its predecessor's that it does not name."""
+    """Merge the agent's own plan with its predecessor's open steps that it does not name."""
     if not facts.plan:
         return tuple(before)
     steps = [
@@ -161,9 +172,9 @@ _OTHER_FILES = 200
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folder paths are relative to: `root`, and `cwd`, which the agent calls its own, below it.
+    """The folders that paths are relative to: `root`, and below it `cwd`, the agent's own folder.
 
-    `prefix` is `cwd` relative to `root`; given where a symlink hides that one lies in the other.
+    `prefix` is `cwd` relative to `root`; it is given where a symlink hides that one lies in the other.
     """
 
     root: str
@@ -171,7 +182,7 @@ class Places:
     prefix: str = ""
 
     def shorten(self, path: str) -> str:
-        """`path` relative to the root; absolute where it lies elsewhere."""
+        """Return `path` relative to the root, or absolute if it lies elsewhere."""
         whole = posixpath.normpath(posixpath.join(self.cwd or self.root or "/", path))
         for folder, prefix in ((self.root, ""), (self.cwd, self.prefix)):
             if folder and whole.startswith(folder.rstrip("/") + "/"):
@@ -183,9 +194,9 @@ class Places:
 def merge_files(
     facts: Facts, tree: Tree | None, before: Iterable[TouchedFile], *, places: Places, agent: str
 ) -> tuple[TouchedFile, ...]:
-    """The files of the work: the predecessors', the agent's, then others git sees; git's state counts.
+    """Merge the files of the work: the predecessors', the agent's, then others git sees.
 
-    Files only read come last, the latest thirty.
+    Where they differ, git's state counts. Files only read come last, the latest thirty.
     """
     found: dict[str, TouchedFile] = {file.path: file for file in before}
     for change in facts.files:
@@ -236,7 +247,7 @@ def _add(one: int | None, other: int | None) -> int | None:
 
 
 def _agree(known: TouchedFile, file: TreeFile) -> TouchedFile:
-    """The agent's file in the state git sees it in; an untracked file the agent made stays created."""
+    """Return the agent's file with git's state; an untracked file the agent made stays created."""
     status = "created" if file.status == "untracked" and known.status == "created" else file.status
     counted = file.added is not None
     return known.model_copy(

@@ -1,4 +1,4 @@
-"""Write a packet as an AIRC handoff (version 1), the form other tools hand work over in, and read one."""
+"""Write a packet as an AIRC handoff (version 1), the exchange format of other tools, and read one."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ _MARKS = {"completed": "x", "in_progress": "~", "cancelled": "-", "pending": " "
 
 
 class AircTask(Document):
-    """What is handed over."""
+    """The task that is handed over."""
 
     title: str
     intent: str
@@ -33,7 +33,7 @@ class AircFile(Document):
 
 
 class AircContext(Document):
-    """Where the work stands."""
+    """The state of the work."""
 
     current_state: str
     next_step: str
@@ -44,7 +44,7 @@ class AircContext(Document):
 
 
 class AircHistory(Document):
-    """What led there."""
+    """The history of the work."""
 
     summary: str = ""
 
@@ -64,14 +64,17 @@ class AircHandoff(Document):
 
 
 def is_airc(document: dict[str, object]) -> bool:
-    """Whether the object looks like such a handoff, on its own or in a message."""
+    """Check whether the object looks like an AIRC handoff, on its own or in a message."""
     return "schema" not in document and (
         "payload" in document or {"to", "task", "context"} <= document.keys()
     )
 
 
 def render_airc(packet: ResumePacket) -> dict[str, object]:
-    """The packet as an AIRC handoff. What it has no place for stands in `history.summary`, line by line."""
+    """Render the packet as an AIRC handoff.
+
+    What AIRC has no field for is in `history.summary`, line by line.
+    """
     extra = packet.model_extra or {}
     task = (
         (packet.task or "").strip()
@@ -109,9 +112,9 @@ def render_airc(packet: ResumePacket) -> dict[str, object]:
 def parse_airc(
     document: dict[str, object], *, packet_id: str, session_id: str, at: datetime, name: str = "the file"
 ) -> ResumePacket:
-    """The packet an AIRC handoff amounts to; state and history become the sender's own words.
+    """Parse an AIRC handoff into a packet; its state and history become the narrative.
 
-    Raises UntrustedDataError naming the field that is missing or off, never its contents.
+    Raises UntrustedDataError naming the field that is missing or invalid, never its contents.
     """
     handoff = _read_handoff(document, name)
     task, context = handoff.task, handoff.context
@@ -142,7 +145,10 @@ def parse_airc(
 
 
 def _read_handoff(document: dict[str, object], name: str) -> AircHandoff:
-    """The handoff in the object itself, or in the message around it."""
+    """Parse the handoff in the object itself, or in the message around it.
+
+    Raises UntrustedDataError if it is invalid or of another version.
+    """
     inner = document.get("payload", document)
     document = inner if isinstance(inner, dict) else document
     summary = document.get("history_summary")
@@ -164,7 +170,7 @@ def _read_handoff(document: dict[str, object], name: str) -> AircHandoff:
 
 
 def name_agent(handle: str) -> str:
-    """An agent's name from a handle such as `@Codex_Agent`; empty where it cannot be one."""
+    """Derive an agent's name from a handle such as `@Codex_Agent`, empty if it cannot be one."""
     name = handle.strip().lower().removeprefix("@").replace("_", "-").removesuffix("-agent")
     return name if _HANDLE.fullmatch(name) else ""
 

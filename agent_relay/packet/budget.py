@@ -1,4 +1,4 @@
-"""Fit a packet into a number of tokens: the order in which its sections give way, none of them silently."""
+"""Fit a packet into a number of tokens: its sections are cut in a fixed order, and every cut is noted."""
 
 import math
 import re
@@ -22,13 +22,13 @@ _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _ASCII_PER_TOKEN = 3.0
 _TOKENS_PER_OTHER = 1.5
 TARGET_TOKENS = 2600
-"""Tokens a packet needs: above them goes what the successor can read again, or would hardly miss."""
+"""Tokens a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` is, rather too many than too few.
+    """Estimate the number of tokens of `text`, rather too high than too low.
 
     Public tokenizers take 3.2 to 4.5 ASCII characters of prose and code a token; of other scripts 0.7 to
     2 tokens a character. Rows of random letters may come out up to a third too low.
@@ -40,11 +40,11 @@ def estimate_tokens(text: str) -> int:
 def fit_packet(
     packet: ResumePacket, *, tokens: int, render: Callable[[ResumePacket], str], aim: int = TARGET_TOKENS
 ) -> ResumePacket:
-    """The packet whose text by `render` is at most `tokens`, each section cut no more than it must.
+    """Cut the packet until its text by `render` has at most `tokens`, each section no more than it must.
 
-    What can be spared gives way in the order of `_SPARED` until the text has `aim` tokens; all else in the
-    order of `_STEPS`, and only as far as the budget asks. `cuts` names what went, how much of it, and the
-    transcript it can be read in. Where even all of it is not enough, what is left is the least that makes
+    What can be spared is cut in the order of `_SPARED` until the text has `aim` tokens; all else in the
+    order of `_STEPS`, and only as far as the budget requires. `cuts` names what was cut, how much of it, and
+    the transcript it can be read in. If even all cuts are not enough, what is left is the least that makes
     sense.
     """
     packet = _bound(packet, tokens * _NEVER_FITS)
@@ -55,7 +55,7 @@ def fit_packet(
 def _give_way(
     packet: ResumePacket, steps: Sequence[CutStep], *, tokens: int, render: Callable[[ResumePacket], str]
 ) -> ResumePacket:
-    """The packet after as many of the steps, and as much of the last one, as `tokens` ask for."""
+    """Apply as many of the steps, and as much of the last one, as `tokens` require."""
 
     def fits(candidate: ResumePacket) -> bool:
         return estimate_tokens(render(candidate)) <= tokens
@@ -82,7 +82,10 @@ def _give_way(
 
 
 def _bound(packet: ResumePacket, characters: int) -> ResumePacket:
-    """What cannot fit by itself alone goes first, so that a pasted novel is not rendered fifty times."""
+    """Shorten each text that alone exceeds the budget.
+
+    Done first, so that a pasted novel is not rendered fifty times.
+    """
     for field, part in (("narrative", ""), ("unprocessed_prompt", "text"), ("task", ""), ("next_task", "")):
         step = shorten_field(field, part, to=characters)
         most = step.most(packet)

@@ -73,11 +73,11 @@ class PacketContext:
 
 @dataclass(frozen=True, slots=True)
 class _Leg:
-    """What the predecessor's leg leaves.
+    """The predecessor's leg, as the packet needs it.
 
     `facts` are its own, without what relay typed; `before` is the packet it was given, `waiting` the same
-    packet where the leg never answered it; `prompt` is what nobody has answered, `places` what its paths
-    are relative to.
+    packet if the leg never answered it; `prompt` is the unanswered prompt, `places` the folders its paths are
+    relative to.
     """
 
     facts: Facts
@@ -95,7 +95,7 @@ def build_packet(
     signal: Signal | None = None,
     previous: ResumePacket | None = None,
 ) -> ResumePacket:
-    """The packet: what `previous` carries, merged with what the predecessor's leg added to it."""
+    """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
     leg = _read_leg(facts, occasion, tree=tree, previous=previous)
     agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
     runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
@@ -137,7 +137,7 @@ def build_packet(
 def _find_obstacles(
     facts: Facts, *, agent: str, before: ResumePacket
 ) -> tuple[tuple[ValidationRun, ...], tuple[Blocker, ...], list[Attempt]]:
-    """The checks, what stands in the way, and the commands that failed beside it."""
+    """Find the checks, the blockers, and the failed commands that are neither."""
     runs = build_runs(facts, agent=agent, before=before.validation_runs)
     blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
     return runs, blockers, build_failures(facts, agent, told=blockers)
@@ -154,7 +154,7 @@ def _read_leg(
 
 
 def _nothing(occasion: PacketContext) -> ResumePacket:
-    """An empty packet, for the first handoff of a session."""
+    """Build an empty packet, for the first handoff of a session."""
     return ResumePacket(
         packet_id="",
         session_id=occasion.session_id,
@@ -167,7 +167,7 @@ def _nothing(occasion: PacketContext) -> ResumePacket:
 
 
 def _find_task(leg: _Leg, occasion: PacketContext) -> tuple[str | None, Provenance | None]:
-    """The task, and where it was said if that is known."""
+    """Find the task, and its source if that is known."""
     given = leg.before.task or occasion.task or None
     requests = find_requests(leg.facts, has_task=given is not None)
     task = build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
@@ -178,13 +178,13 @@ def _find_task(leg: _Leg, occasion: PacketContext) -> tuple[str | None, Provenan
 
 
 def _find_places(facts: Facts, occasion: PacketContext, *, tree: Tree | None) -> Places:
-    """What the paths in the transcript are relative to."""
+    """Find the folders that paths in the transcript are relative to."""
     root = tree.root if tree else occasion.root or facts.cwd
     return Places(root=root, cwd=facts.cwd, prefix=occasion.prefix)
 
 
 def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quote | None:
-    """The unanswered prompt. `waiting` is the packet this leg was given and never answered."""
+    """Find the unanswered prompt. `waiting` is the packet this leg was given and never answered."""
     carried = waiting.unprocessed_prompt if waiting else None
     own = facts.unprocessed_prompt
     if own is None:
@@ -196,9 +196,10 @@ def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quot
 
 
 def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun]) -> str | None:
-    """What to do first: an open step of the plan, the waiting prompt, a failing check, what was announced.
+    """Find what to do first.
 
-    A prompt newer than the plan comes before it.
+    This is an open step of the plan, the unanswered prompt, a failing check or what the agent announced, in
+    this order; a prompt newer than the plan comes before it.
     """
     step = next((one for one in plan if one.status == "in_progress"), None)
     step = step or next((one for one in plan if one.status == "pending"), None)
@@ -220,7 +221,7 @@ def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun
 
 
 def _build_recent(facts: Facts, agent: str) -> tuple[TurnExcerpt, ...]:
-    """The last exchange, and the one before it where the last was not answered."""
+    """Quote the last exchange, and the one before it if the last was not answered."""
     users = [index for index, said in enumerate(facts.conversation) if said.role == "user"]
     if not users:
         return ()
@@ -283,7 +284,7 @@ def _build_usage(tokens: Tokens) -> Usage | None:
 
 
 def _build_entry(facts: Facts, occasion: PacketContext) -> LineageEntry:
-    """The predecessor's leg: who it was, and the packet by which it handed over."""
+    """Describe the predecessor's leg: who it was, and the packet by which it handed over."""
     return LineageEntry(
         agent=occasion.previous_agent,
         leg_id=occasion.leg_id,

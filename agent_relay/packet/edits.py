@@ -23,20 +23,20 @@ _PARTS = {
     "recent_turns": "text",
     "background": "text",
 }
-"""The lists of a packet, and which part of an entry says what it is."""
+"""The lists of a packet, and which part of an entry names it."""
 _TEXTS = ("task", "focus", "next_task", "narrative")
 
 
 def diff_texts(before: str, after: str, *, names: tuple[str, str]) -> tuple[str, ...]:
-    """The lines of a unified diff from `before` to `after`, without line ends; empty for no change."""
+    """Return the lines of a unified diff from `before` to `after`, without line ends; empty for no change."""
     lines = unified_diff(before.splitlines(), after.splitlines(), *names, n=_CONTEXT_LINES, lineterm="")
     return tuple(lines)
 
 
 def merge_texts(base: str, mine: str, theirs: str) -> str:
-    """`mine` with what `theirs` changed in `base`, line by line.
+    """Apply to `mine`, line by line, what `theirs` changed in `base`.
 
-    What either of them deleted is gone. Where both changed the same lines, mine stand.
+    What either of them deleted is gone. Where both changed the same lines, `mine` wins.
     """
     old, kept = base.splitlines(keepends=True), mine.splitlines(keepends=True)
     places = _find_places(old, kept)
@@ -65,7 +65,7 @@ def _list_changes(old: list[str], new: list[str]) -> Iterator[tuple[str, int, in
 
 
 def _find_places(old: list[str], new: list[str]) -> dict[int, int]:
-    """Where each line of `old` that was left alone stands in `new`."""
+    """Map each line of `old` that is unchanged to its place in `new`."""
     places: dict[int, int] = {}
     for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
         places |= {block.a + step: block.b + step for step in range(block.size)}
@@ -73,15 +73,16 @@ def _find_places(old: list[str], new: list[str]) -> dict[int, int]:
 
 
 def _find_gap(places: dict[int, int], line: int) -> int | None:
-    """Where something between `line` and the one before it belongs; `None` where that place was changed."""
+    """Return where text between `line` and the one before it belongs, or `None` if that place was changed."""
     before, after = places.get(line - 1, -1 if line == 0 else None), places.get(line)
     return after if before is None else before + 1
 
 
 def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
-    """The packet as the user's edit of its text, from `before` to `after`, means it.
+    """Apply to the packet what the user changed in its text, from `before` to `after`.
 
-    What is no longer to be read there is gone from the document too; what was added is a rule of the user.
+    What the user removed from the text is removed from the document, too; what was added becomes a rule of
+    the user.
     """
     old, new = _flatten(before), _flatten(after)
 
@@ -112,5 +113,5 @@ def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
 
 
 def _flatten(text: str) -> str:
-    """`text` in one line, without the marks of quotations and the indentation of lists."""
+    """Return `text` in one line, without the marks of quotations and the indentation of lists."""
     return " ".join(_MARK.sub("", text).split())

@@ -11,7 +11,7 @@ _SHORT = 12
 
 
 def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
-    """What is no longer as the packet says; empty where nothing changed or nothing can be compared."""
+    """List what differs from the packet by now; empty if nothing changed or nothing can be compared."""
     then = packet.git
     is_seen = then is not None and bool(then.head or then.fingerprint)
     if not tree.is_whole:
@@ -35,9 +35,9 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
 
 
 def list_later(facts: Facts, agent: str, since: datetime) -> tuple[str, ...]:
-    """What `agent` was asked after the moment `since` (aware), when the packet was written.
+    """List what `agent` was asked after the moment `since` (aware), when the packet was written.
 
-    What nobody answered is told word for word, and may be several prompts in one text.
+    The unanswered prompt is quoted in full, and may be several prompts in one text.
     """
     prompts = [
         said for said in facts.conversation if said.role == "user" and said.at is not None and said.at > since
@@ -57,7 +57,10 @@ def _name(head: str | None) -> str:
 
 
 def _changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> list[str]:
-    """Paths whose entry differs. Files only read are not compared, nor those without anything to compare."""
+    """List the paths whose entry differs.
+
+    Files only read are not compared, nor those without anything to compare.
+    """
     before = {file.path: file for file in then if file.status != "read"}
     after = {render_path(file.path): file for file in now}
     gone = [path for path, file in before.items() if path not in after and file.status != "deleted"]

@@ -1,14 +1,15 @@
-"""Add to a packet what its handoff was given along: expectations, rollback agent and questions."""
+"""Add the terms of a handoff to its packet: expectations, rollback agent and questions."""
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.session import Handoff, Session
 
 
 def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
-    """`packet` with what is expected, and who takes over if it fails or did; as it was where nothing is.
+    """Return `packet` with what is expected, and who takes over if the handoff fails or has failed.
 
     `expectations` has deliverables, acceptance_criteria, constraints and priority; `rollback` has agent and
-    questions, and for the rollback agent itself `failed`, the handoff it makes up for, and why.
+    questions, and for the rollback agent itself `failed`, the handoff it makes up for, and why. Without such
+    terms the packet is unchanged.
     """
     terms = handoff.terms
     expectations: dict[str, object] = {
@@ -31,14 +32,14 @@ def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
 
 
 def has_own_terms(session: Session, handoff: Handoff) -> bool:
-    """Whether something was said for this handoff itself, not only for the one it goes on from."""
+    """Check whether terms were given for this handoff itself, not only for its parent."""
     known = (*session.done, *((session.retriable,) if session.retriable is not None else ()))
     parent = next((one for one in known if one.id == handoff.parent), None)
     return not handoff.terms.is_empty and (parent is None or parent.terms != handoff.terms)
 
 
 def list_missing_terms(packet: ResumePacket, text: str) -> tuple[str, ...]:
-    """What is expected, who takes over and what is asked then, as far as `text` does not say it."""
+    """List those expectations and rollback terms of the packet that `text` does not contain."""
     told = " ".join(text.split())
     notes = []
     for field, terms in (("expected of you", packet.expectations), ("if it fails", packet.rollback)):

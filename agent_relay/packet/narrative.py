@@ -25,11 +25,11 @@ SECTIONS = (
 )
 FEWEST_MESSAGES = 2
 LONGEST_TEXT = 64_000
-"""Characters of a document that are kept; more would be no summary."""
+"""Characters of a document that are kept; a longer one would be no summary."""
 
 
 class NarrativeOutcome(StrEnum):
-    """What came of asking for a handoff document."""
+    """The outcome of asking for a handoff document."""
 
     WRITTEN = "written"
     EMPTY = "empty"
@@ -50,7 +50,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class NarrativeResult:
-    """What came of it: `text` where it was written, `why` where it failed, in one line."""
+    """The outcome: `text` if the document was written, `why` in one line if it failed."""
 
     kind: NarrativeOutcome
     text: str = ""
@@ -58,17 +58,17 @@ class NarrativeResult:
 
     @property
     def message(self) -> str:
-        """What the user is told."""
+        """The message for the user."""
         return f"Handoff failed: {self.why}" if self.kind is NarrativeOutcome.FAILED else _MESSAGES[self.kind]
 
 
 def fail(why: str) -> NarrativeResult:
-    """It failed; `why` becomes one short line."""
+    """Build the result of a failure; `why` becomes one short line."""
     return NarrativeResult(NarrativeOutcome.FAILED, why=quote_reason(why))
 
 
 def build_request(focus: str = "") -> str:
-    """What the agent is asked, in plain words it cannot take for a command of its own."""
+    """Build the prompt for the agent, in plain words it cannot take for a command of its own."""
     headings = "\n".join(f"## {name}\n({about})" for name, about in SECTIONS)
     wanted = focus.strip()
     look = f"\nThe reader will look at this first, so say most about it: {wanted}\n" if wanted else ""
@@ -82,16 +82,17 @@ def build_request(focus: str = "") -> str:
 
 
 def has_messages(facts: "Facts") -> bool:
-    """Whether there is anything to hand off: a prompt and an answer at least."""
+    """Check whether there is anything to hand off: a prompt and an answer at least."""
     return len(facts.conversation) >= FEWEST_MESSAGES
 
 
 def render_narrative(
     text: str, written: str, moment: str, *, facts: "Facts", now: datetime, fresh_prompts: int
 ) -> str:
-    """A kept document as a packet takes it along, with its age; empty where too much was asked since.
+    """Render a stored document for a packet, with its age.
 
-    `written` is when, for people; `moment` the same in ISO 8601, empty in those of an older version.
+    The result is empty if more than `fresh_prompts` prompts came after it. `written` is its time as people
+    read it; `moment` the same in ISO 8601, empty in documents of an older version.
     """
     at = parse_moment(moment)
     if at is None:
@@ -110,9 +111,9 @@ def render_narrative(
 
 
 def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -> NarrativeResult:
-    """The document in a run's standard output, or why there is none.
+    """Read the document from a run's standard output, or the reason why there is none.
 
-    `status` is the exit status as a shell has it, `errors` the end of standard error.
+    `status` is the exit status as a shell reports it, `errors` the end of standard error.
     """
     if answer.format == "plain":
         return (
@@ -144,7 +145,7 @@ def _judge(text: str) -> NarrativeResult:
 
 
 def _read_records(output: str) -> Iterator[Mapping[str, object]]:
-    """The objects among the lines; a line that is none is the program talking."""
+    """Yield the JSON objects among the lines; other lines are the program's messages."""
     for line in output.splitlines():
         try:
             record = json.loads(line)
@@ -164,7 +165,7 @@ def _find_text(record: Mapping[str, object], name: str) -> str:
 
 
 def _find(record: Mapping[str, object], name: str) -> object:
-    """The value of a dotted field; `None` where the record has no such field."""
+    """Return the value of a dotted field, or `None` if the record has no such field."""
     found: object = record
     for part in name.split("."):
         found = found.get(part) if isinstance(found, dict) else None

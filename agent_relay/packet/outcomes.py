@@ -1,7 +1,6 @@
-"""Tell what the commands an agent ran came to: validation runs, failures and blockers.
+"""Find the outcomes of the commands an agent ran: validation runs, failures and blockers.
 
-`trim_facts` drops what no packet quotes: the output of commands that went well and errors that are long
-over.
+`trim_facts` drops what no packet quotes: the output of commands that succeeded, and old errors.
 """
 
 import shlex
@@ -23,14 +22,17 @@ _ASKING = frozenset({"grep", "rg", "diff", "test", "[", "which", "cmp", "pgrep",
 
 
 def tell_source(agent: str, run: CommandRun) -> Provenance:
-    """Where a command stands in its transcript."""
+    """Build the provenance of a command: its agent, and its place in the transcript."""
     return Provenance(agent=agent, transcript=run.place, turn=run.turn, at=run.at)
 
 
 def build_runs(
     facts: Facts, *, agent: str, before: Iterable[ValidationRun] = ()
 ) -> tuple[ValidationRun, ...]:
-    """The last checks with their status; `None` where the command's status is not the check's own."""
+    """List the last checks with their verdicts.
+
+    An exit status is `None` where the command's status is not the check's own.
+    """
     runs = list(before)
     for run in facts.commands:
         checks = find_checks(run.command)
@@ -52,15 +54,15 @@ def build_runs(
 
 
 def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
-    """The state after the last run of each kind."""
+    """Build the state after the last run of each kind."""
     last = {run.kind: run.verdict for run in runs}
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
 
 
 def build_failures(facts: Facts, agent: str, *, told: Iterable[Blocker] = ()) -> list[Attempt]:
-    """Commands that failed and never succeeded afterwards, as things tried in vain.
+    """List commands that failed and never succeeded afterwards, as things tried in vain.
 
-    Checks are left out, and so is what is told as a blocker.
+    Checks are left out, and so are the blockers `told`.
     """
     found: dict[str, Attempt] = {}
     places = {blocker.source.transcript for blocker in told if blocker.source}
@@ -79,7 +81,7 @@ def build_failures(facts: Facts, agent: str, *, told: Iterable[Blocker] = ()) ->
 def build_blockers(
     facts: Facts, runs: Sequence[ValidationRun], *, agent: str, before: Iterable[Blocker] = ()
 ) -> tuple[Blocker, ...]:
-    """What stands in the way: failing checks, the last failed command, the last failed tool call.
+    """List the blockers: failing checks, the last failed command, the last failed tool call.
 
     A predecessor's blocker stays until the same kind of thing was tried again.
     """
@@ -110,7 +112,7 @@ def build_blockers(
 
 
 def _find_last_turn(facts: Facts) -> int:
-    """The last turn the agent worked in: a prompt nobody has answered makes no failure history."""
+    """Return the last turn the agent worked in; an unanswered prompt does not make failures old."""
     said = [one.turn for one in facts.conversation if one.role == "assistant"]
     return max([*said, *(one.turn for one in facts.commands), *(one.turn for one in facts.errors)], default=0)
 
@@ -136,12 +138,12 @@ def _block_command(run: CommandRun, agent: str) -> Blocker:
 
 
 def _tell_evidence(place: str, output: str) -> str:
-    """Where the evidence stands, then its end, quoted."""
+    """Return the place of the evidence, then the end of its output."""
     return "\n".join(part for part in (place, output[-_TAIL:].strip()) if part)
 
 
 def _find_last_failure(runs: Sequence[CommandRun], turn: int) -> CommandRun | None:
-    """The last command of the last turn that failed, unless it succeeded later or was a check."""
+    """Return the last command of the turn that failed, unless it succeeded later or was a check."""
     found: dict[str, CommandRun] = {}
     for run in runs:
         found.pop(run.command, None)
@@ -151,7 +153,7 @@ def _find_last_failure(runs: Sequence[CommandRun], turn: int) -> CommandRun | No
 
 
 def has_failed(run: CommandRun) -> bool:
-    """Whether a command failed; a status that only answers a question is no failure."""
+    """Check whether a command failed; a status that only answers a question is no failure."""
     if not run.exit_code:
         return False
     try:
@@ -163,7 +165,7 @@ def has_failed(run: CommandRun) -> bool:
 
 
 def _shorten(command: str) -> str:
-    """A command on one line, cut to a readable length."""
+    """Return a command on one line, cut to a readable length."""
     line = "; ".join(part for line in command.split("\n") if (part := line.strip()))
     return line if len(line) <= _COMMAND_LENGTH else f"{line[:_COMMAND_LENGTH]}…"
 
@@ -174,10 +176,10 @@ _ERRORS = 16
 
 
 def trim_facts(facts: Facts) -> Facts:
-    """The facts a packet can be built of as well, without most of the text agents read and printed.
+    """Remove most of the text agents read and printed; a packet can be built from the rest as well.
 
-    Kept are the output of the last checks and of the last failure of each of the last failed commands,
-    the last errors, and every error in which the user spoke.
+    Kept are the output of the last checks and of the last failure of each of the last failed commands, the
+    last errors, and every error in which the user spoke.
     """
     kept = _find_quoted(facts.commands)
     last = len(facts.errors) - _ERRORS
@@ -192,7 +194,7 @@ def trim_facts(facts: Facts) -> Facts:
 
 
 def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
-    """The places of the runs whose output may be quoted, found from the end."""
+    """Return the indices of the runs whose output may be quoted, found from the end."""
     kept: set[int] = set()
     checks = 0
     seen: set[str] = set()

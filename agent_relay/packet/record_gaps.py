@@ -12,17 +12,17 @@ from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Handoff, Leg, Prompt, Session
 
 AUTOMATIC = frozenset({"rate_limit", "context", "failure"})
-"""Reasons of handoffs nobody asked for."""
+"""Reasons of handoffs that no user requested."""
 JOURNAL = "relay's journal"
-"""Where a prompt stands that the agent's own record lacks."""
+"""The source given for a prompt that the agent's own record lacks."""
 # A hook is a program of its own: its record may be that much younger than the prompt's row.
 _HOOK_SLACK = timedelta(seconds=60)
 
 
 def is_prompt_unanswered(session: Session, leg: Leg, handoff: Handoff) -> bool:
-    """Return whether nobody answered what the leg was asked last, as far as relay saw.
+    """Tell whether the leg's last prompt is unanswered, as far as relay saw.
 
-    It was answered where its turn was seen to end, by anything but what forces a handoff.
+    It is answered once its turn ended, unless what ended it forces a handoff.
     """
     asked, limit = leg.asked, session.limit
     is_limited = asked is not None and limit is not None and limit.agent == leg.agent and limit.at >= asked.at
@@ -30,7 +30,7 @@ def is_prompt_unanswered(session: Session, leg: Leg, handoff: Handoff) -> bool:
 
 
 def add_newest_prompt(facts: Facts, leg: Leg, *, waits: bool, clean: Callable[[str], str]) -> Facts:
-    """Return the facts with the leg's newest prompt, where the record neither has nor answers it.
+    """Return the facts with the leg's newest prompt, if the record neither has nor answers it.
 
     `clean` redacts a text as the journal's are; `waits` is whether the prompt still waits for an answer.
     """
@@ -46,9 +46,9 @@ def add_newest_prompt(facts: Facts, leg: Leg, *, waits: bool, clean: Callable[[s
 def add_prompt(
     facts: Facts, prompt: str, *, waits: bool, at: datetime | None = None, place: str = ""
 ) -> Facts:
-    """Return the facts with a prompt known from elsewhere as the newest one; it `waits` for an answer.
+    """Add to the facts, as the newest, a prompt known from elsewhere; it `waits` for an answer.
 
-    What the record itself says is unanswered stays so, above it.
+    What the record itself calls unanswered stays so, above it.
     """
     if not prompt.strip():
         return facts
@@ -62,14 +62,17 @@ def add_prompt(
 
 
 def _is_of(asked: Prompt, leg: Leg) -> bool:
-    """Return whether it was asked in the leg's present conversation: one that was left may be cleared."""
+    """Check whether the prompt was asked in the leg's present conversation.
+
+    A conversation that was left may be cleared.
+    """
     return not asked.native_id or not leg.native_id or asked.native_id == leg.native_id
 
 
 def _has(facts: Facts, asked: Prompt, clean: Callable[[str], str]) -> bool:
-    """Return whether the record has the prompt, or an answer younger than it.
+    """Check whether the record has the prompt, or an answer younger than it.
 
-    The same words may have been said before: then they are this prompt unless all that answers them is older
+    The same words may have been said before: they count as this prompt unless all answers to them are older
     than it.
     """
     wanted, answers = squeeze(asked.text), 0
@@ -91,9 +94,9 @@ _CLOCK_SLACK = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class RecordGap:
-    """`sentence` says what of the predecessor's record is missing, empty for nothing.
+    """What the predecessor's record lacks: `sentence` says it, and is empty for nothing.
 
-    It `is_wordless` where the leg was asked something and its record has no word of that.
+    `is_wordless` is whether the leg was asked something that its record does not mention.
     """
 
     sentence: str = ""
@@ -101,7 +104,7 @@ class RecordGap:
 
 
 def find_record_gap(facts: Facts, *, agent: str, version: str, leg: Leg) -> RecordGap:
-    """Return what is missing of the leg's transcript; `version` is the newest of `agent` known here."""
+    """Find what the leg's transcript lacks; `version` is the newest version of `agent` known here."""
     is_wordless = leg.was_busy and not any(_is_asked(said, leg.starting_at) for said in facts.conversation)
     newer = f"; {agent} may be newer than {version}, the newest version known here" if version else ""
     if facts.unread:

@@ -1,7 +1,6 @@
 """Render a packet for its reader through the adapter's template.
 
-Everything quoted is made harmless, and an agent that resumes a conversation of its own is not told again
-what it said there itself.
+Everything quoted is made harmless, and what an agent said in a conversation it resumes is left out.
 """
 
 import re
@@ -18,7 +17,7 @@ from agent_relay.domain.text.plain import clean_text, quote_text
 
 
 def leave_out_own(packet: ResumePacket) -> ResumePacket:
-    """The packet without what its target decided, tried and said in the conversation it resumes.
+    """Remove what the packet's target decided, tried and said in the conversation it resumes.
 
     The user's rules stay: they are short, and an agent may have forgotten a part of a long conversation.
     """
@@ -53,10 +52,10 @@ _LINE = "\x00"
 
 
 def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
-    """The template packets for the agent called `title` are rendered with.
+    """Compile the template for packets to the agent called `title`.
 
     `templates` holds the adapter's own, or nothing, under `resume.md.j2`, and the shared one under
-    `SHARED`. Raises ConfigurationError where it cannot be used.
+    `SHARED`. Raises ConfigurationError if it cannot be used.
     """
     environment = SandboxedEnvironment(
         loader=DictLoader(dict(templates)),
@@ -78,12 +77,12 @@ def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
 
 
 def render_packet(packet: ResumePacket, *, template: Template, title: str, folder: str = "") -> str:
-    """The text of `packet` for the agent called `title`, wrapped in `<handoff-context>`; one newline ends it.
+    """Render `packet` for the agent called `title`, wrapped in `<handoff-context>`, with a final newline.
 
-    What stands in the packet is data to the template and never evaluated; it can neither close the
-    wrapping nor carry a control character, and its own blank lines stay as they are. `folder` is where
-    earlier packets of the session lie. The same packet gives the same text. Raises ConfigurationError
-    where the template fails.
+    The packet's contents are data to the template and never evaluated; they can neither close the wrapping
+    nor carry a control character, and their own blank lines stay as they are. `folder` is where earlier
+    packets of the session are stored. The same packet gives the same text. Raises ConfigurationError if the
+    template fails.
     """
     values = {
         "packet": _view(render_document(leave_out_own(packet)), 0),
@@ -99,7 +98,7 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
 
 
 def mark_stale(text: str, notes: Sequence[str]) -> str:
-    """`text` with what changed since it was written, at its end; unchanged without `notes`."""
+    """Append to `text` what changed since it was written; without `notes` it is unchanged."""
     if not notes:
         return text
     said = "\n".join(["Since this was written:", *(f"- {quote_text(join_lines(note))}" for note in notes)])
@@ -108,31 +107,31 @@ def mark_stale(text: str, notes: Sequence[str]) -> str:
 
 
 def fence_text(text: str) -> str:
-    """`text` as it is, between fences longer than any it holds."""
+    """Put `text`, unchanged, between fences longer than any it holds."""
     longest = max(map(len, _TICKS.findall(text)), default=2)
     mark = "`" * (longest + 1)
     return f"{mark}text\n{text.strip(chr(10))}\n{mark}"
 
 
 def prefix_lines(text: str, mark: str = "> ") -> str:
-    """`text` with `mark` before every line, as mail quotes."""
+    """Put `mark` before every line of `text`, as mail quotes."""
     return "\n".join((mark + line).rstrip() for line in text.strip("\n").split("\n"))
 
 
 def join_lines(text: str) -> str:
-    r"""`text` in one line, its line feeds written `\n`."""
+    r"""Return `text` in one line, its line feeds written `\n`."""
     return text.strip().replace("\n", "\\n")
 
 
 def indent_item(text: str) -> str:
-    """`text` as the inside of a list item: every line but the first indented below it."""
+    """Format `text` as the inside of a list item: every line but the first is indented."""
     return "\n".join(
         ("  " + line).rstrip() if at else line for at, line in enumerate(text.strip().split("\n"))
     )
 
 
 def _over_lines(change: Callable[..., str]) -> Callable[..., str]:
-    """`change` for texts whose line feeds are stood in for."""
+    """Adapt `change` to texts in which `_LINE` replaces the line feeds."""
 
     def changed(text: object, *more: str) -> str:
         return change(str(text).replace(_LINE, "\n"), *more).replace("\n", _LINE)
@@ -141,7 +140,7 @@ def _over_lines(change: Callable[..., str]) -> Callable[..., str]:
 
 
 def _view(value: object, depth: int) -> object:
-    """The document's values with every string made harmless; absurdly deep ones are left out."""
+    """Copy the document's values with every string made harmless; absurdly deep ones are left out."""
     if isinstance(value, str):
         return quote_text(value).replace("\n", _LINE)
     if depth > _DEEPEST:

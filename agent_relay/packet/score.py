@@ -25,10 +25,10 @@ Kind = Literal[
 
 
 class PlantedFact(Strict):
-    """One fact. Every text of `says` stands in a packet that keeps it, however lines are broken.
+    """One fact. A packet that keeps it holds every text of `says`, however lines are broken.
 
-    Where `beside` is given, one of its texts stands on the same line as the first of `says`: a step of a
-    plan is only kept with its status.
+    If `beside` is given, one of its texts is on the same line as the first of `says`: a step of a plan is
+    only kept with its status.
     """
 
     kind: Kind
@@ -37,9 +37,9 @@ class PlantedFact(Strict):
 
 
 class PlantedSecret(Strict):
-    """One secret, of which no part long enough to be of use may stand in a packet.
+    """One secret, of which a packet may hold no part long enough to be of use.
 
-    `text` may be given in pieces, so that nobody's scanner takes a file of made-up secrets for a leak.
+    `text` may be given in pieces, so that no scanner takes a file of made-up secrets for a leak.
     """
 
     kind: str
@@ -68,10 +68,10 @@ _LEAK = 12
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`found` and `planted` count facts by kind, in the order of `KINDS`, those nobody planted left out.
+    """The result. `found` and `planted` count facts by kind, in the order of `KINDS`.
 
-    `missing` says which facts are not there, `leaked` the kinds of secrets that are; `characters` is the
-    length of the text.
+    Kinds without planted facts are left out. `missing` lists the facts not found, `leaked` the kinds of the
+    secrets found; `characters` is the length of the text.
     """
 
     found: dict[Kind, int]
@@ -83,7 +83,7 @@ class Score:
 
     @property
     def kinds(self) -> int:
-        """How many kinds are there whole."""
+        """The number of kinds of which every fact was found."""
         return sum(self.found[kind] == planted for kind, planted in self.planted.items())
 
     @property
@@ -93,7 +93,7 @@ class Score:
 
 
 def score_text(text: str, planting: Planting) -> Score:
-    """The score of `text`, whoever wrote it: nothing in it is looked for but the planted words."""
+    """Score `text`, whoever wrote it: only the planted words are looked for in it."""
     flat = _flatten(text)
     lines = [_flatten(line) for line in text.split("\n")]
     missing = tuple(fact for fact in planting.fact if not _holds(flat, lines, fact))
@@ -110,7 +110,7 @@ def score_text(text: str, planting: Planting) -> Score:
 
 
 def _flatten(text: str) -> str:
-    """`text` on one line, without marks of quotation, so that a broken line hides no fact."""
+    """Return `text` on one line, without marks of quotation, so that a broken line hides no fact."""
     return " ".join(plain_apostrophes(_QUOTED.sub("", text)).casefold().split())
 
 
@@ -124,6 +124,6 @@ def _holds(flat: str, lines: list[str], fact: PlantedFact) -> bool:
 
 
 def _leaks(text: str, secret: str) -> bool:
-    """Whether twelve characters of `secret` in a row stand in `text`, or all of a shorter one."""
+    """Check whether `text` contains twelve characters of `secret` in a row, or all of a shorter one."""
     length = min(_LEAK, len(secret))
     return any(secret[at : at + length] in text for at in range(len(secret) - length + 1))

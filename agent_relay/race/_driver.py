@@ -1,7 +1,7 @@
-"""Drive one race: do what its journal says is next and journal the result; safe to stop anywhere.
+"""Drive one race: find the next step in its journal, do it, journal the result; safe to stop anywhere.
 
-Several tasks write to the journal at once: `SerialJournalWriter` writes one line after the other, and
-none is cancelled in the middle of a line.
+Several tasks write to the journal at once: `SerialJournalWriter` writes one line after the other, and no
+line is cancelled halfway.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class SerialJournalWriter:
-    """The journal of a race that has begun; `race` is its fold."""
+    """Writes the journal of a race that has begun; `race` is its fold."""
 
     def __init__(self, ground: Services, journal: RaceJournal) -> None:
         assert journal.race is not None  # noqa: S101 - who opens it has looked
@@ -59,7 +59,7 @@ class SerialJournalWriter:
         self._lines: set[asyncio.Task[None]] = set()
 
     async def write(self, body: RaceBody) -> None:
-        """The race after `body`, which is in the journal. Raises RelayError; then nothing has changed."""
+        """Write `body` to the journal and apply it to `race`. Raise RelayError, with nothing changed."""
         # Who is cancelled in the middle must not leave the journal a line ahead of what is known here.
         writing = asyncio.create_task(self._write(body), name=body.name)
         self._lines.add(writing)
@@ -67,11 +67,11 @@ class SerialJournalWriter:
         await asyncio.shield(writing)
 
     async def settle(self) -> None:
-        """Every line that was begun is written, or was refused."""
+        """Wait until every line that was begun is written or refused."""
         await asyncio.gather(*self._lines, return_exceptions=True)
 
     def close(self) -> None:
-        """The journal is given up; harmless when repeated."""
+        """Close the journal; harmless when repeated."""
         self._journal.close()
 
     async def _write(self, body: RaceBody) -> None:
@@ -87,10 +87,10 @@ _ACTIVE = (RunnerState.STARTING, RunnerState.RUNNING)
 
 
 class RaceDriver:
-    """The race of `journal`, which has begun. `seen` and `looks` are what is known of runners right now.
+    """Drives the race of `journal`, which has begun; `seen` and `looks` are the runners' latest activity.
 
-    `task` and `test` are the user's texts before anything was redacted, where they are known.
-    `trouble` is what stopped it, for the user; empty for nothing.
+    `task` and `test` are the user's texts before redaction, if known. `trouble` is what stopped it, as a
+    sentence for the user; empty for nothing.
     """
 
     def __init__(
@@ -122,15 +122,15 @@ class RaceDriver:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is being done for the race."""
+        """Whether a task works on the race."""
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
-        """From now on the race goes on by itself."""
+        """Start the task that drives the race to its end."""
         self._task = asyncio.create_task(self._run(), name=f"race {self.race.id}")
 
     async def stop(self, why: str) -> None:
-        """Nothing works for the race; it can be resumed. Raises RelayError where the disk refuses."""
+        """Stop the race and its runners; it can be resumed. Raise RelayError if the disk refuses."""
         await self._cancel()
         active = [runner for runner in self.race.runners if runner.state in _ACTIVE]
         await asyncio.gather(*(self._runners.stop(runner.tree) for runner in active))
@@ -140,25 +140,25 @@ class RaceDriver:
             await self.write(RaceStopped(why))
 
     async def close(self) -> None:
-        """Nothing of the race runs in this process; its sessions are left at work."""
+        """Stop driving the race and close its journal; its sessions go on."""
         await self._cancel()
         self._scribe.close()
 
     async def wait(self) -> None:
-        """Returns when nothing is being done any more."""
+        """Wait until the driving task has ended."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
     async def apply(self, number: int) -> int:
-        """How many files were written so that the user's tree has the runner's changes; 0 for not, too.
+        """Apply the runner's changes to the user's tree; return how many files were written, 0 on failure.
 
-        The journal says why not. Raises RelayError.
+        The journal says why it failed. Raises RelayError.
         """
         await self.write(RaceApplying(number))
         return await self._apply()
 
     async def write(self, body: RaceBody) -> None:
-        """The race after `body`, which is in the journal. Raises RelayError; then nothing has changed."""
+        """Write `body` to the journal and apply it to `race`. Raise RelayError, with nothing changed."""
         await self._scribe.write(body)
 
     async def _cancel(self) -> None:
@@ -188,7 +188,7 @@ class RaceDriver:
         }
 
     async def _give_up(self, why: str) -> None:
-        """What stopped it is told to whoever asks, even where it cannot be journalled."""
+        """Stop the race and keep `why` for whoever asks, even if it cannot be journalled."""
         _log.warning("race-stopped race=%s", self.race.id)
         self.trouble, self._task = why, None
         with contextlib.suppress(RelayError):
@@ -223,7 +223,7 @@ class RaceDriver:
         return files
 
     async def _run_all(self) -> None:
-        """Every runner to its end. All are placed before the first one starts: they begin alike."""
+        """Run every runner to its end. All are placed before the first one starts, so that none is ahead."""
         for runner in self.race.runners:
             if find_runner_step(self.race, runner) is RunnerStep.PLACE:
                 await self._place(runner)
@@ -302,7 +302,7 @@ class RaceDriver:
         await self.write(RunnerEnded(number, ended.how.value, spent, ended.status, ended.why))
 
     async def count(self, runner: Runner) -> None:
-        """What the runner's agents have used is in the journal, where their records can be read."""
+        """Journal what the runner's agents have used, if their records can be read and it has changed."""
         folders, now = self._ground.folders, self._ground.clock.now()
         try:
             thread = self._ground.counting.find(self._environ)
@@ -324,7 +324,7 @@ class RaceDriver:
         await self.write(RunnerMeasured(runner.number, look.result, look.files, look.added, look.removed))
 
     async def _test(self, runner: Runner) -> None:
-        """One test at a time: two at once could get in each other's way, and be slower for it."""
+        """Run the runner's test; one at a time: two at once could disturb and slow down each other."""
         async with self._testing:
             await self.write(RunnerTesting(runner.number))
             status, spent_ms, why = await run_test(
@@ -333,7 +333,7 @@ class RaceDriver:
             await self.write(RunnerTested(runner.number, status, spent_ms, why))
 
     def _spent_ms(self, runner: Runner) -> int:
-        """Return how long the runner worked while it was watched: a machine that sleeps lets nobody work."""
+        """Return how long the runner has worked, without the time during which the machine slept."""
         if runner.since is None:
             return runner.spent_ms
         watched = self._watched.get(runner.number)
@@ -343,13 +343,13 @@ class RaceDriver:
         return runner.spent_ms + int((before_s + self._ground.clock.monotonic() - watched_s) * 1000)
 
     def _count_going_s(self, runner: Runner) -> float:
-        """How long ago the runner began, by the wall clock: before it was watched nobody knows better."""
+        """Return how long ago the runner began, by the wall clock: the best known before it is watched."""
         now = self._ground.clock.now()
         return max(0.0, (now - runner.since).total_seconds()) if runner.since is not None else 0.0
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> RelayError:
-    """The first error of a group, however deep it stands."""
+    """Return the first error of a group, however deeply nested."""
     found: BaseException = errors
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

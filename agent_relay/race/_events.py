@@ -13,7 +13,7 @@ RACE_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RaceBegun:
-    """A race in the working tree `root`, which stood on `head`; fields as `Race` has them."""
+    """A race in the working tree `root` began, whose HEAD was `head`; fields as `Race` has them."""
 
     name: ClassVar[str] = "race.begun"
     race: str
@@ -30,7 +30,7 @@ class RaceBegun:
 
 @dataclass(frozen=True, slots=True)
 class RaceCarried:
-    """What is not committed in `root` was copied, `files` of it; `notes` say what could not be."""
+    """Uncommitted changes of `root` were copied, `files` files; `notes` say what could not be."""
 
     name: ClassVar[str] = "race.carried"
     files: int
@@ -49,7 +49,7 @@ class RunnerPlacing:
 
 @dataclass(frozen=True, slots=True)
 class RunnerPlaced:
-    """The worktree holds what the user's does; `base` is that state as a commit."""
+    """The worktree holds what the user's tree does; `base` is that state as a commit."""
 
     name: ClassVar[str] = "runner.placed"
     runner: int
@@ -66,7 +66,7 @@ class RunnerStarting:
 
 @dataclass(frozen=True, slots=True)
 class RunnerStarted:
-    """The runner's session is at work."""
+    """The runner's session works."""
 
     name: ClassVar[str] = "runner.started"
     runner: int
@@ -96,7 +96,7 @@ class RunnerEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunnerCounted:
-    """What the runner's agents used, by their records; `tokens` -1 and `cost` empty where nothing tells."""
+    """What the runner's agents used, by their records; `tokens` -1 and `cost` empty if unknown."""
 
     name: ClassVar[str] = "runner.counted"
     runner: int
@@ -107,7 +107,7 @@ class RunnerCounted:
 
 @dataclass(frozen=True, slots=True)
 class RunnerMeasured:
-    """What the runner left, as a commit, and how much of it differs from the base."""
+    """The runner's result as a commit, and how much of it differs from the base."""
 
     name: ClassVar[str] = "runner.measured"
     runner: int
@@ -127,7 +127,7 @@ class RunnerTesting:
 
 @dataclass(frozen=True, slots=True)
 class RunnerTested:
-    """The test ended with `status`, as the shell reports it; `why` where it did not end by itself."""
+    """The test ended with `status`, as the shell reports it; `why` if it did not end by itself."""
 
     name: ClassVar[str] = "runner.tested"
     runner: int
@@ -138,7 +138,7 @@ class RunnerTested:
 
 @dataclass(frozen=True, slots=True)
 class OverlapSeen:
-    """Two runners touch the same place; fields as `Overlap` has them."""
+    """Two runners changed the same place; fields as `Overlap` has them."""
 
     name: ClassVar[str] = "overlap.seen"
     first: int
@@ -149,7 +149,7 @@ class OverlapSeen:
 
 @dataclass(frozen=True, slots=True)
 class RaceScored:
-    """The race is decided; `order` holds runners' numbers as texts, `reasons` a sentence for each of them."""
+    """The race is decided; `order` holds the runners' numbers as text, `reasons` a sentence for each."""
 
     name: ClassVar[str] = "race.scored"
     winner: int
@@ -159,7 +159,7 @@ class RaceScored:
 
 @dataclass(frozen=True, slots=True)
 class RaceStopped:
-    """Nothing runs for the race any more; it can be resumed."""
+    """The race was stopped; it can be resumed."""
 
     name: ClassVar[str] = "race.stopped"
     why: str = ""
@@ -167,7 +167,7 @@ class RaceStopped:
 
 @dataclass(frozen=True, slots=True)
 class RaceResumed:
-    """The race goes on."""
+    """The race was resumed."""
 
     name: ClassVar[str] = "race.resumed"
 
@@ -241,7 +241,7 @@ class RaceEvent:
 
 
 def render_race_event(event: RaceEvent) -> dict[str, object]:
-    """The JSON object of one line."""
+    """Render the JSON object of one line."""
     body = event.body
     if isinstance(body, Unknown):
         data = dict(body.data)
@@ -257,9 +257,9 @@ def render_race_event(event: RaceEvent) -> dict[str, object]:
 
 
 def parse_race_event(line: Mapping[str, object]) -> RaceEvent:
-    """The event of one line; one of a newer version is carried as `Unknown`.
+    """Parse the event of one line; an unknown one, of a newer version, becomes `Unknown`.
 
-    Raises UntrustedDataError where the line is of a newer format, no event, or a known one lacks a field.
+    Raises UntrustedDataError if the line has a newer format, is no event, or a known event lacks a field.
     """
     number, at, name, data = parse_head(line, version=RACE_VERSION)
     kind = _BY_NAME.get(name)

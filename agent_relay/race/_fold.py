@@ -1,4 +1,4 @@
-"""Fold a race's journal into the race, by the tables of what may follow what."""
+"""Fold a race's journal into the race, by the tables of allowed transitions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -49,7 +49,7 @@ RACE_TRANSITIONS: Mapping[type[RaceBody], Mapping[RaceState, RaceState]] = Mappi
         RaceCleaning: dict.fromkeys(R, R.CLEANING),
     }
 )
-"""By event: from which states of the race to which."""
+"""By event: the states of the race it is allowed in, each with the state that follows."""
 
 RUNNER_TRANSITIONS: Mapping[type[RaceBody], Mapping[RunnerState, RunnerState]] = MappingProxyType(
     {
@@ -65,11 +65,11 @@ RUNNER_TRANSITIONS: Mapping[type[RaceBody], Mapping[RunnerState, RunnerState]] =
         RunnerTested: {S.TESTING: S.TESTED},
     }
 )
-"""By event: from which states of its runner to which."""
+"""By event: the states of its runner it is allowed in, each with the state that follows."""
 
 
 def fold_race(events: Iterable[RaceEvent]) -> Race | None:
-    """The race a journal describes; `None` for an empty one. Raises as `fold_race_event`."""
+    """Fold events into the race; `None` for an empty journal. Raise what `fold_race_event` raises."""
     race: Race | None = None
     for event in events:
         race = fold_race_event(race, event)
@@ -77,9 +77,9 @@ def fold_race(events: Iterable[RaceEvent]) -> Race | None:
 
 
 def fold_race_event(race: Race | None, event: RaceEvent) -> Race:
-    """The race after `event`.
+    """Apply `event` and return the race after it.
 
-    Raises UntrustedDataError for an event that cannot follow: somebody else wrote it, or it is our bug.
+    Raises UntrustedDataError for an event that cannot follow: the journal was altered, or relay has a bug.
     """
     body = event.body
     if race is None:

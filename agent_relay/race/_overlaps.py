@@ -1,7 +1,7 @@
-"""Watch the worktrees of running agents and report early where two touch the same lines.
+"""Watch the worktrees of running agents and report early if two change the same lines.
 
 Early, because the changes of one of the two will not fit on top of the other's. What two runners share is
-computed from their changes alone; looking at the worktrees takes at most a tenth of the time.
+computed from their changes alone; reading the worktrees takes at most a tenth of the time.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 def find_overlaps(changes: Mapping[int, Sequence[Change]]) -> list[Overlap]:
-    """Every path that two runners touch in the same place, by runner's number; one entry for each pair."""
+    """Return every path that two runners change in the same place, by runner's number; once for each pair."""
     found = []
     for first, second in combinations(sorted(changes), 2):
         theirs = {change.path: change for change in changes[second]}
@@ -36,7 +36,7 @@ def find_overlaps(changes: Mapping[int, Sequence[Change]]) -> list[Overlap]:
 
 
 def _tell(ours: Change, theirs: Change) -> str:
-    """What the two have in common; empty where they do not meet, or both deleted it."""
+    """Describe what the two have in common; empty if nothing, or if both deleted it."""
     kinds = (ours.kind, theirs.kind)
     if kinds == (ChangeKind.DELETED, ChangeKind.DELETED):
         return ""
@@ -52,7 +52,7 @@ def _tell(ours: Change, theirs: Change) -> str:
 
 
 def _find_shared(ours: Sequence[LineSpan], theirs: Sequence[LineSpan]) -> Iterator[LineSpan]:
-    """The parts of the base both touch, in order; both lists are in order, too."""
+    """Yield the parts of the base that both change, in order; both lists must be in order, too."""
     one, other = 0, 0
     while one < len(ours) and other < len(theirs):
         shared = _intersect(ours[one], theirs[other])
@@ -65,7 +65,7 @@ def _find_shared(ours: Sequence[LineSpan], theirs: Sequence[LineSpan]) -> Iterat
 
 
 def _intersect(ours: LineSpan, theirs: LineSpan) -> LineSpan | None:
-    """Lines both replace; the place of an insertion that lies within or beside the other's lines."""
+    """Return the lines both replace, or the place of an insertion within or beside the other's lines."""
     if ours.is_insertion or theirs.is_insertion:
         point = ours if ours.is_insertion else theirs
         other = theirs if ours.is_insertion else ours
@@ -75,7 +75,7 @@ def _intersect(ours: LineSpan, theirs: LineSpan) -> LineSpan | None:
 
 
 def _render(spans: Sequence[LineSpan]) -> str:
-    """`line 3`, `lines 3-7 and 12`, or the line below which both insert."""
+    """Render as `line 3`, `lines 3-7 and 12`, or the line below which both insert."""
     lines = [span for span in spans if not span.is_insertion]
     if not lines:
         places = " and ".join(dict.fromkeys(str(span.last) for span in spans))
@@ -87,15 +87,15 @@ def _render(spans: Sequence[LineSpan]) -> str:
 
 _EVERY_S = 2.0
 _SHARE = 10
-"""Looking takes at most a tenth of the time, however big the tree is."""
+"""Reading the worktrees takes at most a tenth of the time, however big the tree is."""
 _COUNTED = 5
-"""How many looks come before what was used is counted again: records are read for it."""
+"""Usage is counted on every fifth look: counting reads the agents' records."""
 _MOST = 200
-"""Overlaps journalled; beyond that nobody reads them."""
+"""The most overlaps that are journalled; nobody reads more."""
 
 
 class WatchedRace(Protocol):
-    """The race that is looked at."""
+    """The race that is watched."""
 
     place: RaceWorkspace
     looks: dict[int, RunnerChanges]
@@ -106,16 +106,16 @@ class WatchedRace(Protocol):
         ...
 
     async def count(self, runner: Runner) -> None:
-        """What the runner has used so far is in the journal."""
+        """Journal what the runner has used so far."""
         ...
 
     async def write(self, body: RaceBody) -> None:
-        """The race after `body`. Raises RelayError."""
+        """Write `body` to the journal. Raise RelayError on failure."""
         ...
 
 
 async def watch_overlaps(watched: WatchedRace) -> None:
-    """Looks again and again until it is cancelled; each overlap is journalled once, when it is first seen."""
+    """Find overlaps repeatedly until cancelled; journal each one when it is first seen."""
     results: dict[int, tuple[Change, ...]] = {}
     for number in itertools.count(1):
         began = time.monotonic()
@@ -128,9 +128,9 @@ async def watch_overlaps(watched: WatchedRace) -> None:
 
 
 async def find_new_overlaps(watched: WatchedRace, results: dict[int, tuple[Change, ...]]) -> None:
-    """Every runner's changes as they are now, and new overlaps journalled. `results` are those at their end.
+    """Read every runner's changes and journal new overlaps; `results` caches those of finished runners.
 
-    Raises RelayError where the journal cannot be written.
+    Raises RelayError if the journal cannot be written.
     """
     changes: dict[int, tuple[Change, ...]] = {}
     for runner in watched.race.runners:

@@ -9,10 +9,10 @@ _PASSED, _FAILED = 0, 1
 
 
 def build_verdict(race: Race) -> Verdict:
-    """The race's runners from best to worst, and for each a sentence of why it stands where it does.
+    """Rank the race's runners from best to worst, with a sentence of reasons for each.
 
-    Whoever changed nothing comes last: the smallest diff must not win by leaving the task alone. Nobody
-    wins where the best changed nothing or failed. Equal runners stand in the order they were named.
+    A runner that changed nothing comes last: the smallest diff must not win by ignoring the task. There is
+    no winner if the best changed nothing or failed. Equal runners keep the order they were named in.
     """
     ranked = sorted(race.runners, key=lambda runner: _rank(race, runner))
     best = ranked[0]
@@ -29,7 +29,7 @@ def _rank(race: Race, runner: Runner) -> tuple[bool, int, int, int, int]:
 
 
 def _grade(race: Race, runner: Runner) -> int:
-    """0 or 1: the test's word where there is one, else whether the agent finished."""
+    """Return 0 for passed or 1: by the test if there is one, else by whether the agent finished."""
     if race.test:
         return _PASSED if runner.test_status == 0 else _FAILED
     return _PASSED if runner.how == RunnerOutcome.FINISHED else _FAILED
@@ -58,7 +58,7 @@ def _tell_end(runner: Runner) -> str:
 
 
 def _compare(race: Race, one: Runner, other: Runner) -> str:
-    """Why `one` stands before `other`: the first thing in which they differ."""
+    """Say why `one` ranks before `other`: the first thing in which they differ."""
     if not other.files:
         return f"{other.name} changed nothing"
     if _grade(race, one) != _grade(race, other):

@@ -1,4 +1,4 @@
-"""Find what is to be done next in a race, whether it goes on or is taken up after a crash."""
+"""Find the next step of a race, for one that runs and for one resumed after a crash."""
 
 from enum import Enum, auto
 
@@ -29,7 +29,7 @@ class RaceStep(Enum):
 
 
 def find_runner_step(race: Race, runner: Runner) -> RunnerStep:
-    """What is to be done for `runner`; a step that was under way when the daemon died is begun again."""
+    """Return the next step for `runner`; a step under way when the daemon died is begun again."""
     match runner.state:
         case S.WAITING | S.PLACING:
             return RunnerStep.PLACE
@@ -46,7 +46,7 @@ def find_runner_step(race: Race, runner: Runner) -> RunnerStep:
 
 
 def find_race_step(race: Race) -> RaceStep:
-    """What is to be done for the race."""
+    """Return the next step for the race."""
     match race.state:
         case RaceState.PREPARING:
             return RaceStep.CARRY

@@ -1,4 +1,4 @@
-"""The folders, branches and worktrees of one race, and the test that runs in them.
+"""Manage the folders, branches and worktrees of one race, and run its test in them.
 
 Every function here reads or writes disk. A test has a time limit, its output is kept, and none of its
 processes is left running.
@@ -26,7 +26,7 @@ from agent_relay.system.processes import end_marked
 
 @dataclass(frozen=True, slots=True)
 class RunnerChanges:
-    """What a runner has made of its worktree so far."""
+    """What a runner has changed in its worktree so far."""
 
     result: str
     changes: tuple[Change, ...]
@@ -44,28 +44,28 @@ class RaceWorkspace:
     race: str
 
     def branch_of(self, runner: Runner) -> str:
-        """The branch of a runner: flat, so that no branch of the user's can be in its way."""
+        """Return the branch of a runner: flat, so that no branch of the user's can conflict with it."""
         return f"agent-relay-race-{self.race}-{runner.name}"
 
     def tree_of(self, runner: Runner) -> str:
-        """The worktree of a runner."""
+        """Return the path of a runner's worktree."""
         return os.path.join(self.folder, "trees", f"race-{self.race[-6:].lower()}-{runner.name}")
 
     @property
     def luggage(self) -> str:
-        """Where uncommitted files wait for the runners' trees."""
+        """Where uncommitted files are kept until every runner's tree has them."""
         return os.path.join(self.folder, "luggage")
 
     def get_test_folder(self, number: int) -> str:
-        """Where the output of a runner's test stands."""
+        """Return the folder for the output of a runner's test."""
         return os.path.join(self.folder, "tests", str(number))
 
     def carry(self) -> DirtyTree:
-        """What is not committed, packed. Raises RelayError."""
+        """Pack the uncommitted changes of the user's tree. Raise RelayError on failure."""
         return pack_changes(self.root, self.luggage)
 
     def make_tree(self, race: Race, runner: Runner) -> str:
-        """The commit that holds what the runner finds in its new worktree. Raises RelayError."""
+        """Make the runner's worktree and return the commit of its contents. Raise RelayError on failure."""
         trees = os.path.dirname(runner.tree)
         _make_folder(trees)
         reason = f"agent-relay race {self.race}"
@@ -80,26 +80,29 @@ class RaceWorkspace:
         return write_snapshot(runner.tree, self.open_store())
 
     def has_tree(self, runner: Runner) -> bool:
-        """Whether the runner's worktree is still there."""
+        """Tell whether the runner's worktree still exists."""
         return os.path.isdir(runner.tree)
 
     def drop_luggage(self) -> None:
-        """The packed files are gone: every runner has its own."""
+        """Remove the packed changes: every runner has its own copy."""
         remove_tree(self.luggage)
 
     def look(self, race: Race, runner: Runner) -> RunnerChanges:
-        """What the runner has changed since the base. Raises RelayError."""
+        """Return what the runner has changed since the base. Raise RelayError on failure."""
         store = self.open_store()
         result = write_snapshot(runner.tree, store, parent=race.base)
         changes = read_changes(self.root, store, race.base, result)
         return RunnerChanges(result, changes, *count_lines(self.root, store, race.base, result))
 
     def read_result(self, race: Race, runner: Runner) -> tuple[Change, ...]:
-        """What a measured runner changed. Raises RelayError."""
+        """Return what a measured runner changed. Raise RelayError on failure."""
         return read_changes(self.root, self.open_store(), race.base, runner.result)
 
     def apply(self, race: Race, runner: Runner) -> int:
-        """How many files of the user's tree were written. Raises RelayError; then none was."""
+        """Apply the runner's changes to the user's tree and return how many files were written.
+
+        Raises RelayError; then none was written.
+        """
         undo_apply(self.folder)
         store = self.open_store()
         plan = plan_apply(self.root, store, base=race.base, result=runner.result)
@@ -107,22 +110,22 @@ class RaceWorkspace:
         return len(plan.changes)
 
     def end_tests(self, runner: Runner) -> None:
-        """No process of a test in the runner's worktree lives. Blocks for seconds where one resists."""
+        """End every process of a test in the runner's worktree. Blocks for seconds if one resists."""
         end_marked(RACE_VARIABLE, f"{self.race}/{runner.number}")
 
     def mark(self, environ: Mapping[str, str], runner: Runner) -> dict[str, str]:
-        """The user's environment for a test, by which its processes can be found."""
+        """Return the user's environment for a test, with a variable by which its processes can be found."""
         return {**environ, RACE_VARIABLE: f"{self.race}/{runner.number}"}
 
     def clear_test(self, number: int) -> str:
-        """The runner's test folder, empty. Raises RelayError."""
+        """Empty the runner's test folder and return its path. Raise RelayError on failure."""
         folder = self.get_test_folder(number)
         remove_tree(folder)
         _make_folder(folder)
         return folder
 
     def remove(self, race: Race) -> list[str]:
-        """Nothing is left of the race but its journal; says what had to stay. Raises RelayError."""
+        """Remove all of the race but its journal; return what had to stay. Raise RelayError on failure."""
         said = []
         undo_apply(self.folder)
         for runner in race.runners:
@@ -135,7 +138,7 @@ class RaceWorkspace:
         return [text for text in said if text]
 
     def open_store(self) -> Store:
-        """The race's own objects. Raises RelayError."""
+        """Open the race's own object store. Raise RelayError on failure."""
         return open_store(os.path.join(self.folder, "objects"), self.root)
 
 
@@ -153,9 +156,9 @@ _NEVER_RAN = -1
 async def run_test(
     place: RaceWorkspace, race: Race, runner: Runner, environ: Mapping[str, str], command: str
 ) -> tuple[int, int, str]:
-    """The test's exit status, its time in milliseconds, and why it did not end by itself, empty where it did.
+    """Run the test; return its exit status, its time in ms, and why it did not end by itself (else empty).
 
-    Raises RelayError where the race's own folder cannot be written.
+    Raises RelayError if the race's own folder cannot be written.
     """
     # A daemon that was killed may have left the same test running.
     await finish(place.end_tests, runner)

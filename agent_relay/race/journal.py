@@ -1,4 +1,4 @@
-"""A race's folder on disk and the journal in it: the truth about everything the race has made."""
+"""Create, find and read races on disk: each has a folder and in it a journal, which is the truth."""
 
 import json
 import os
@@ -21,8 +21,8 @@ _LIMIT_BYTES = 16 << 20
 class RaceJournal:
     """The journal of the race in `folder`, owned by this process; `race` is its fold.
 
-    Raises UntrustedDataError where a line cannot be trusted, StaleOwnerError where another process owns it,
-    RelayError where it cannot be opened.
+    Raises UntrustedDataError if a line cannot be trusted, StaleOwnerError if another process owns it,
+    RelayError if it cannot be opened.
     """
 
     def __init__(self, folder: str) -> None:
@@ -37,7 +37,7 @@ class RaceJournal:
             raise
 
     def append(self, body: RaceBody, *, at: datetime) -> Race:
-        """The race after `body`, which has survived a power cut. Raises RelayError; then nothing changed."""
+        """Append `body`, durably, and return the race after it. Raise RelayError, with nothing changed."""
         number = self.race.number + 1 if self.race is not None else 1
         event = RaceEvent(number, at, body)
         # Folded before it is written: an impossible event must be loud here, not on every later start.
@@ -47,12 +47,12 @@ class RaceJournal:
         return folded
 
     def close(self) -> None:
-        """The journal is given up; harmless when repeated."""
+        """Close the journal; harmless when repeated."""
         self._lines.close()
 
 
 def create_race(folders: Folders, begun: RaceBegun, *, at: datetime) -> RaceJournal:
-    """The journal of a new race, with its first line. Raises RelayError."""
+    """Create a race's folder and journal with its first line. Raise RelayError on failure."""
     ensure_private(folders.state)
     races = ensure_private(folders.races)
     folder = ensure_private(os.path.join(races, begun.race))
@@ -70,9 +70,9 @@ def create_race(folders: Folders, begun: RaceBegun, *, at: datetime) -> RaceJour
 
 
 def read_race(folder: str) -> Race | None:
-    """The race in `folder`, for those who only read; `None` where there is none or it never began.
+    """Read the race in `folder` without a lock; `None` if there is none or it never began.
 
-    Raises UntrustedDataError where its journal cannot be trusted.
+    Raises UntrustedDataError if its journal cannot be trusted.
     """
     path = os.path.join(folder, JOURNAL)
     try:
@@ -83,7 +83,7 @@ def read_race(folder: str) -> Race | None:
 
 
 def list_races(folders: Folders) -> list[str]:
-    """The ids of all races there are, newest first."""
+    """Return the ids of all races, newest first."""
     try:
         names = os.listdir(folders.races)
     except OSError:
@@ -92,7 +92,7 @@ def list_races(folders: Folders) -> list[str]:
 
 
 def find_race(folders: Folders, text: str, *, root: str) -> tuple[str, Race]:
-    """The folder and race whose id begins or ends with `text`; without it the newest one of `root`.
+    """Return folder and race whose id begins or ends with `text`; for an empty one the newest of `root`.
 
     Raises WrongUseError for none or several.
     """

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RaceState(StrEnum):
-    """A race's one condition."""
+    """The state of a race."""
 
     PREPARING = "preparing"
     RUNNING = "running"
@@ -18,7 +18,7 @@ class RaceState(StrEnum):
 
 
 class RunnerState(StrEnum):
-    """How far one runner has come: the last thing the journal says is true."""
+    """How far one runner has come, by the last line of the journal about it."""
 
     WAITING = "waiting"
     PLACING = "placing"
@@ -33,7 +33,7 @@ class RunnerState(StrEnum):
 
 
 class RunnerOutcome(StrEnum):
-    """How a runner ended by itself or by its time."""
+    """How a runner ended, by itself or by its time limit."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -47,9 +47,9 @@ class Runner:
     """One agent of a race; `number` counts from 1 in the order given.
 
     `branch` and `tree` (its folder) are known from when they are about to be made. `base` and `result` are
-    commits in the race's own store of objects: what the runner found, and what it left. `since` is when its
-    agent was last started, `spent_ms` the time before that. `status` and
-    `test_status` are -1 while unknown; so are `tokens`, and `turns` 0 and `cost` empty.
+    commits in the race's own object store: what the runner found, and what it left. `since` is when its
+    agent was last started, `spent_ms` the time before that. While unknown, `status`, `test_status` and
+    `tokens` are -1, `turns` 0 and `cost` empty.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Runner:
 
     @property
     def name(self) -> str:
-        """What people call it: its number and its agent."""
+        """Its name for people: its number and its agent."""
         return f"{self.number}-{self.agent}"
 
     @property
@@ -88,7 +88,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two runners (by number, the smaller first) touch the same place; `what` says where and how."""
+    """Two runners (by number, the smaller first) changed the same place; `what` says where and how."""
 
     first: int
     second: int
@@ -98,7 +98,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Who won (0 for nobody), all runners from best to worst, and a sentence of reasons for each of them."""
+    """The winner (0 for none), all runners from best to worst, and a sentence of reasons for each."""
 
     winner: int
     order: tuple[int, ...]
@@ -110,9 +110,9 @@ class Race:
     """The fold of a race's journal.
 
     `root` is the user's working tree, `below` the folder in it the race was asked for in, relative and empty
-    for the root; `head` the commit it stood on. `test` is a shell's command line. `applying` is the number of
-    the runner whose changes are being or were last applied, `applied` the same once they were, `failure` why
-    they could not be.
+    for the root; `head` the commit of its HEAD. `test` is a shell's command line. `applying` is the number
+    of the runner whose changes are being or were last applied, `applied` the same once they were, `failure`
+    why they could not be.
     """
 
     id: str
@@ -145,12 +145,12 @@ class Race:
         return next((runner.base for runner in self.runners if runner.base), "")
 
     def get_runner(self, number: int) -> Runner:
-        """The runner of that number. Raises IndexError where there is none."""
+        """Return the runner of that number. Raise IndexError if there is none."""
         if not 1 <= number <= len(self.runners):
             raise IndexError(number)
         return self.runners[number - 1]
 
     def is_settled(self, runner: Runner) -> bool:
-        """Whether nothing is left to be done for it but scoring."""
+        """Tell whether only scoring is left for the runner."""
         last = RunnerState.TESTED if self.test else RunnerState.MEASURED
         return runner.state is last

@@ -12,7 +12,7 @@ _TEST_LIMIT_S = 600
 
 
 def build_race_handlers(racing: RaceRegistry) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the operations by name."""
 
     async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
         wish = RaceRequest(

@@ -1,4 +1,4 @@
-"""The races of one user in the daemon: begin, resume after an interruption, stop, apply, remove."""
+"""Keep the races of one user in the daemon: begin, resume after an interruption, stop, apply, remove."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ _UNDER_WAY = "Stop it first: agent-relay race stop"
 
 @dataclass(frozen=True, slots=True)
 class RaceRequest:
-    """Several agents at `task` in the repository of `cwd`, with the user's environment.
+    """A request to race several agents at `task` in the repository of `cwd`, with the user's environment.
 
     `test` is a shell's command line, limited to `test_limit_s`; `max_time_s` limits each runner, 0 for none.
     """
@@ -48,7 +48,7 @@ class RaceRequest:
 
 
 class RaceRegistry:
-    """The registry. One instance per daemon; use it from the event loop only."""
+    """The races of one user. One instance per daemon; use it from the event loop only."""
 
     def __init__(self, ground: Services, runners: Runners) -> None:
         self._ground, self._runners = ground, runners
@@ -56,7 +56,7 @@ class RaceRegistry:
         self._turn = asyncio.Lock()
 
     async def start(self) -> None:
-        """What a crash left half removed is removed. Interrupted races wait for somebody to resume them."""
+        """Finish removals that a crash interrupted. Interrupted races wait until they are resumed."""
         for race_id in await asyncio.to_thread(list_races, self._ground.folders):
             try:
                 folder = os.path.join(self._ground.folders.races, race_id)
@@ -69,11 +69,11 @@ class RaceRegistry:
                 _log.warning("race-left race=%s why=%s", race_id, type(error).__name__)
 
     async def close(self) -> None:
-        """Nothing of any race runs in this process; runners' sessions are left at work."""
+        """Stop driving all races; the sessions of their runners go on."""
         await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
 
     async def begin(self, wish: RaceRequest) -> Race:
-        """A new race, on its way. Raises RelayError where there can be none; then nothing was made."""
+        """Begin a race and return it. Raise RelayError if that is impossible; then nothing was made."""
         if not _FEWEST <= len(wish.agents) <= _MOST:
             raise WrongUseError(f"a race takes {_FEWEST} to {_MOST} agents, not {len(wish.agents)}")
         if not wish.task.strip():
@@ -86,7 +86,7 @@ class RaceRegistry:
         return self._drive(journal, wish.environ, task=wish.task, test=wish.test).race
 
     async def resume(self, race_id: str, environ: dict[str, str]) -> Race:
-        """The race, going on from its last line. Raises WrongUseError where it is over."""
+        """Resume the race from its last line and return it. Raise WrongUseError if it is over."""
         async with self._turn:
             driver = self._drivers.get(race_id)
             if driver is not None and driver.is_active:
@@ -104,7 +104,7 @@ class RaceRegistry:
             return driver.race
 
     async def stop(self, race_id: str) -> Race:
-        """The race, its runners ended, to be resumed. Raises WrongUseError where it is not at work."""
+        """Stop the race and its runners; it can be resumed. Raise WrongUseError if it is not running."""
         driver = self._drivers.get(race_id)
         if driver is None or not driver.is_active:
             raise WrongUseError(f"race {race_id[:26]} is not at work", hint="See: agent-relay race list")
@@ -112,11 +112,9 @@ class RaceRegistry:
         return driver.race
 
     async def apply(self, race_id: str, number: int) -> tuple[Race, int]:
-        """The race after runner `number`'s changes (0: the winner's) came into the user's tree, or not.
+        """Apply runner `number`'s changes (0: the winner's) to the user's tree; return race and file count.
 
-        And how many files were written.
-
-        Raises RelayError where there is nothing to apply.
+        If they could not be applied, the race says why. Raises RelayError if there is nothing to apply.
         """
         async with self._turn:
             driver = await self._hold(race_id)
@@ -134,7 +132,7 @@ class RaceRegistry:
             return driver.race, files
 
     async def clean(self, race_id: str) -> list[str]:
-        """Nothing of the race is left; says what had to stay in the repository. Raises RelayError."""
+        """Remove the race; return what had to stay in the repository. Raise RelayError on failure."""
         async with self._turn:
             driver = await self._hold(race_id)
             if driver.race.state is not RaceState.CLEANING:
@@ -154,7 +152,7 @@ class RaceRegistry:
             return said
 
     def show(self, race_id: str) -> dict[str, object]:
-        """The race as it is now, with what is only known while it runs. Reads disk."""
+        """Return the view of the race with what is only known while it runs. Reads disk."""
         driver = self._drivers.get(race_id)
         race = driver.race if driver is not None else read_race(self._folder_of(race_id))
         if race is None:
@@ -183,7 +181,7 @@ class RaceRegistry:
         return driver
 
     async def _hold(self, race_id: str) -> RaceDriver:
-        """The race's driver, at rest. Raises WrongUseError where it is at work or there is none."""
+        """Return the race's idle driver. Raise WrongUseError if it is active or there is no such race."""
         driver = self._drivers.get(race_id)
         if driver is not None:
             if driver.is_active:
@@ -231,7 +229,7 @@ class RaceRegistry:
 
 
 def _build_live(driver: RaceDriver, number: int, known: Mapping[str, object]) -> dict[str, object]:
-    """What is only known while the race is at work; what the journal has stands first."""
+    """Return what is only known while the race runs; figures of the journal take precedence."""
     live: dict[str, object] = {}
     look, seen = driver.looks.get(number), driver.seen.get(number)
     if look is not None and known["files"] is None:

@@ -1,7 +1,7 @@
 """Run one agent of a race as a headless turn: start it, watch it to its end, stop it, count its usage.
 
-`Runners` is what a race needs of whoever works in a folder; `SessionRunners` provides it with relay's
-sessions. Turns, tokens and cost are read from the agents' own records.
+`Runners` is what a race needs to run agents in a folder; `SessionRunners` provides it with relay's sessions.
+Turns, tokens and cost are read from the agents' own records.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from agent_relay.usage.prices import PriceList
 
 @dataclass(frozen=True, slots=True)
 class RunnerUsage:
-    """Turns taken, tokens and money; `None` where nothing tells."""
+    """Turns taken, tokens and money; `None` if unknown."""
 
     turns: int
     tokens: int | None
@@ -45,7 +45,7 @@ class RunnerUsage:
 
 
 def read_runner_usage(folders: Folders, tree: str, environ: Mapping[str, str], now: datetime) -> RunnerUsage:
-    """What was used in the worktree `tree` so far. Reads disk. Raises RelayError."""
+    """Return what was used in the worktree `tree` so far. Reads disk. Raise RelayError on failure."""
     gathered = gather_metrics(folders, Wanted(), cwd=tree, environ=environ, now=now)
     question = Question("agent", PriceList().get_rates, _name_day)
     _, total = sum_rows(gathered.works, gathered.natives, question)
@@ -69,7 +69,7 @@ _GO_ON = (
 
 @dataclass(frozen=True, slots=True)
 class RunnerRequest:
-    """An agent at `task` in folder `cwd` of the worktree `tree`, with the user's environment.
+    """A request to run an agent on `task` in folder `cwd` of the worktree `tree`, in the user's environment.
 
     `session` is the one it worked in before it was stopped, empty for none.
     """
@@ -84,7 +84,7 @@ class RunnerRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunnerActivity:
-    """Who works for a runner right now, and what they are doing."""
+    """The agent that works for a runner right now, and what it is doing."""
 
     agent: str = ""
     doing: str = ""
@@ -92,9 +92,9 @@ class RunnerActivity:
 
 @dataclass(frozen=True, slots=True)
 class RunnerResult:
-    """How a runner's work ended; `status` is its agent's, -1 where it has none.
+    """How a runner's work ended; `status` is its agent's exit status, -1 for none.
 
-    With `never_began` no agent of it ever ran: it can be started again without doing anything twice.
+    With `never_began` none of its agents ever ran: it can be started again without doing anything twice.
     """
 
     how: RunnerOutcome
@@ -104,29 +104,29 @@ class RunnerResult:
 
 
 class Runners(Protocol):
-    """Where runners work: sessions of relay, with failover."""
+    """What runs the runners: sessions of relay, with failover."""
 
     async def check(self, agent: str, environ: Mapping[str, str]) -> None:
-        """Raises RelayError where the agent could not be a runner."""
+        """Check that the agent can be a runner; raise RelayError if not."""
         ...
 
     async def start(self, wish: RunnerRequest) -> str:
-        """The session at work in `wish.tree`: one that is there already, or a new one.
+        """Start the runner and return its session in `wish.tree`: an existing one, or a new one.
 
-        Raises RelayError where there can be none.
+        Raises RelayError if it cannot be started.
         """
         ...
 
     async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
-        """How it ended; `tell` hears meanwhile how it is doing."""
+        """Wait for its end and return it; call `tell` with its activity meanwhile."""
         ...
 
     async def stop(self, tree: str) -> None:
-        """Nobody works in the worktree any more."""
+        """Stop everything in the worktree."""
         ...
 
     async def forget(self, tree: str) -> None:
-        """The user's list of sessions does not name those of the worktree."""
+        """Remove the worktree's sessions from the user's index."""
         ...
 
 
@@ -139,12 +139,12 @@ class SessionRunners:
         self._running = HeadlessTurns(sessions, ground)
 
     async def check(self, agent: str, environ: Mapping[str, str]) -> None:
-        """Raises RelayError where the agent is not installed or knows no headless work."""
+        """Check the agent; raise RelayError if it is not installed or cannot work headless."""
         leg = Leg("", agent, 0, self._ground.clock.now(), headless=True)
         await asyncio.to_thread(get_program, load_for(self._ground, leg), environ)
 
     async def start(self, wish: RunnerRequest) -> str:
-        """The session at work in the worktree: taken up, continued, or begun. Raises RelayError."""
+        """Adopt, continue or begin the session in the worktree; return its id. Raise RelayError."""
         for session in await asyncio.to_thread(self._list_sessions, wish.tree):
             found = await self._read(session, wish.tree)
             if found is not None and _asked_nobody(found):
@@ -156,7 +156,7 @@ class SessionRunners:
         return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
 
     async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
-        """How the turn ended; one that rests or was refused ends so."""
+        """Return how the turn ended; a rest or a refusal counts as an end."""
         while True:
             found = await self._read(session, tree)
             if found is None:
@@ -174,9 +174,9 @@ class SessionRunners:
             await asyncio.sleep(_LOOK_S)
 
     async def stop(self, tree: str) -> None:
-        """Every session of the worktree has ended, or had its time to.
+        """Stop every session of the worktree; return when all have ended, or after 30 s.
 
-        Raises TreeOwnedError where another owner has one: what is removed next would go from under its agent.
+        Raises TreeOwnedError if another owner has one: removing the tree would take it from under its agent.
         """
         async with self._sessions.entrance.lock:
             await self._sessions.entrance.enter_released(tree)
@@ -195,7 +195,7 @@ class SessionRunners:
         return begun
 
     async def forget(self, tree: str) -> None:
-        """The index does not name sessions of the worktree."""
+        """Remove the worktree's sessions from the user's index."""
         await asyncio.to_thread(self._forget, tree)
 
     def _forget(self, tree: str) -> None:
@@ -204,12 +204,12 @@ class SessionRunners:
                 remove_entry(self._ground.folders.sessions, session)
 
     def _list_sessions(self, tree: str) -> list[str]:
-        """The sessions of the worktree, newest first."""
+        """Return the sessions of the worktree, newest first."""
         index = list_index(self._ground.folders.sessions)
         return [session for session, root in reversed(index) if root == tree]
 
     async def _check_ours(self, session: str) -> None:
-        """Raises TreeOwnedError where another owner has the session: nobody here would see it end."""
+        """Raise TreeOwnedError if another owner has the session: its end would go unseen here."""
         with contextlib.suppress(WrongUseError):
             await self._sessions.find(session)
 
@@ -217,7 +217,7 @@ class SessionRunners:
         return any(one.id == session for one in self._sessions.at_work())
 
     async def _read(self, session: str, tree: str) -> Session | None:
-        """The session as it is, also where it ended while no daemon was there; `None` where it is gone."""
+        """Return the session, also one that ended while no daemon ran; `None` if it is gone."""
         with contextlib.suppress(RelayError):
             return self._sessions.get(session).session
         try:
@@ -227,7 +227,7 @@ class SessionRunners:
 
 
 def _asked_nobody(session: Session) -> bool:
-    """Whether the session has no turn, or one that was ended before any agent was asked."""
+    """Tell whether the session has no turn, or one that was ended before any agent was asked."""
     turn = session.turn
     return turn is None or turn.never_began or (session.leg is None and turn.outcome == "stopped")
 

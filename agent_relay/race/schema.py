@@ -1,4 +1,4 @@
-"""What `race --json` prints, as pydantic models, and the JSON Schema made of them."""
+"""Define what `race --json` prints, as pydantic models, and build the JSON Schema from them."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from agent_relay.domain.documents.document import Strict
 
 
 class _Part(Strict):
-    """Fields of later versions may be added, none is taken away."""
+    """A part of the output; later versions may add fields, none is removed."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -17,7 +17,7 @@ class RunnerView(_Part):
     """One runner; `null` is what is not known (yet).
 
     `runner` is its number and agent, `how` how it ended and `why`; `place` and `reason` come with the
-    verdict. `at_work` is whose turn it is just now, `doing` what that one does.
+    verdict. `at_work` is the agent that works just now, `doing` what it does.
     """
 
     runner: str
@@ -46,7 +46,7 @@ class RunnerView(_Part):
 
 
 class OverlapView(_Part):
-    """Two runners that touched the same place."""
+    """Two runners that changed the same place."""
 
     first: str
     second: str
@@ -55,7 +55,7 @@ class OverlapView(_Part):
 
 
 class RaceView(_Part):
-    """A race with all its runners; `winner` and `applied` are empty where nobody has won, or was applied."""
+    """A race with all its runners; `winner` and `applied` are empty if there is none."""
 
     race: str
     state: str
@@ -81,7 +81,7 @@ class RaceView(_Part):
 
 
 def build_race_schema() -> dict[str, object]:
-    """The JSON Schema of a race."""
+    """Build the JSON Schema of a race."""
     schema: dict[str, object] = TypeAdapter(RaceView).json_schema(mode="serialization")
     head: dict[str, object] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

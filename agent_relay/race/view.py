@@ -7,7 +7,7 @@ from agent_relay.race.model import Race, RaceState, Runner, RunnerState
 
 
 def build_race_view(race: Race, now: datetime) -> dict[str, object]:
-    """The race with all its runners; `None` for what is not known (yet)."""
+    """Build the view of the race with all its runners; `None` for what is not known (yet)."""
     verdict = race.verdict
     return {
         "race": race.id,

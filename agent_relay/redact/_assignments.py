@@ -81,7 +81,7 @@ _LEAST_IN_CODE = 20
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """One assignment: its name, how it joins, and the value with where it starts."""
+    """One assignment: its name, how it is joined to its value, and the value with its start."""
 
     name: str
     sep: str
@@ -94,7 +94,7 @@ class _Found:
 
 
 def find_assignments(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
-    """The values behind telling names that are no stand-ins and no code. `lower` is `text` in lower case."""
+    """Yield values after telling names, without placeholders and code. `lower` is `text` in lower case."""
     done = value_end = tries = 0
     for hit in _KEYWORD.finditer(lower):
         if hit.end() < done:
@@ -148,7 +148,7 @@ def _parse(text: str, begin: int, end: int) -> _Found | None:
 
 
 def _is_joined(text: str, start: int, join: re.Match[str], length: int) -> bool:
-    """Whether a blank or comma means "has the value" here: a flag, or a setter's two arguments."""
+    """Return whether a blank or comma means "has the value" here: a flag, or a setter's two arguments."""
     if join["sep"] == ",":
         closing = text[join.end() + length : join.end() + length + 6].lstrip("\\\"'` ")
         return closing.startswith((")", "]")) and _SETTER.search(text, max(0, start - 8), start) is not None
@@ -161,7 +161,7 @@ def _is_joined(text: str, start: int, join: re.Match[str], length: int) -> bool:
 
 
 def _is_command(line: str) -> bool:
-    """Whether a command that sets something, perhaps with an option, ends `line`, but for blanks."""
+    """Return whether `line` ends in a command that sets something, perhaps with an option and blanks."""
     words = line.rsplit(None, 2)[-2:]
     if len(words) > 1 and _OPTION.fullmatch(words[-1]):
         words.pop()
@@ -169,7 +169,7 @@ def _is_command(line: str) -> bool:
 
 
 def _is_login(line: str) -> bool:
-    """Whether a word that begins a login stands in `line`, and not at its end."""
+    """Return whether `line` contains a word that begins a login, but not at its end."""
     if not any(word in line for word in _LOGIN_WORDS):
         return False
     login = _LOGIN.search(line)
@@ -177,7 +177,7 @@ def _is_login(line: str) -> bool:
 
 
 def _read_quoted(text: str, at: int, quote: str) -> str:
-    """Up to the closing quote of the same kind, over at most one line end with no blanks but around it."""
+    """Read up to the closing quote of the same kind, over at most one line end with blanks only around it."""
     stop = text.find(quote, at, at + _LONGEST_VALUE)
     if stop < 0:
         return _read_unquoted(text, at)
@@ -230,7 +230,7 @@ def _is_quoted_secret(value: str, *, password: bool) -> bool:
 
 
 def _is_setting(value: str, *, password: bool) -> bool:
-    """For `NAME=value` as shells and `.env` files have it, where a value needs no quotes."""
+    """Return whether `NAME=value` of a shell or `.env` file, where a value needs no quotes, is a secret."""
     if password:
         return len(value) >= _LEAST_PASSWORD and not value.isupper()
     numbered = len(value) >= _LEAST_SETTING and any(map(str.isdigit, value)) and "/" not in value

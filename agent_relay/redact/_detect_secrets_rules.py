@@ -88,7 +88,7 @@ FOLDING = (
 
 
 def build_line_rules() -> tuple[LineRule, ...]:
-    """The adopted detectors as rules, one for every pattern and literal."""
+    """Build the adopted detectors as rules, one for every pattern and literal."""
     return tuple(
         LineRule(kind, hint, _bound(pattern), is_varied)
         for detector, kind, hints in _ADOPTED
@@ -98,7 +98,7 @@ def build_line_rules() -> tuple[LineRule, ...]:
 
 
 def _bound(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """`pattern` with no part that repeats for ever: a row of such parts reads a long run again and again."""
+    """Limit every endless repetition in `pattern`: a row of them reads a long run again and again."""
 
     def count(part: re.Match[str]) -> str:
         return part[1] + _COUNTED[part[1] in (" ", r"\s"), part[2]]
@@ -107,7 +107,7 @@ def _bound(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 def find_by_punctuation(text: str, *, rank: int) -> Iterator[SecretSpan]:
-    """Tokens without a literal beginning: Telegram's and Discord's."""
+    """Yield tokens without a literal beginning: Telegram's and Discord's."""
     for detector, kind, pattern, lengths in _BY_PUNCTUATION:
         for match in pattern.finditer(text):
             for length in lengths:

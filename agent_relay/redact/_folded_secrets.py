@@ -32,7 +32,7 @@ _TAIL = 12
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """A text without its line breaks, and the way back to the places of the original."""
+    """A text without its line breaks, with the places of its characters in the original."""
 
     text: str
     starts: tuple[int, ...]
@@ -40,17 +40,17 @@ class Unfolded:
     edges: frozenset[int]
 
     def place(self, at: int) -> int:
-        """Where character `at` stands in the original; a character right behind a fold, behind it."""
+        """Return the place of character `at` in the original; right after a fold, the place behind it."""
         index = bisect_right(self.starts, at) - 1
         return at + (self.shifts[index] if index >= 0 else 0)
 
     def folds_between(self, start: int, end: int) -> tuple[int, ...]:
-        """The places of folds strictly inside `start` to `end`."""
+        """Return the places of folds strictly between `start` and `end`."""
         return self.starts[bisect_right(self.starts, start) : bisect_right(self.starts, end - 1)]
 
 
 def unfold(text: str) -> Unfolded:
-    """`text` without the line breaks that stand between characters of words, and without their marks."""
+    """Return `text` without the line breaks between characters of words, and without their marks."""
     pieces: list[str] = []
     starts: list[int] = []
     shifts: list[int] = []
@@ -74,7 +74,7 @@ def unfold(text: str) -> Unfolded:
 def find_folded(
     text: str, tokens: tuple[Token, ...], rules: tuple[LineRule, ...], *, rank: int
 ) -> Iterator[SecretSpan]:
-    """Secrets that go over a line end. Those that stand in one line are found without us."""
+    """Yield secrets that go over a line end; those within one line are found by the other rules."""
     if "\n" not in text and "\\n" not in text:
         return
     view = unfold(text)
@@ -94,7 +94,7 @@ def find_folded(
 def _place(
     view: Unfolded, match: re.Match[str], kind: str, rank: int, open_ended: re.Pattern[str] | None
 ) -> Iterator[SecretSpan]:
-    """The match's place in the original, where it is one word of its own and goes over a fold."""
+    """Yield the match's place in the original, if it is a word of its own and goes over a fold."""
     start, end, text = match.start(), match.end(), view.text
     folds = view.folds_between(start, end)
     if not folds or len(folds) > _MOST_FOLDS:
@@ -112,9 +112,10 @@ def _place(
 def _end_of_tail(
     view: Unfolded, pattern: re.Pattern[str], match: re.Match[str], folds: tuple[int, ...]
 ) -> int:
-    """How far a token without a fixed length reaches: the next line may be its rest, or just a next line.
+    """Return where a token without a fixed length ends: the next line may be its rest, or just a next line.
 
-    Up to its least length it must go on; beyond, a piece counts that looks made and not written.
+    Up to its least length it must go on; beyond that, a piece belongs to it if it looks generated, not
+    written.
     """
     bounds = [*folds, match.end()]
     end = next(

@@ -25,7 +25,7 @@ def _is_no_stand_in(value: str) -> bool:
 
 
 def _is_made(value: str) -> bool:
-    """Whether a password in an ordinary URL was made by somebody: manuals write words."""
+    """Return whether a password in an ordinary URL looks real: manuals write plain words."""
     return len(value) >= _LEAST and _is_no_stand_in(value) and not (is_wordy(value) and value.isalpha())
 
 
@@ -38,7 +38,7 @@ def _is_credential(value: str) -> bool:
 
 
 def _is_login(value: str) -> bool:
-    """Whether `value` is base64 of `user:password`, and the password no manual's."""
+    """Return whether `value` is base64 of `user:password`, and the password is no placeholder."""
     try:
         user, _, password = b64decode(value + "=" * (-len(value) % 4)).decode("utf-8").partition(":")
     except (ValueError, NotBase64Error):

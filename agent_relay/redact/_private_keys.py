@@ -25,7 +25,7 @@ _LONG_WORD = 16  # no line of prose is made of words that long
 
 
 def find_blocks(text: str) -> Iterator[SecretSpan]:
-    """Every private key. A header without a key below it is code that talks about keys, and stays."""
+    """Yield every private key. A header without a key below it is code about keys, and is left."""
     if "PRIVATE KEY" in text or "SECRET KEY" in text:
         yield from _find_marked(text)
     yield from _find_encoded(text)
@@ -38,7 +38,7 @@ def find_blocks(text: str) -> Iterator[SecretSpan]:
 
 
 def _find_encoded(text: str) -> Iterator[SecretSpan]:
-    """Keys whose whole block is in base64 once more, as settings and Kubernetes carry them."""
+    """Yield keys whose whole block is base64 once more, as settings and Kubernetes carry them."""
     end = 0
     for at in find_all(text, _ENCODED_BEGIN):
         if at < end or not _is_encoded_key(text[at : at + _ENCODED_HEAD]):
@@ -49,14 +49,14 @@ def _find_encoded(text: str) -> Iterator[SecretSpan]:
 
 
 def _is_encoded_key(head: str) -> bool:
-    """Whether the block whose beginning `head` is in base64 says that it is a secret one: most are not."""
+    """Return whether the block that begins with `head` in base64 is a secret key: most are not."""
     run = _RUNS.match(head)
     begun = b64decode(head[: len(run[0].rstrip("=")) // 4 * 4]) if run else b""
     return _BEGIN.match(begun.decode("latin-1")) is not None
 
 
 def _find_marked(text: str) -> Iterator[SecretSpan]:
-    """Each mark is looked at only as far as the next one, so that a thousand marks cost no more than one."""
+    """Yield keys at their marks; each is searched only up to the next mark, which keeps this linear."""
     marks = sorted([*_BEGIN.finditer(text), *_END.finditer(text)], key=lambda mark: mark.start())
     edges = [0, *(mark.start() for mark in marks[1:]), len(text)]
     covered = 0
@@ -78,13 +78,13 @@ def _find_marked(text: str) -> Iterator[SecretSpan]:
 
 
 def _holds_key(body: str) -> bool:
-    """Whether enough of `body` is base64 to be a key."""
+    """Return whether enough of `body` is base64 to be a key."""
     runs = [run for run in _RUNS.findall(_ESCAPE.sub(" ", body)) if len(run) >= _LONG_WORD]
     return sum(map(len, runs)) >= _ENOUGH and any(map(str.isdigit, "".join(runs)))
 
 
 def _is_key_line(line: str) -> bool:
-    """Whether `line` is a line of a key: base64 and decoration, a header field, or decoration alone."""
+    """Return whether `line` is a line of a key: base64 and decoration, a header field, or decoration."""
     number = _NUMBER.match(line)
     line = line[number.end() :] if number else line
     words = [word.strip(_AROUND) for word in _ESCAPE.sub(" ", line).split()]
@@ -95,7 +95,7 @@ def _is_key_line(line: str) -> bool:
 
 
 def _walk(text: str, at: int, limit: int) -> int:
-    """Where the lines of a key end that begin at `at`; not behind `limit`."""
+    """Return where the lines of a key that begin at `at` end; at most `limit`."""
     end = at
     limit = min(limit, at + _LONGEST)
     while end < limit:
@@ -109,7 +109,7 @@ def _walk(text: str, at: int, limit: int) -> int:
 
 
 def _walk_back(text: str, at: int, limit: int) -> int:
-    """Where the lines of a key begin that end at `at`; not before `limit`."""
+    """Return where the lines of a key that end at `at` begin; at least `limit`."""
     limit = max(limit, at - _LONGEST)
     start = max(text.rfind("\n", limit, at) + 1, limit)
     if not _is_key_line(text[start:at]):

@@ -135,7 +135,7 @@ _JWT = r"eyJ[A-Za-z0-9_=-]{8,2000}+\.[A-Za-z0-9_=-]{8,20000}+(?:\.[A-Za-z0-9_.+/
 
 
 def build_tokens() -> tuple[Token, ...]:
-    """Every format as a rule, JSON web tokens included."""
+    """Build a rule for every format, JSON web tokens included."""
     formats = tuple(
         Token(
             kind,
@@ -154,7 +154,7 @@ def build_tokens() -> tuple[Token, ...]:
 
 
 def _accept_after(prefix: str) -> Callable[[str], bool]:
-    """A test of what follows `prefix`: a short prefix proves little, so the rest must look generated."""
+    """Build a check of what follows `prefix`: a short prefix proves little, the rest must look generated."""
     length = len(prefix)
     if length <= _WEAK_LENGTH or prefix in _WEAK:
         return lambda secret: is_varied(secret[length:])
@@ -162,7 +162,7 @@ def _accept_after(prefix: str) -> Callable[[str], bool]:
 
 
 def _is_filler(rest: str) -> bool:
-    """Whether `rest` is what manuals write in a key's place: `xxxx`, `your-key-goes-here`."""
+    """Return whether `rest` is what manuals write in a key's place: `xxxx`, `your-key-goes-here`."""
     parts = _SEPARATOR.split(rest)
     row = len(set("".join(parts).lower())) == 1 and rest[0] in "xX*.0"
     words = len(parts) > 2 and all(part == "" or (part.isalpha() and part.islower()) for part in parts)  # noqa: PLR2004 - a generated key may hold one or two
@@ -170,7 +170,7 @@ def _is_filler(rest: str) -> bool:
 
 
 def _is_jwt(token: str) -> bool:
-    """Whether the first part is a JSON object: `eyJ` alone begins a lot of base64."""
+    """Return whether the first part is a JSON object: `eyJ` alone begins a lot of base64."""
     head = token.partition(".")[0]
     try:
         header: object = loads(urlsafe_b64decode(head + "=" * (-len(head) % 4)))

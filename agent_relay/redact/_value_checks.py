@@ -1,4 +1,4 @@
-"""Judge whether a value that stands behind a telling name is a secret or ordinary code."""
+"""Judge whether a value after a telling name is a secret or ordinary code."""
 
 import re
 from itertools import pairwise
@@ -47,7 +47,7 @@ _SENTENCE = compile_late(
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether `value` holds a place: a template, a type, one character in a row, words: `your-key-here`."""
+    """Return whether `value` is a placeholder: template, type, repeated character, `your-key-here`."""
     if _TEMPLATE.search(value) or _POSSESSIVE.search(value) or _TYPE.fullmatch(value):
         return True
     bare = _NO_LETTERS.sub("", value)
@@ -55,7 +55,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_phrase(value: str) -> bool:
-    """Whether `value` is a passphrase of several words: words drawn at random make no sentence."""
+    """Return whether `value` is a passphrase of several words: words drawn at random make no sentence."""
     return (
         _WORDS_ALONE.fullmatch(value) is not None
         and _LEAST_WORDS <= value.count(" ") + 1 <= _MOST_WORDS
@@ -64,22 +64,22 @@ def is_phrase(value: str) -> bool:
 
 
 def is_wordy(value: str) -> bool:
-    """Whether `value` is made of words, each perhaps numbered, as names are: `auth-token-2`, `sha256`."""
+    """Return whether `value` is made of words, each perhaps numbered, as names are: `auth-token-2`."""
     return all(_PART.fullmatch(part) for part in _SPLIT.split(value)) and not _is_scrambled(value)
 
 
 def is_code(value: str) -> bool:
-    """Whether an unquoted `value` is an expression: a call, an index, a generic type, an attribute."""
+    """Return whether an unquoted `value` is an expression: a call, index, generic type or attribute."""
     return _CODE.search(value) is not None or _ATTRIBUTE.fullmatch(value) is not None
 
 
 def is_pattern(value: str) -> bool:
-    """Whether a quoted `value` is a regular expression or a glob."""
+    """Return whether a quoted `value` is a regular expression or a glob."""
     return _PATTERN.search(value) is not None
 
 
 def looks_secret(value: str, *, least: int) -> bool:
-    """Whether `value`, of at least `least` characters, looks chosen or generated rather than written."""
+    """Return whether `value`, of at least `least` characters, looks generated rather than written."""
     if len(value) < least or any(map(str.isspace, value)) or not value.isprintable():
         return False
     if is_stand_in(value) or is_wordy(value) or is_pattern(value):
@@ -92,7 +92,7 @@ def looks_secret(value: str, *, least: int) -> bool:
 
 
 def _is_scrambled(value: str) -> bool:
-    """Whether letters change case, or between letter and digit, as often as only generators make them."""
+    """Return whether case, or letter and digit, change as often as only in generated values."""
     if len(value) < _LONG:
         return False
     kinds = [0 if c.isdigit() else 1 if c.islower() else 2 for c in value if c.isalnum()]

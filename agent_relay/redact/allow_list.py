@@ -1,4 +1,4 @@
-"""The user's allow-list: what looks like a secret and is none, such as the keys of a test suite."""
+"""The user's allow-list: values that look like secrets and are none, such as the keys of a test suite."""
 
 import re
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from agent_relay.redact.rules import SecretSpan
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """What is spared: everything inside an occurrence of a literal, and values a pattern matches whole."""
+    """What to leave: everything inside an occurrence of a literal, and values a pattern matches whole."""
 
     literals: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()
 
     def spares(self, text: str, span: SecretSpan) -> bool:
-        """Whether what was found at `span` of `text` stays."""
+        """Return whether what was found at `span` of `text` stays."""
         value = text[span.start : span.end]
         if any(pattern.fullmatch(value) for pattern in self.patterns):
             return True
@@ -32,5 +32,5 @@ EMPTY_ALLOW_LIST = AllowList()
 
 @lru_cache(maxsize=8)
 def build_allow(literals: tuple[str, ...], patterns: tuple[str, ...]) -> AllowList:
-    """The allow-list of these literals and regular expressions, which must be valid ones."""
+    """Build the allow-list of these literals and regular expressions, which must be valid ones."""
     return AllowList(tuple(text for text in literals if text), tuple(re.compile(text) for text in patterns))

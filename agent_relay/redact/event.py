@@ -31,7 +31,7 @@ _MARGIN = 4000
 
 
 def count_redacted(body: Body) -> int:
-    """Return how many characters `redact_body` searches at most, what it may leave aside included."""
+    """Return how many characters `redact_body` searches at most, including what it may skip."""
     if isinstance(body, PromptSeen):
         return min(len(body.text), MOST_PROMPT + _MARGIN)
     values = [getattr(body, field.name) for field in fields(body)]
@@ -40,7 +40,7 @@ def count_redacted(body: Body) -> int:
 
 
 def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PLR0911 - one arm an event
-    """`body` without secrets; `known` are values that are secret wherever they stand."""
+    """Return `body` without secrets; `known` are values that are secret wherever they occur."""
 
     def clean(text: str) -> str:
         return _clean(text, known) if text else text
@@ -91,7 +91,7 @@ def _clean(text: str, known: frozenset[str]) -> str:
 
 
 def _clean_prompt(body: PromptSeen, clean: Callable[[str], str]) -> PromptSeen:
-    """Return the event with no more of a long prompt than a journal is for; cut once it holds no secret."""
+    """Return the event with a long prompt cut to what a journal keeps, after secrets are removed."""
     searched = body.text[: MOST_PROMPT + _MARGIN]
     beyond = len(body.text) - len(searched)
     text = clean(searched)
@@ -101,7 +101,7 @@ def _clean_prompt(body: PromptSeen, clean: Callable[[str], str]) -> PromptSeen:
 
 
 def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
-    """Return the end of an agent's words, as a chat keeps them; cut once it holds no secret."""
+    """Return the end of an agent's words, as a chat keeps them, cut after secrets are removed."""
     beyond = len(said) - LONGEST_MESSAGE - _MARGIN
     if beyond <= 0:
         return shorten_message(clean(said))

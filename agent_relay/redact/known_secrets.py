@@ -43,7 +43,7 @@ _LONG_LINE = 20
 
 
 def parse_settings(text: str) -> Iterator[tuple[str, str]]:
-    """The names and values of a `.env` file: `export`, quotes, comments, values over several lines."""
+    """Yield names and values of a `.env` file: `export`, quotes, comments, values of several lines."""
     lines = iter(text.splitlines())
     for line in lines:
         match = _LINE.fullmatch(line)
@@ -65,10 +65,10 @@ def parse_settings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def collect_known(settings: Iterable[tuple[str, str]], *, from_file: bool) -> frozenset[str]:
-    """The values among `settings` that must vanish wherever they stand.
+    """Return the values among `settings` that must be removed wherever they occur.
 
-    A telling name is enough; in a file, so is a value that looks generated. Logins inside addresses
-    count alone. Paths, plain addresses and words such as `postgres` are left: code is full of them.
+    A telling name is enough; in a file, so is a value that looks generated. Of addresses only the logins
+    inside count. Paths, plain addresses and words such as `postgres` are left: code is full of them.
     """
     found: set[str] = set()
     for name, value in settings:
@@ -85,7 +85,7 @@ def collect_known(settings: Iterable[tuple[str, str]], *, from_file: bool) -> fr
 
 
 def _encode(value: str, *, safe: bytes) -> str:
-    """`value` as URLs carry it."""
+    """Return `value` as URLs carry it."""
     data = value.encode("utf-8", "surrogateescape")
     return "".join(chr(b) if (chr(b).isalnum() and b < _ASCII) or b in safe else f"%{b:02X}" for b in data)
 
@@ -104,7 +104,7 @@ def _is_worth(value: str) -> bool:
 
 @lru_cache(maxsize=8)
 def build_known(values: frozenset[str]) -> re.Pattern[str] | None:
-    """A pattern of all `values`, as they are, in JSON and in URLs; `None` where there is nothing to find."""
+    """Build a pattern of all `values`, as they are, in JSON and in URLs; `None` for no values."""
     forms: set[str] = set()
     for value in values:
         if len(value) < LEAST or value.casefold() in COMMON or value.startswith("[redacted"):
@@ -118,6 +118,6 @@ def build_known(values: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def find_known(text: str, pattern: re.Pattern[str] | None, *, rank: int) -> Iterator[SecretSpan]:
-    """Every occurrence."""
+    """Yield every occurrence."""
     if pattern is not None:
         yield from (SecretSpan(match.start(), match.end(), KIND, rank) for match in pattern.finditer(text))

@@ -1,7 +1,7 @@
 """Remove secrets from facts before a packet is built of them, and from every string of a packet.
 
-Facts come first because an excerpt of half a key looks like no key. In a packet the strings of fields we
-do not know are included.
+Facts come first because an excerpt of half a key looks like no key. In a packet the strings of fields
+unknown to this version are included.
 """
 
 import re
@@ -25,9 +25,9 @@ _SHORTEST_CUT = 300
 def redact_facts(
     facts: Facts, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
 ) -> Facts:
-    """The facts with every text without secrets that a packet may quote a part of.
+    """Return the facts with secrets removed from every text that a packet may quote a part of.
 
-    Whole texts lose theirs with the packet. Takes about 0.3 s for a megabyte of long texts.
+    Texts that are quoted whole are cleaned with the packet. Takes about 0.3 s for a megabyte of long texts.
     """
 
     def clean(text: str) -> str:
@@ -72,7 +72,7 @@ _OURS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Cleaner:
-    """What is looked for, and what was removed and spared so far."""
+    """What to look for, and what was removed and spared so far."""
 
     known: frozenset[str]
     allow: AllowList
@@ -80,18 +80,18 @@ class _Cleaner:
     spared: Counter[str] = field(default_factory=Counter)
 
     def redact(self, text: str) -> Redacted:
-        """`text` without secrets, not counted yet."""
+        """Return `text` without secrets, not counted yet."""
         return redact_text(text, known=self.known, allow=self.allow)
 
 
 def redact_packet(
     packet: ResumePacket, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
 ) -> ResumePacket:
-    """The packet with every string cleaned of control characters and secrets.
+    """Return the packet with every string cleaned of control characters and secrets.
 
-    `redactions` counts what it lost: what its facts had lost before and what an earlier packet said
-    included. `spared` counts what is still in it because the user's list says so. Raises
-    UntrustedDataError where unknown fields are nested absurdly deep.
+    `redactions` counts what it lost, including what its facts had lost before and what an earlier packet
+    said. `spared` counts what is still in it because of the user's allow-list. Raises UntrustedDataError if
+    unknown fields are nested absurdly deep.
     """
     cleaner = _Cleaner(known, allow)
     document = render_document(packet)
@@ -127,7 +127,7 @@ def _redact(value: object, cleaner: _Cleaner, *, depth: int) -> object:
 
 
 def _redact_entry(key: str, value: object, cleaner: _Cleaner, depth: int) -> object:
-    """A value together with its name: `{"password": "hunter2"}` is a secret only because of its key."""
+    """Redact a value together with its name: `{"password": "hunter2"}` is secret only by its key."""
     before = cleaner.spared.total()
     plain = _redact(value, cleaner, depth=depth + 1)
     if isinstance(value, str) and plain == clean_text(value):

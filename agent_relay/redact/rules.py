@@ -29,8 +29,8 @@ class SecretSpan:
 class Token:
     """A secret that is recognised by how it begins. `pattern` is matched where `prefix` was found.
 
-    `bare` is the same without a look at what stands around. `open_ended` says that nothing but the first
-    foreign character ends it, so that a line end may hide a rest of it.
+    `bare` is the same without checking what surrounds it. `open_ended` means that the token ends only at the
+    first foreign character, so that the rest of it may follow after a line end.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class LineRule:
 
 
 def find_all(text: str, literal: str) -> Iterator[int]:
-    """Where `literal` begins in `text`."""
+    """Yield every place where `literal` begins in `text`."""
     at = text.find(literal)
     while at >= 0:
         yield at
@@ -60,10 +60,10 @@ def find_all(text: str, literal: str) -> Iterator[int]:
 
 
 def find_tokens(text: str, token: Token, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Each accepted match of `pattern`, one of `token`'s two, where its prefix stands in `text`.
+    """Yield each accepted match of `pattern`, one of `token`'s two, where its prefix occurs in `text`.
 
     A word may hold the prefix thousands of times, and each time the rest of the word would be read and judged
-    anew. After `_MOST_TRIES` in vain the rest of such a word is passed over, which makes the whole linear.
+    anew. After `_MOST_TRIES` in vain the rest of such a word is skipped, which makes the whole linear.
     """
     done = word_end = tries = 0
     for at in find_all(text, token.prefix):
@@ -84,7 +84,7 @@ def find_tokens(text: str, token: Token, pattern: re.Pattern[str]) -> Iterator[r
 
 
 def find_in_lines(text: str, lower: str, rule: LineRule, *, rank: int) -> Iterator[SecretSpan]:
-    """What `rule` finds in the lines of `text` that hold its hint; `lower` is `text` in lower case."""
+    """Yield what `rule` finds in lines of `text` that hold its hint; `lower` is `text` in lower case."""
     done = -1
     for at in find_all(lower, rule.hint):
         if at < done:
@@ -99,7 +99,7 @@ def find_in_lines(text: str, lower: str, rule: LineRule, *, rank: int) -> Iterat
 
 
 def is_varied(secret: str) -> bool:
-    """Whether `secret` could come from a generator: no row of x, no words in lower case."""
+    """Return whether `secret` could come from a generator: no row of x, no words in lower case."""
     lower, upper = secret.lower() != secret, secret.upper() != secret
     return len(set(secret)) >= min(8, len(secret)) and (
         any(character.isdigit() for character in secret) or (lower and upper)

@@ -35,9 +35,9 @@ class Redacted:
 def redact_text(
     text: str, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
 ) -> Redacted:
-    """`text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
+    """Return `text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
 
-    `known` are values that are secret wherever they stand, such as those of the user's environment; what
+    `known` are values that are secret wherever they occur, such as those of the user's environment; what
     `allow` spares stays, unless it is part of something larger that it does not spare.
     """
     found = sorted(_find_all(text, known), key=lambda span: (span.start, -span.end))
@@ -57,9 +57,9 @@ def redact_text(
 
 
 def redact_words(text: str, *, known: frozenset[str] = frozenset()) -> str:
-    """`text` without secrets, those included that only show where its control characters do not.
+    """Return `text` without secrets, also those that are split by control characters.
 
-    It keeps these where they part no secret: whoever shows the text cleans it.
+    Control characters that split no secret stay: the code that shows the text removes them.
     """
     found = redact_text(text, known=known).text
     shown = redact_text(clean_text(found), known=known)
@@ -90,7 +90,7 @@ def _overlap(one: SecretSpan, other: SecretSpan) -> bool:
 
 
 def _merge(spans: list[SecretSpan]) -> list[SecretSpan]:
-    """Overlapping spans become one, named by the rule that knows best."""
+    """Merge overlapping spans into one, named by the rule with the lowest rank."""
     merged: list[SecretSpan] = []
     for span in spans:
         last = merged[-1] if merged else None
@@ -103,7 +103,7 @@ def _merge(spans: list[SecretSpan]) -> list[SecretSpan]:
 
 
 def list_literals() -> tuple[str, ...]:
-    """What the rules look for first, each once: what a text is slow of that is made to be."""
+    """Return the literals the rules look for first, each once; texts built of them are the slowest."""
     rules = (*RULES, *_LINE_RULES, *FOLDING)
     hints = (*(token.prefix for token in _TOKENS), *(rule.hint for rule in rules))
     return tuple(

@@ -1,4 +1,4 @@
-"""Decide what a daemon that finds a session after a crash must do again."""
+"""Decide which effects a daemon must repeat for a session it finds after a crash."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ _UNASKED = "the daemon was killed before an agent was asked"
 
 
 def restarted(session: Session, world: DecisionContext, news: Restarted) -> Outcome:
-    """What follows from what the journal says and whether the newest leg's holder lives.
+    """Decide what to do next, given the journal and whether the newest leg's holder lives.
 
     Every effect returned may have been performed before; performing it again changes nothing.
     """
@@ -38,9 +38,9 @@ def restarted(session: Session, world: DecisionContext, news: Restarted) -> Outc
 
 
 def _note_again(session: Session) -> tuple[NoteRest, ...]:
-    """The limit that began what is under way: its daemon may have died before the ledger knew of it.
+    """Return the limit that began what is under way: the daemon may have died before it noted it.
 
-    Not once that is done: what the user has cleared since would come back with every new daemon.
+    Nothing once that is done: a rest the user has cleared since would come back with every new daemon.
     """
     limit, handoff = session.limit, session.handoff
     is_failover = handoff is not None and handoff.reason == "rate_limit" and not find_spent(session, handoff)
@@ -80,7 +80,7 @@ def _take_up(session: Session, world: DecisionContext, news: Restarted) -> Outco
 
 
 def _never_began(session: Session, leg: Leg, news: Restarted) -> bool:
-    """Whether the daemon was killed before it started what the session or its turn begins with."""
+    """Return whether the daemon was killed before it started the first leg of the session or turn."""
     if leg.child_pid or session.handoff is not None or session.state is not State.STARTING:
         return False
     turn = session.open_turn
@@ -88,7 +88,10 @@ def _never_began(session: Session, leg: Leg, news: Restarted) -> bool:
 
 
 def _begin_again(session: Session, leg: Leg) -> Outcome:
-    """The leg that was never started: started, or over where only its asker has the user's environment."""
+    """Start the leg that was never started.
+
+    End it instead if only the client that asked has the user's environment.
+    """
     turn = session.open_turn
     if turn is not None and not turn.ends:
         return Outcome((), (SpawnLeg(leg.id),))
@@ -97,13 +100,16 @@ def _begin_again(session: Session, leg: Leg) -> Outcome:
 
 
 def _is_unasked(session: Session) -> bool:
-    """Whether nobody has been asked yet what the session, or its newest turn, was begun for."""
+    """Return whether no agent has been asked yet what the session or its newest turn was begun for."""
     turn = session.open_turn
     return not turn.taken if turn is not None else session.leg is None and session.turn is None
 
 
 def _go_on_beginning(session: Session, turn: Turn | None, world: DecisionContext) -> Outcome:
-    """A turn nobody was asked for yet: begun, or ended where only its asker has the user's environment."""
+    """Begin a turn no agent was asked for yet.
+
+    End it instead if only the client that asked has the user's environment.
+    """
     if turn is None:
         return Outcome((SessionEnded(_UNASKED),))
     if not turn.ends:
@@ -112,7 +118,7 @@ def _go_on_beginning(session: Session, turn: Turn | None, world: DecisionContext
 
 
 def _end(session: Session, world: DecisionContext) -> Outcome:
-    """What was left to be said when the newest leg had ended."""
+    """Return the events that were still missing when the newest leg had ended."""
     turn, handoff = session.turn, session.handoff
     if handoff is not None and session.leg is not None and _has_failed(session, session.leg, handoff):
         # Nobody asked for the end: another successor was about to take the place of this one.
@@ -125,7 +131,7 @@ def _end(session: Session, world: DecisionContext) -> Outcome:
 
 
 def _has_failed(session: Session, leg: Leg, handoff: Handoff) -> bool:
-    """Whether the newest leg, which is over, was a successor that did not work on its packet."""
+    """Return whether the newest leg, which is over, was a successor that did not work on its packet."""
     if leg.headless or handoff.is_cancelled or handoff.leg != leg.id:
         return False
     return is_failure(session, leg, handoff, LegGone(leg.id, leg.how, leg.status))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[Body, ...]:
-    """Return what the journal says of an adopted session: a leg that worked, told its name, and is over."""
+    """Return the events of an adopted session: a leg that worked, named its session, and is over."""
     return (
         LegStarting(leg, agent, 1, native_id=native.native_id),
         LegBusy(leg),
@@ -37,7 +37,7 @@ def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[Body, 
 
 
 def is_only_adopted(session: Session) -> bool:
-    """Return whether nobody relay started has lived in this session, whose first leg was adopted.
+    """Return whether the first leg was adopted and no leg that relay started has lived since.
 
     Whether the program of that leg still runs is not in the journal: relay did not start it.
     """
@@ -48,11 +48,11 @@ def is_only_adopted(session: Session) -> bool:
 def check_program(
     agent: str, cwd: str, pids: Sequence[int], *, successor: str, session: str = "", force: bool
 ) -> bool:
-    """Return whether the programs `pids` of the adopted `agent` are to be ended before `successor` starts.
+    """Return whether to end the programs `pids` of the adopted `agent` before `successor` starts.
 
     Some agents go on by themselves at a limit's reset: such a program beside a successor would be a second
     owner. `session` is the one the conversation was adopted into before, empty for none. Raises
-    WrongUseError where they run and the user has not said that they may be ended.
+    WrongUseError if they run and the user has not said that they may be ended.
     """
     if not pids:
         return False
@@ -69,9 +69,9 @@ def check_program(
 def check_conversations(
     agent: str, native_ids: Iterable[str], at_work: Iterable[Session], *, successor: str, but: str = ""
 ) -> None:
-    """Raise WrongUseError where one of these native sessions of `agent` is worked on already.
+    """Raise WrongUseError if one of these native sessions of `agent` is already worked on.
 
-    `at_work` are the sessions that have not ended; `but` is the id of the one that is asked about.
+    `at_work` are the sessions that have not ended; `but` is the id of the session to leave out.
     """
     wanted = {native_id for native_id in native_ids if native_id}
     for session in at_work:
@@ -85,6 +85,6 @@ def check_conversations(
 
 
 def build_move(session: Session, root: str) -> SessionMoved:
-    """Return the line that says that the session stands in `root` now, its working folder moved along."""
+    """Return the event that records `root` as the session's new root; its working folder moves along."""
     is_below = session.cwd == session.root or session.cwd.startswith(f"{session.root}/")
     return SessionMoved(root, f"{root}{session.cwd[len(session.root) :]}" if is_below else session.cwd)

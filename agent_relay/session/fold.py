@@ -67,11 +67,11 @@ from agent_relay.session.warnings import (
 
 
 class ImpossibleEventError(AssertionError):
-    """An event arrived in a state it cannot follow: a bug, never the user's doing."""
+    """An event arrived in a state it cannot follow: a bug, never the user's fault."""
 
 
 def fold_events(events: Iterable[Event]) -> Session | None:
-    """The session a whole journal describes; `None` for a journal without its first event."""
+    """Return the session a whole journal describes; `None` for a journal without its first event."""
     session: Session | None = None
     for event in events:
         session = fold_event(session, event)
@@ -79,7 +79,7 @@ def fold_events(events: Iterable[Event]) -> Session | None:
 
 
 def fold_event(session: Session | None, event: Event) -> Session | None:
-    """The session after one more event. Raises ImpossibleEventError where no arrow leads on."""
+    """Return the session after one more event; raise ImpossibleEventError if no transition allows it."""
     body = event.body
     if session is None:
         if not isinstance(body, SessionCreated):
@@ -108,12 +108,12 @@ def fold_event(session: Session | None, event: Event) -> Session | None:
 
 
 def is_limit(body: SignalSeen) -> bool:
-    """Whether a seen signal means that the agent will not answer until a reset."""
+    """Return whether a seen signal means that the agent will not answer until a reset."""
     return body.kind in {"limit", "silent-limit"} and body.scope in {"model", "account", "billing"}
 
 
 def is_refusal(body: SignalSeen) -> bool:
-    """Whether a seen signal means that the agent is signed out, or its key refused."""
+    """Return whether a seen signal means that the agent is signed out or its key was refused."""
     return body.decides and body.scope == "auth"
 
 
@@ -212,9 +212,9 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
 
 
 def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
-    """The session whose leg was asked something, or waits for a prompt: what it was asked before is over.
+    """Return the session whose leg took or awaits a prompt: what it was asked before is over.
 
-    A moment that is none cannot be compared with a record's: such a prompt is left out.
+    A prompt whose time cannot be parsed is left out: it could not be compared with a record's.
     """
     if isinstance(body, PromptSeen):
         at = parse_moment(body.asked_at)
@@ -226,7 +226,7 @@ def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
 
 
 def _note_rest(session: Session, body: ResumeAgreed | LegContinues | SessionWoke) -> Session:
-    """The session after one more line about what goes on by itself when its rest is over."""
+    """Return the session after one more event about what goes on by itself when its rest is over."""
     match body:
         case ResumeAgreed(agreed):
             return replace(session, agreed=agreed)
@@ -239,7 +239,7 @@ def _note_rest(session: Session, body: ResumeAgreed | LegContinues | SessionWoke
 
 
 def _end_own_offer(session: Session) -> Session:
-    """An agent that works again after its rest is not offered any more; its own model still is."""
+    """End the offer of an agent that works again after its rest; an offer of its own model stays."""
     leg = session.leg
     is_own = leg is not None and session.offer == leg.agent and not leg.model
     return replace(session, offer="") if is_own else session
@@ -255,7 +255,7 @@ def _fail_handoff(session: Session, body: HandoffFailed) -> Session:
 
 
 def _note_limit(session: Session, limit: Limit) -> Session:
-    """The session whose agent hit a limit; one that was offered back is not any more."""
+    """Return the session after its agent hit a limit; if it was being offered back, that ends."""
     is_offered = session.offered == limit.agent
     return (
         replace(session, limit=limit, offered="", offer="") if is_offered else replace(session, limit=limit)
@@ -263,7 +263,7 @@ def _note_limit(session: Session, limit: Limit) -> Session:
 
 
 def find_step_left(session: Session) -> Step:
-    """The step at which the session's retriable handoff goes on: what it had reached still stands."""
+    """Return the step at which the session's retriable handoff goes on: what it reached is kept."""
     handoff, living = session.retriable, session.living_leg
     if handoff is not None and living is not None and living.id == handoff.leg:
         return Step.SPAWNED
@@ -312,7 +312,7 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
 
 
 def _is_relief(session: Session, body: LegStarting) -> bool:
-    """Whether the leg is the fresh one that takes over from a full one."""
+    """Return whether the leg is the fresh one that takes over from one with a full context."""
     handoff = session.handoff
     return handoff is not None and handoff.reason == "context" and not body.resumes
 
@@ -337,7 +337,7 @@ def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
 
 
 def read_terms(body: HandoffBegun) -> Terms:
-    """What the journal says a person gave the handoff along."""
+    """Return the terms a person gave for the handoff, as the journal has them."""
     return Terms(
         deliverables=body.deliverables,
         criteria=body.criteria,
@@ -354,7 +354,7 @@ def _advance(handoff: Handoff | None, step: Step, **changes: str | int) -> Hando
 
 
 def _begin_earlier(session: Session, leg_id: str, since: str) -> Session:
-    """The session whose leg began no later than `since`, by the clock as it was set meanwhile."""
+    """Move the leg's beginning back to `since` at the latest, after the clock was set back."""
     at = parse_moment(since)
     starts = [leg.starting_at for leg in session.legs if leg.id == leg_id]
     return _with_leg(session, leg_id, {"starting_at": min((at, *starts))}) if at is not None else session

@@ -7,14 +7,14 @@ from agent_relay.domain.session import NO_TERMS, Handoff, Session, Terms
 
 
 def find_parent(session: Session) -> Handoff | None:
-    """The handoff a new one goes on from: the one under way, the one that just failed, or the last one."""
+    """Return the handoff a new one follows: the one under way, the one that just failed, or the last."""
     return session.handoff or session.retriable or (session.done[-1] if session.done else None)
 
 
 def inherit_terms(session: Session) -> Terms:
-    """Return what is still expected of whoever works next: the parent's terms, until a person judged it.
+    """Return what is still expected of the next agent: the parent's terms, until a person judged it.
 
-    The terms of a cancelled handoff ended with it: those of the one before it count.
+    A cancelled handoff takes its terms with it: those of the one before it count.
     """
     parent = find_parent(session)
     if parent is not None and parent.is_cancelled:
@@ -23,9 +23,9 @@ def inherit_terms(session: Session) -> Terms:
 
 
 def find_due(session: Session, body: HandoffClosed | HandoffFailed) -> Handoff | None:
-    """The handoff whose rollback agent takes over next, if it has one; `why` is why.
+    """Return the handoff whose rollback agent takes over next, with its `why` set; `None` for none.
 
-    A successor that did not start gives way by the order, in which its rollback agent comes first.
+    A successor that did not start is replaced by the order, in which its rollback agent comes first.
     """
     match body:
         case HandoffClosed(handoff, "failed", note, skipped) if not skipped:
@@ -39,5 +39,5 @@ def find_due(session: Session, body: HandoffClosed | HandoffFailed) -> Handoff |
 
 
 def build_rollback_terms(handoff: Handoff) -> Terms:
-    """What the rollback agent of a failed handoff is given: the same, and the questions are now its own."""
+    """Return the terms for the rollback agent of a failed handoff: the same, without a rollback."""
     return replace(handoff.terms, rollback="")

@@ -98,7 +98,7 @@ def handle_usage(
     happened: ContextFilled | LegQuiet | CompactSkipped | BudgetsCounted,
     world: DecisionContext,
 ) -> Outcome:
-    """What follows where a context or a budget passed a mark, or the moment to act on one has come."""
+    """Decide what follows if a context or budget passed a mark, or the moment to act on one has come."""
     match happened:
         case BudgetsCounted():
             return note_counted(session, happened, world)
@@ -110,7 +110,7 @@ def handle_usage(
 
 
 def finish_turn(session: Session, world: DecisionContext) -> Outcome:
-    """What waited for a turn's end: the way back to a preferred agent, else a budget, else a full context."""
+    """Begin what waited for a turn's end: the return to a preferred agent, else a budget, else a context."""
     back = return_to_preferred(session, world)
     if back.bodies:
         return back
@@ -125,9 +125,9 @@ _LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
 def step(session: Session, happened: Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
-    """What follows from `happened`. Late news of legs that are no longer the newest follows nothing.
+    """Decide what follows from `happened`; nothing follows from late news of legs that are not the newest.
 
-    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
     """
     # Who is asked for by name may have been signed in since, and is believed to have been.
     if not (isinstance(happened, HandoffAsked) and happened.agent):
@@ -206,7 +206,7 @@ def _asked(session: Session, asked: HandoffAsked, world: DecisionContext) -> Out
 
 
 def _check_asked(session: Session, asked: HandoffAsked) -> None:
-    """Nothing where the session can be handed over as asked. Raises WrongUseError where it cannot."""
+    """Raise WrongUseError if the session cannot be handed over as asked."""
     living, handoff = session.living_leg, session.handoff
     if session.state is State.STOPPING:
         raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
@@ -220,16 +220,16 @@ def _check_asked(session: Session, asked: HandoffAsked) -> None:
 
 
 def _tell_force(session: Session, agent: str) -> str:
-    """The command that hands over to `agent`, or the first other one of the order, although it rests."""
+    """Return the command that hands over to `agent`, or the next of the order, despite its rest."""
     others = [name for name in session.roster if name != session.agent]
     name = agent or next(iter(others), "")
     return f"{continue_command(name, session.id, '--yes')} hands over all the same" if name else ""
 
 
 def _begin_again(session: Session, last: Leg, asked: HandoffAsked, world: DecisionContext) -> Outcome | None:
-    """How `asked.agent` goes on where no leg lives and no new packet is needed; `None` where one is.
+    """Continue with `asked.agent` if no leg lives and no new packet is needed; `None` if one is.
 
-    What a successor was to be given and was not is given to whoever comes in its place.
+    A packet that never reached its successor goes to the agent that takes its place.
     """
     check_waiting_packet(session, asked.agent, world)
     owed = session.retriable
@@ -272,10 +272,10 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
 
 
 def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
-    """Return whether `seen` tells the same limit's reset to the second, of which only the minute was known.
+    """Return whether `seen` gives the same limit's reset to the second, of which only the minute was known.
 
-    An agent's words name the minute; its record, which may be read later, has the moment. Whoever is offered
-    at the minute would meet the limit once more.
+    An agent's words name the minute; its record, which may be read later, has the moment. An agent offered
+    back at the minute would meet the limit once more.
     """
     if limit is None or (limit.agent, limit.scope, limit.model) != (seen.agent, seen.scope, seen.model):
         return False
@@ -338,7 +338,7 @@ def _prompted(session: Session, leg: str) -> Outcome:
 
 
 def _spawned(session: Session, spawned: Spawned) -> Outcome:
-    """The leg lives. Its screen may have been read before this was told: then it is given what waits."""
+    """Journal that the leg lives; if its screen was seen ready before this, deliver what waits."""
     leg = session.living_leg
     if leg is None or leg.id != spawned.leg or leg.child_pid:
         return NOTHING

@@ -1,7 +1,6 @@
 """The contract between the state machine and its host: what it may know and what it answers.
 
-It also says what stands for an effect that could not be performed, so that nobody waits for an outcome
-that never comes.
+It also maps an effect that could not be performed to the failure input its waiter expects.
 """
 
 from collections.abc import Mapping
@@ -29,17 +28,17 @@ from agent_relay.session.policy import Availability
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """What the machine may know beyond the session: the moment, who is available, fresh names.
+    """What the machine may know beyond the session: the moment, who is available, fresh ids.
 
     `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
     native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
     rest may go on by itself at the first reset, `agent_may_continue` whether an agent may by its own timer,
-    and `quiet` when neither may. `return_mode` is what happens when a preferred agent can be
-    had again: offer, auto or off. `zone` is the user's: the reasons they read tell moments in it.
+    and `quiet` when neither may. `return_mode` is what happens when a preferred agent is available
+    again: offer, auto or off. `zone` is the user's: reasons shown to them give times in it.
     `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
     a limit is asked for a handoff document. `spoilt` says by agent why the packet that waits for it cannot be
-    used; whoever is not in it is given a packet that can be read, or one that is still to be made. `owner` is
-    whose the legs begun now are.
+    used; an agent that is not in it gets a packet that can be read, or one that is still to be made. `owner`
+    is the owner of the legs begun now.
     """
 
     now: datetime
@@ -67,7 +66,7 @@ class Outcome:
     effects: tuple[Effect, ...] = ()
 
     def then(self, other: "Outcome") -> "Outcome":
-        """Both, one after the other."""
+        """Return both outcomes, one after the other."""
         return Outcome(self.bodies + other.bodies, self.effects + other.effects)
 
 
@@ -75,7 +74,7 @@ NOTHING = Outcome()
 
 
 def build_failure(effect: Effect, why: str) -> Input | None:
-    """The happening that stands for `effect` having failed; `None` where nothing waits for it."""
+    """Return the input that reports that `effect` failed; `None` if nothing waits for it."""
     match effect:
         case SpawnLeg(leg):
             return LegGone(leg, "unstarted", why=why)
@@ -88,12 +87,12 @@ def build_failure(effect: Effect, why: str) -> Input | None:
 
 
 def must_be_done(effect: Effect) -> bool:
-    """Whether a session could not go on without `effect`, and no failure of it can be told."""
+    """Return whether the session needs `effect` to go on and no input can report its failure."""
     return isinstance(effect, StopLeg | WakeAt)
 
 
 def is_wanted(session: Session, effect: Effect) -> bool:
-    """Whether `effect` is still to be performed as the session stands now, after a while of trying."""
+    """Return whether `effect` is still to be performed in the session's state after some time of trying."""
     living, is_ending = session.living_leg, session.state in {State.STOPPING, State.ENDED}
     match effect:
         case StopLeg(leg):

@@ -22,9 +22,9 @@ class OwnerRelation(StrEnum):
 
 
 def find_owner_relation(other: Owner, us: Owner) -> OwnerRelation:
-    """Return how `other` is related to `us`; one of which nothing is known is taken for us.
+    """Return how `other` is related to `us`; an owner of which nothing is known counts as us.
 
-    On one boot a machine may be given another name, which makes nobody a stranger.
+    A machine that was renamed since the same boot is not another machine.
     """
     if other == us or not other.is_known:
         return OwnerRelation.SELF
@@ -38,8 +38,8 @@ def find_owner_relation(other: Owner, us: Owner) -> OwnerRelation:
 def may_use_pid(owner: Owner, us: Owner, *, noted_at: datetime, booted_at: datetime) -> bool:
     """Return whether a pid `owner` noted at `noted_at` can mean the same process here and now.
 
-    Where nobody noted the boot, the time tells whether the machine was started since. That somebody else has
-    that number is still to be told by when it was born.
+    If no boot was noted, the time tells whether the machine was started since. The caller must still compare
+    the process's start time: another process may have got the same number.
     """
     if not owner.is_known:
         return noted_at >= booted_at
@@ -50,7 +50,7 @@ def may_use_pid(owner: Owner, us: Owner, *, noted_at: datetime, booted_at: datet
 
 
 def is_plausible(owner: Owner) -> bool:
-    """Whether an agent-relay may have noted it: names are words, and the runtime folder an absolute path.
+    """Return whether an agent-relay may have noted it: names are words, paths absolute or empty.
 
     A record may come with a cloned repository, and what it says is shown to people.
     """
@@ -69,7 +69,7 @@ def render_way_there(owner: Owner, command: str) -> str:
 
 
 def render_owner(owner: Owner, us: Owner) -> str:
-    """Return who it is, for a person: by what differs from us."""
+    """Return a description of the owner for a person: what differs from us."""
     if not owner.is_known:
         return "another agent-relay"
     if owner.host != us.host and owner.boot != us.boot:

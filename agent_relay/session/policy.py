@@ -17,7 +17,7 @@ class Availability:
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
     known reset. `capabilities` are what its adapter declares. `fault` is why it could not be started
-    although it is installed, empty for nothing: the installation of ours it would be started by has gone.
+    although it is installed, empty for nothing: our installation that would start it no longer exists.
     """
 
     installed: bool
@@ -33,7 +33,7 @@ class Availability:
 class Choice:
     """The policy's answer.
 
-    `successor` is empty where nobody can take over; `earliest` is the first reset of those resting.
+    `successor` is empty if no agent can take over; `earliest` is the first reset of those resting.
     """
 
     successor: str
@@ -51,7 +51,7 @@ def choose_successor(
     zone: tzinfo = UTC,
     needs: Sequence[str] = (),
 ) -> Choice:
-    """The first agent of the roster, by preference, that can take over from `current` at `now`.
+    """Return the first agent of the roster, by preference, that can take over from `current` at `now`.
 
     `current` is never its own successor. `needs` are capabilities the successor has to have. Reasons read
     `agent: why`, in the order considered, with the moments in `zone`.
@@ -86,7 +86,7 @@ def explain_unavailable(
     zone: tzinfo = UTC,
     needs: Sequence[str] = (),
 ) -> str:
-    """What keeps an agent from taking over at `now`; empty for nothing."""
+    """Return what keeps an agent from taking over at `now`; empty for nothing."""
     if state is None or not state.installed:
         return "not installed"
     if state.fault:

@@ -9,7 +9,7 @@ from agent_relay.domain.session import Session, Turn
 
 
 def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
-    """The session after one more line about its turns."""
+    """Return the session after one more event about its turns."""
     if isinstance(body, TurnEnded):
         after = end_turn(session, body.outcome, body.why, body.refused)
         if after.turn is None or after.turn is session.turn or not never_began(body):
@@ -20,12 +20,12 @@ def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
 
 
 def never_began(body: TurnEnded) -> bool:
-    """Whether the turn was given up before any agent was asked."""
+    """Return whether the turn was given up before any agent was asked."""
     return body.outcome == "stopped" and not body.leg
 
 
 def end_turn(session: Session, outcome: str, why: str, refused: tuple[str, ...] = ()) -> Session:
-    """An open turn has this outcome; what one had before stays."""
+    """Return the session with this outcome for its open turn; a turn that has an outcome keeps it."""
     turn = session.open_turn
     if turn is None:
         return session
@@ -33,15 +33,15 @@ def end_turn(session: Session, outcome: str, why: str, refused: tuple[str, ...] 
 
 
 def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:
-    """The turn with one more leg, where that one is headless."""
+    """Return the turn with one more leg, if that leg is headless."""
     return replace(turn, taken=turn.taken + 1) if turn is not None and is_headless else turn
 
 
 def find_turn_by_message(events: Sequence[Event], message: str) -> tuple[int, bool] | None:
-    """The number of the line that begins the newest turn or chat asked for as `message`; `None` for none.
+    """Return the line number of the newest turn or chat asked for as `message`; `None` for none.
 
-    And whether it was given up before any agent had a part in it, so that asking again asks nobody twice: a
-    chat never is, for it goes on by asking for its next turn.
+    Also return whether it was given up before any agent was asked, so that asking again asks no agent twice.
+    For a chat that is always false: it goes on by asking for its next turn.
     """
     found: tuple[int, bool] | None = None
     is_open = False

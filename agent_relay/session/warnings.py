@@ -1,7 +1,7 @@
 """What the journal says of full contexts, near limits and used budgets, and how people read it.
 
-Each window of a limit is told once: a session remembers the warnings its user has seen. Fold and messages
-both import this module, so it imports nothing but the domain.
+The user is warned once for each window of a limit: a session remembers the warnings its user has seen. Fold
+and messages both import this module, so it imports nothing but the domain.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ _LEVELS = frozenset(level.value for level in Level)
 
 
 def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Context:
-    """The context after its agent told of it: one that is low again may be acted on anew."""
+    """Return the context after a reading by its agent; one that is low again may be acted on anew."""
     level = Level(noted.level)
     is_low = level is Level.LOW
     peak = level if is_low or level.is_above(context.peak) else context.peak
@@ -36,7 +36,7 @@ def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Co
 def fold_context(
     context: Context, body: ContextNoted | ContextCompacting | ContextSpared | DraftBegun, event: Event
 ) -> Context:
-    """The context after one more line of the journal; a line that cannot be meant changes nothing."""
+    """Return the context after one more event; an event with invalid values changes nothing."""
     match body:
         case ContextNoted():
             read_at = parse_moment(body.read_at)
@@ -53,16 +53,16 @@ def fold_context(
 
 
 def begin_context(context: Context, *, is_relief: bool) -> Context:
-    """The context of a leg that begins, `is_relief` where the one before it was full.
+    """Return the context of a leg that begins, `is_relief` if the one before it was full.
 
-    Such a leg has to be seen low first: where a fresh start is full at once, another one would be, too.
+    Such a leg has to be seen low first: if a fresh start is full at once, another one would be, too.
     """
     kept = Context(relieved_at=context.relieved_at, drafted_at=context.drafted_at)
     return replace(kept, is_spent=is_relief)
 
 
 def render_fill(context: Context) -> str:
-    """How full it is, in words: `91 % full (152,000 of 167,000 tokens)`."""
+    """Render how full it is: `91 % full (152,000 of 167,000 tokens)`."""
     if not context.room:
         return f"{context.used:,} tokens long"
     percent = int(100 * context.used / context.room)
@@ -74,12 +74,12 @@ _SAME_WINDOW = timedelta(minutes=10)
 
 
 def is_warning(body: SignalSeen) -> bool:
-    """Whether a seen signal says for certain that a limit is close."""
+    """Return whether a seen signal says for certain that a limit is close."""
     return body.decides and body.scope == "warning"
 
 
 def is_told(session: Session, body: SignalSeen, at: datetime) -> bool:
-    """Whether the user was told that this window is nearly used up, by whichever source said it first."""
+    """Return whether the user was warned that this window is nearly used up, by whichever source."""
     return any(
         _is_same(known, body.agent, body.model, body.until)
         for known in session.warned
@@ -88,7 +88,7 @@ def is_told(session: Session, body: SignalSeen, at: datetime) -> bool:
 
 
 def note_warning(session: Session, warning: Limit) -> Session:
-    """The session whose agent is near a limit, its user told of this window until it resets."""
+    """Return the session with its agent near a limit; its user is warned of this window until it resets."""
     kept = [known for known in session.warned if not known.until or _is_open(known, warning.at)]
     same = [known for known in kept if _is_same(known, warning.agent, warning.model, warning.until)]
     if not any(known.until for known in same):
@@ -97,12 +97,12 @@ def note_warning(session: Session, warning: Limit) -> Session:
 
 
 def forget_leg(session: Session, at: datetime) -> Session:
-    """The session at the beginning of another leg: only windows known to be open are still told of."""
+    """Return the session at the start of another leg: it keeps only warnings of windows known to be open."""
     return replace(session, near=None, warned=tuple(known for known in session.warned if _is_open(known, at)))
 
 
 def _is_same(known: Limit, agent: str, model: str, until: str) -> bool:
-    """Whether a warning may be of the window of a known one: an unknown reset may be any."""
+    """Return whether a warning may be of the window of a known one: an unknown reset may be any."""
     if (known.agent, known.model) != (agent, model):
         return False
     one, other = parse_moment(known.until), parse_moment(until)
@@ -125,7 +125,7 @@ _FOLLOWS = {
 
 
 def fold_spending(session: Session, body: BudgetNoted | BudgetApplied, event: Event) -> Session:
-    """The session after one more line of the journal; a line that cannot be meant changes nothing."""
+    """Return the session after one more event; an event with invalid values changes nothing."""
     known = find_spending(session, body.budget)
     if isinstance(body, BudgetApplied):
         if known is None or known.period != body.period:
@@ -149,14 +149,15 @@ def fold_spending(session: Session, body: BudgetNoted | BudgetApplied, event: Ev
 
 
 def find_spending(session: Session, budget: str) -> Spending | None:
-    """What the session knows of a budget."""
+    """Return what the session knows of a budget; `None` for nothing."""
     return next((known for known in session.budgets if known.budget == budget), None)
 
 
 def is_budget_news(known: Spending | None, found: Spending) -> bool:
-    """Whether the user is told of what was found: within a day, and in a session, a budget is only used more.
+    """Return whether the user is to see what was found: a budget that is used more than before.
 
-    One that cannot be counted is told of, too, and when it can be again, but for one that is used up.
+    Within a day, and in a session, use only grows. That a budget cannot be counted is news, too, and that it
+    can be again, except for one that is used up.
     """
     if known is None or known.period != found.period:
         return found.mark is not Mark.OPEN
@@ -171,18 +172,18 @@ def _with(session: Session, noted: Spending) -> Session:
 
 
 def is_budget_current(known: Spending, now: datetime) -> bool:
-    """Whether its day is not over."""
+    """Return whether the budget's day is not over."""
     until = parse_moment(known.until)
     return until is None or until > now
 
 
 def is_budget_of(known: Spending, agent: str) -> bool:
-    """Whether `agent` uses of it."""
+    """Return whether `agent` draws on the budget."""
     return known.agent in ("", agent)
 
 
 def find_worst_budget(session: Session, now: datetime) -> Spending | None:
-    """The budget the agent at work has used most of, the newest of those; `None` where all are open."""
+    """Return the budget the agent at work has used most of, the newest on a tie; `None` if all are open."""
     found = [
         known
         for known in session.budgets
@@ -198,12 +199,12 @@ def find_worst_budget(session: Session, now: datetime) -> Spending | None:
 
 
 def is_ended_by_budget(session: Session) -> bool:
-    """Whether the reason the session knows for its end is a budget."""
+    """Return whether the reason the session knows for its end is a budget."""
     return any(session.why == known.text for known in session.budgets)
 
 
 def render_spending_line(known: Spending) -> str:
-    """How a budget stands, and what follows."""
+    """Render how much of a budget is used, and what follows."""
     follows = _FOLLOWS.get((known.then, known.mark), "")
     if known.is_done:
         follows = "It was acted on once, and is not again"
@@ -211,10 +212,10 @@ def render_spending_line(known: Spending) -> str:
 
 
 def capitalize(text: str) -> str:
-    """`text` as the beginning of a sentence."""
+    """Return `text` as the beginning of a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def find_spent(session: Session, handoff: Handoff) -> str:
-    """What was said of the used-up budget that began the handoff; empty where something else did."""
+    """Return the message of the used-up budget that began the handoff; empty if something else did."""
     return handoff.why if any(handoff.why == known.text for known in session.budgets if known.text) else ""

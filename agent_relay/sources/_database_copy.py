@@ -1,4 +1,4 @@
-"""Copy a SQLite database that may be written to, without a lock: one moment of it, or nothing."""
+"""Copy a SQLite database that may be written to, without a lock: one consistent state of it, or nothing."""
 
 import contextlib
 import os
@@ -16,18 +16,18 @@ _COARSE_NS = 50_000_000
 _LOG_HEADER_BYTES = 32
 
 _WRITTEN = 3
-"""Where in a mark the moment of the last write stands."""
+"""The index of the last write's time in a mark."""
 
 _State = tuple[tuple[int, ...], tuple[int, ...], bytes]
 
 
 def copy_database(path: str, copy: str, *, copy_file: Callable[[str, str], object] = shutil.copyfile) -> None:
-    """`copy` is the database `path` as it would be found after a crash: who opens it for writing mends that.
+    """Copy the database `path` to `copy`, as a crash would leave it: opening it for writing recovers it.
 
     Neither the database nor its rollback journal was written to meanwhile, and its write-ahead log was not
-    begun anew; that grows, and SQLite leaves out what is not whole at its end. Sources:
-    sqlite.org/atomiccommit.html, sqlite.org/walformat.html. Raises RelayError where it is written to all the
-    time, OSError where it cannot be copied.
+    restarted; that log may grow, and SQLite leaves out what is incomplete at its end. Sources:
+    sqlite.org/atomiccommit.html, sqlite.org/walformat.html. Raises RelayError if it is written to all the
+    time, OSError if it cannot be copied.
     """
     for number in range(_TRIES):
         if number:
@@ -46,7 +46,7 @@ def copy_database(path: str, copy: str, *, copy_file: Callable[[str, str], objec
 
 
 def _copy_beside(path: str, copy: str, copy_file: Callable[[str, str], object]) -> None:
-    """What stands beside the database stands beside its copy, or neither does."""
+    """Copy a file beside the database; if there is none, remove the one beside the copy."""
     try:
         copy_file(path, copy)
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def _copy_beside(path: str, copy: str, copy_file: Callable[[str, str], object]) 
 
 
 def _look_at(path: str) -> _State:
-    """What changes with everything that would tear a copy."""
+    """Return a state that changes with every write that would tear a copy."""
     log = b""
     with contextlib.suppress(FileNotFoundError), open_stream(f"{path}-wal") as file:
         log = file.read(_LOG_HEADER_BYTES)

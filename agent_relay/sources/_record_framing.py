@@ -21,7 +21,7 @@ from agent_relay.transcripts.stream_parser import (
 class EventStream:
     """`sse`: the JSON objects in the `data:` lines of a server's event stream.
 
-    Only the data counts: event names, ids, retry times and comments are passed over (WHATWG HTML,
+    Only the data counts: event names, ids, retry times and comments are ignored (WHATWG HTML,
     "Server-sent events"). Lines end in LF, CR LF or CR.
     """
 
@@ -43,11 +43,11 @@ class EventStream:
 
     @property
     def dropped(self) -> int:
-        """Events given up."""
+        """Number of dropped events."""
         return self._broken + self._lines.oversized
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """The events whose closing blank line `chunk` brought."""
+        """Return the events that the blank lines in `chunk` completed."""
         records: list[Framed] = []
         for at, line in self._lines.split(self._unify(chunk)):
             if not line:
@@ -57,15 +57,15 @@ class EventStream:
         return records
 
     def flush(self) -> list[Framed]:
-        """Nothing: an event without its blank line is incomplete and is discarded with its stream."""
+        """Return nothing: an event without its blank line is incomplete and is discarded with its stream."""
         return []
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
+        """Return the records that `chunk` completed."""
         return [data for _, data in self.frame(chunk)]
 
     def _unify(self, chunk: bytes) -> bytes:
-        """The chunk with every line end as one newline; a CR LF may be cut in two."""
+        """Replace every line end in the chunk by one newline; a CR LF may be cut in two."""
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
@@ -103,10 +103,10 @@ _LOG_HEAD = re.compile(b"|".join(b"(?:%s)" % head for head in _LOG_HEADS))
 
 
 class Framer(Protocol):
-    """One stream's parser.
+    """The parser of one stream.
 
-    `boundary` counts the bytes up to the last record's end: a reader that starts again there loses and
-    repeats nothing. `dropped` counts records given up because they were broken or over the size limit.
+    `boundary` counts the bytes up to the last record's end: a reader that restarts there loses and repeats
+    nothing. `dropped` counts records that were broken or over the size limit.
     """
 
     @property
@@ -116,34 +116,34 @@ class Framer(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Records given up."""
+        """Number of dropped records."""
         ...
 
     @property
     def is_waiting(self) -> bool:
-        """Whether `flush` would give something: a record is there whose end is not proved."""
+        """Whether `flush` would return something: a record whose end is not certain yet."""
         ...
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """The records completed by `chunk`, each with the byte its text starts at."""
+        """Return the records that `chunk` completed, each with the byte its text starts at."""
         ...
 
     def flush(self) -> list[Framed]:
-        """The record that only waits for proof of its end, where a pause in the stream is that proof."""
+        """Return the record whose end is not certain yet; a pause in the stream counts as its end."""
         ...
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
+        """Return the records that `chunk` completed."""
         ...
 
 
 def build_framer(framing: Framing, max_bytes: int = MAX_RECORD_BYTES) -> Framer:
-    """A new parser for a stream of that framing; records over `max_bytes` are dropped and counted."""
+    """Build a parser for a stream of that framing; records over `max_bytes` are dropped and counted."""
     return _FRAMERS[framing](max_bytes)
 
 
 class JsonLines:
-    """`jsonl`: one JSON object a line; blank lines mean nothing, broken ones are dropped."""
+    """`jsonl`: one JSON object a line; blank lines are ignored, broken ones are dropped."""
 
     is_waiting = False
 
@@ -158,11 +158,11 @@ class JsonLines:
 
     @property
     def dropped(self) -> int:
-        """Lines given up."""
+        """Number of dropped lines."""
         return self._broken + self._lines.oversized
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """The objects of the lines `chunk` completed."""
+        """Return the objects of the lines that `chunk` completed."""
         records: list[Framed] = []
         for at, line in self._lines.split(chunk):
             if not line.strip():
@@ -175,19 +175,19 @@ class JsonLines:
         return records
 
     def flush(self) -> list[Framed]:
-        """Nothing: a line without its newline is still being written."""
+        """Return nothing: a line without its newline is still being written."""
         return []
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
+        """Return the records that `chunk` completed."""
         return [data for _, data in self.frame(chunk)]
 
 
 class LogLines:
-    """`lines`: `{"text": …}` for each log entry, with the lines below it that open no entry of their own.
+    """`lines`: `{"text": …}` for each log entry, with the lines below it that begin no entry of their own.
 
-    An entry's end shows only when the next begins, which may be hours away, so a reader flushes when
-    the file has been quiet. A line that continues nothing is an entry of its own.
+    The end of an entry shows only when the next one begins, which may be hours away; therefore a reader
+    flushes when the file has been quiet. A line that continues no entry is an entry of its own.
     """
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
@@ -201,7 +201,7 @@ class LogLines:
 
     @property
     def dropped(self) -> int:
-        """Entries given up."""
+        """Number of dropped entries."""
         return self._overlong + self._lines.oversized
 
     @property
@@ -210,7 +210,7 @@ class LogLines:
         return bool(self._entry)
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """The entries whose successor `chunk` began."""
+        """Return the entries that ended because `chunk` began the next one."""
         records: list[Framed] = []
         for at, raw in self._lines.split(chunk):
             line = raw.removesuffix(b"\r")
@@ -227,12 +227,12 @@ class LogLines:
         return records
 
     def flush(self) -> list[Framed]:
-        """The open entry, as far as its lines are whole."""
+        """Return the open entry, as far as its lines are complete."""
         self.boundary = self._lines.consumed
         return self._close()
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
+        """Return the records that `chunk` completed."""
         return [data for _, data in self.frame(chunk)]
 
     def _continue(self, line: bytes) -> None:
@@ -255,7 +255,7 @@ def _build_entry(lines: list[bytes]) -> Data:
 
 
 class JsonDocument:
-    """`json`: one JSON object that is the whole file; parsed when the reader says the file was read."""
+    """`json`: one JSON object that is the whole file; `flush` parses it when the file has been read."""
 
     is_waiting = False
 
@@ -266,12 +266,12 @@ class JsonDocument:
         self._text = bytearray()
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """Nothing yet; bytes over the limit are not kept."""
+        """Collect the bytes, up to the limit; return nothing yet."""
         self._text += chunk[: self._max_bytes + 1 - len(self._text)]
         return []
 
     def flush(self) -> list[Framed]:
-        """The document, once; `dropped` grows where the text is no object or too long."""
+        """Return the document, once; `dropped` grows if the text is no object or too long."""
         text, self._text = bytes(self._text), bytearray()
         data = parse_object(text) if len(text) <= self._max_bytes else None
         if data is None:
@@ -281,7 +281,7 @@ class JsonDocument:
         return [(0, data)]
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`: none."""
+        """Return the records that `chunk` completed: none."""
         return [data for _, data in self.frame(chunk)]
 
 

@@ -1,4 +1,4 @@
-"""Read the structured records a finished leg left, from a file or a folder, into one timeline."""
+"""Read the structured records that a finished leg left in a file or a folder."""
 
 import json
 import os
@@ -21,12 +21,12 @@ _ROWS = {"message": "select data, time_updated from message", "part": "select da
 
 
 def read_evidence(path: str) -> tuple[Record, ...]:
-    """The records of `path`, oldest first, those without a time after their neighbour in the file.
+    """Read the records of `path`, file by file in the order of their names, each in its own order.
 
-    A folder is read whole; files that hold no records are passed over, whatever they are. Sources are
-    told apart by shape: hook payloads name their event, event dumps wrap `{"t", "kind", "data"}`,
+    A folder is read whole; files that hold no records are skipped, whatever they are. Sources are
+    distinguished by shape: hook payloads name their event, event dumps wrap `{"t", "kind", "data"}`,
     telemetry is JSON objects one after the other, logs are lines; everything else is transcript.
-    Raises WrongUseError where nothing can be read at `path`.
+    Raises WrongUseError if `path` does not exist.
     """
     if not os.path.exists(path):
         raise WrongUseError(
@@ -96,7 +96,7 @@ def _tell_hook(value: dict[str, object]) -> Source | None:
 
 
 def _read_document(data: bytes, path: str) -> Iterator[Record]:
-    """Messages of an exported or dumped session; other documents hold no records."""
+    """Yield the messages of an exported or dumped session; other documents hold no records."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def _read_document(data: bytes, path: str) -> Iterator[Record]:
 
 
 def _read_database(path: str) -> Iterator[Record]:
-    """Messages and their parts of a session database; read in place, never changed or locked."""
+    """Yield the messages of a session database and their parts, without changing or locking it."""
     where = os.path.basename(path)
     address = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro&immutable=1"
     try:

@@ -1,4 +1,4 @@
-"""Fork an agent's own session by copying it, for agents that cannot do so, and remove the copy later."""
+"""Fork an agent's own session by copying it, if the agent cannot do so itself, and remove the copy later."""
 
 import contextlib
 import os
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from agent_relay.domain.facts import NativeSession
 
 LEFTOVER = "leftover"
-"""The file of a run's folder that names the copy outside it, so that a crash leaves no copy for ever."""
+"""The file of a run's folder that names the copy outside it, so that a crash leaves no copy behind."""
 _DATABASE = "native.db"
 _SHORTEST_ID = 8
 _BUSY_S = 5.0
 _NOTE_BYTES = 1 << 14
 _HEAD_BYTES = 1 << 16
 _MOST_BYTES = 512 << 20
-"""What is copied for one document at most."""
+"""The most that is copied for one document."""
 _SHARE = 4
-"""No more than one part in so many of what is free where the copy goes."""
+"""At most one part in this many of the free space at the copy's place is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForkedSession:
-    """What the agent goes on from; `copy` is the file outside the run's folder, empty for none."""
+    """The session the agent continues; `copy` is the file outside the run's folder, empty for none."""
 
     native_id: str
     copy: str = ""
@@ -38,9 +38,10 @@ class ForkedSession:
 def fork_session(
     native: "NativeSession", *, copy_by: Literal["", "beside", "database"], folder: str, fresh_id: str
 ) -> ForkedSession:
-    """A fork of `native` as its adapter's narrative says, in or noted in the run's private `folder`.
+    """Fork `native` as its adapter's narrative requires.
 
-    The original is only read. Raises RelayError where it cannot be copied; nothing is left then.
+    The copy is in the run's private `folder`, or outside it and noted there. The original is only read.
+    Raises RelayError if it cannot be copied; no copy is left then.
     """
     if copy_by == "beside":
         return _copy_beside(native, folder, fresh_id)
@@ -50,9 +51,9 @@ def fork_session(
 
 
 def remove_fork(folder: str) -> None:
-    """The copy that the run in `folder` made outside it is gone, and what the agent made of it beside it.
+    """Remove the copy that the run in `folder` made outside it, and what the agent wrote beside that copy.
 
-    An agent may go on in a file of its own, named after the hour and the copy's id.
+    An agent may continue in a file of its own, named after the hour and the copy's id.
     """
     try:
         with open_stream(os.path.join(folder, LEFTOVER)) as file:
@@ -124,7 +125,7 @@ def _copy_database(path: str, copy: str) -> None:
 
 
 def _check_size(size_bytes: int, path: str, where: str) -> None:
-    """Raises RelayError where `size_bytes` are too many for the folder that holds `where`, often memory."""
+    """Raise RelayError if `size_bytes` are too many for the folder that holds `where`, often memory."""
     room = os.statvfs(os.path.dirname(where))
     limit_bytes = min(_MOST_BYTES, room.f_bavail * room.f_frsize // _SHARE)
     if size_bytes > limit_bytes:

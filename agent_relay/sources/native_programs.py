@@ -1,4 +1,4 @@
-"""Find the agents people started themselves that still have a conversation open, and end them."""
+"""Find agents that people started themselves and that have a conversation open, and end them."""
 
 import os
 import signal
@@ -10,14 +10,14 @@ from agent_relay.domain.values.environment import LEG_VARIABLE
 from agent_relay.system.processes import born, get_age_s, list_open, list_pids, send_signal, wait_for_end
 
 _SLACK = timedelta(seconds=2)
-"""A process counts its birth in hundredths since the machine started, which is itself known to a second."""
+"""A process's start is known in hundredths of a second since boot, and the boot itself to a second."""
 _POLITE_S = 8.0
 _FIRM_S = 3.0
 _MARK = f"{LEG_VARIABLE}=".encode()
 
 
 def find_holding(path: str) -> list[tuple[int, int]]:
-    """Return who has the file open, as (pid, born); not what relay started.
+    """List the processes that have the file open, as (pid, born), without those that relay started.
 
     Source: proc(5), /proc/<pid>/fd.
     """
@@ -26,14 +26,17 @@ def find_holding(path: str) -> list[tuple[int, int]]:
 
 
 def find_running(program: str, cwd: str, *, by: datetime, now: datetime) -> list[tuple[int, int]]:
-    """Return who runs `program` in `cwd` and did so `by` then, as (pid, born); not what relay started."""
+    """List who runs `program` in `cwd` and began `by` then, as (pid, born); not what relay started."""
     folder = os.path.realpath(cwd)
     found = _list_foreign([pid for pid in list_pids() if _is_at(pid, folder) and _runs(pid, program)])
     return [one for one in found if now - timedelta(seconds=get_age_s(one[1])) <= by + _SLACK]
 
 
 def end_programs(found: list[tuple[int, int]]) -> None:
-    """End the processes with SIGTERM, then SIGKILL. Blocks. Raises RelayError where one does not go."""
+    """End the processes with SIGTERM, then SIGKILL. Blocks.
+
+    Raises RelayError if one does not end.
+    """
     began = time.monotonic()
     for number, limit_s in ((signal.SIGTERM, _POLITE_S), (signal.SIGKILL, _FIRM_S)):
         for pid, pid_born in found:
@@ -50,7 +53,7 @@ def _list_foreign(pids: list[int]) -> list[tuple[int, int]]:
 
 
 def _is_ours(pid: int) -> bool:
-    """Return whether relay started it, or it is another user's and nobody here can tell."""
+    """Check whether relay started the process, or it is another user's and cannot be inspected."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return any(entry.startswith(_MARK) for entry in file.read().split(b"\0"))
@@ -66,7 +69,7 @@ def _is_at(pid: int, folder: str) -> bool:
 
 
 def _runs(pid: int, program: str) -> bool:
-    """Return whether its command is the program, or an interpreter with it.
+    """Check whether the process's command is the program, or an interpreter with it.
 
     Programs may give themselves a title.
     """

@@ -28,12 +28,12 @@ from agent_relay.transcripts.lenient_json import parse_moment
 _ROUNDING_S = 1.0
 _TITLE_LENGTH = 200
 _WEIGHED = 16
-"""How many conversations, newest first, may be the one looked for."""
+"""How many conversations, newest first, are considered."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSessions:
-    """`sessions`, newest first; `unread` says why others that might stand among them cannot be read."""
+    """`sessions`, newest first; `unread` says why others that might be among them cannot be read."""
 
     sessions: tuple[NativeSession, ...]
     unread: tuple[RelayError, ...]
@@ -41,7 +41,7 @@ class FoundSessions:
 
 @dataclass(frozen=True, slots=True)
 class ConversationOwner:
-    """Whose conversation is looked for, where its id is not known.
+    """The owner of a conversation whose id is not known.
 
     `pid` is the agent's living process, 0 for none; `others` are the ids of conversations known to be
     other legs'. `words` are texts that were typed into the one looked for and into no other.
@@ -62,9 +62,10 @@ def find_transcript(
     environ: Mapping[str, str],
     owner: ConversationOwner | None = None,
 ) -> NativeSession | None:
-    """The session called `native_id`, else the one of `cwd` changed after `since` that is `owner`'s.
+    """Find the session called `native_id`, else the one of `cwd` changed after `since` that is `owner`'s.
 
-    Raises RelayError where there is none and one that it might be cannot be read, or several might be it.
+    With neither `native_id` nor `since` it is the newest of `cwd`. Raises RelayError if there is none but one
+    that might be it cannot be read, or if several might be it.
     """
     closed = list[RelayError]()
     found = _iterate_sessions(spec, native_id, closed, cwd=cwd, since=since, home=home, environ=environ)
@@ -80,10 +81,10 @@ def find_transcript(
 def _choose(
     spec: Transcript, found: Sequence[NativeSession], since: datetime, owner: ConversationOwner
 ) -> NativeSession | None:
-    """The one of `found`, newest first, that is `owner`'s; `None` where none is.
+    """Choose the one of `found`, newest first, that is `owner`'s; `None` if there is none.
 
-    What the agent has open tells it, then what nobody else has open, then what was begun within the leg, then
-    what was said in it. Raises RelayError where several are left.
+    What the agent has open decides, then what no other process has open, then what was begun within the leg,
+    then what was said in it. Raises RelayError if several are left.
     """
     if spec.held_open and owner.pid:
         real = {os.path.realpath(one.path): one for one in found}
@@ -109,7 +110,7 @@ def _choose(
 
 
 def _holds_words(spec: Transcript, native: NativeSession, words: Sequence[str]) -> bool:
-    """Whether one of `words` was said by the user in this conversation."""
+    """Check whether the user said one of `words` in this conversation."""
     try:
         facts = read_facts(spec.reader, native.path, native_id=native.native_id)
     except RelayError:
@@ -119,14 +120,14 @@ def _holds_words(spec: Transcript, native: NativeSession, words: Sequence[str]) 
 
 
 def _squeeze(text: str) -> str:
-    """`text` without its blanks: agents fold the lines of what is pasted."""
+    """Remove the blanks from `text`: agents fold the lines of what is pasted."""
     return "".join(text.split())
 
 
 def find_native_sessions(
     spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
 ) -> FoundSessions:
-    """The newest sessions of `cwd`, and what could not be read while they were looked for."""
+    """List the newest sessions of `cwd`, and what could not be read in the search for them."""
     closed = list[RelayError]()
     found = _iterate_sessions(spec, "", closed, cwd=cwd, since=None, home=home, environ=environ)
     return FoundSessions(tuple(islice(found, limit)), tuple(closed))
@@ -142,7 +143,7 @@ def _iterate_sessions(
     home: str,
     environ: Mapping[str, str],
 ) -> Iterator[NativeSession]:
-    """The sessions asked for, newest first; why one before them cannot be read is added to `closed`."""
+    """Yield the sessions asked for, newest first; errors of unreadable ones are added to `closed`."""
     reader = get_reader(spec.reader)
     place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
     pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
@@ -166,7 +167,7 @@ def _iterate_sessions(
 def _find_deleted(
     spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
 ) -> NativeSession | None:
-    """A session whose file its agent deleted, by the log of prompts that outlives it."""
+    """Find a session whose file its agent deleted, by the log of prompts that outlives it."""
     reader = get_reader(spec.reader)
     if not reader.prompt_log or not native_id:
         return None
@@ -184,9 +185,9 @@ def _find_deleted(
 def _iterate_files(
     reader: TranscriptReader, paths: list[str], native_id: str, cwd: str, closed: list[RelayError]
 ) -> Iterator[NativeSession]:
-    """The sessions of `paths`, newest first; a file's name holds the id, or its beginning.
+    """Yield the sessions of `paths`, newest first; a file's name holds the id, or its beginning.
 
-    What is there and cannot be read is added to `closed`, as it is by `_iterate_rows`.
+    The errors of files that exist but cannot be read are added to `closed`, as in `_iterate_rows`.
     """
     named = [path for path in paths if not native_id or native_id[:8] in os.path.basename(path)]
     for changed_at, path in list_newest(named, PEEKED_FILES):
@@ -231,7 +232,7 @@ def _iterate_rows(
 
 
 def _is_of_another_kind(error: RelayError) -> bool:
-    """Whether a database is whole, and holds no sessions: what was asked of it is not in there."""
+    """Check whether a database is intact but holds no sessions: it lacks what was queried."""
     import sqlite3
 
     cause = error.__cause__

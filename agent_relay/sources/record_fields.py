@@ -1,7 +1,7 @@
 """Read what an agent's records say: their time, the native session's names, and totals of tokens.
 
-A record is dated in whichever of the known shapes its agent writes. Its fields may name the native
-session's id and where its transcript lies. The totals tell what a conversation had used before a moment.
+The time of a record is found in every known shape. Its fields may name the native session's id and the
+path of its transcript. The totals are what a conversation had used before a moment.
 """
 
 import re
@@ -36,7 +36,7 @@ _LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def find_record_time(data: Mapping[str, object]) -> datetime | None:
-    """The moment `data` says it was written (aware, UTC), or `None` where it says none.
+    """Return the moment `data` was written by its own account (aware, UTC), or `None` without one.
 
     Looked for in this order: the fields `at`, `timestamp`, `attributes."event.timestamp"`, `hrTime`
     (`[seconds, nanoseconds]`), `statusUpdatedAt`, `updatedAt`, `time`, `t`, `properties.time`; then the
@@ -93,7 +93,7 @@ def _bound(moment: datetime) -> datetime | None:
 
 
 def find_names(specs: Sequence[SourceSpec], record: Record) -> dict[str, str]:
-    """The `native_id` and `transcript` the record names, by the fields its source's spec points at."""
+    """Return the `native_id` and `transcript` in the record, from the fields its source's spec names."""
     found: dict[str, str] = {}
     for spec in specs:
         if spec.role == record.source and is_meant(spec.names_where, record.data):
@@ -112,7 +112,10 @@ def _get(data: Mapping[str, object], path: str) -> object:
 
 
 def read_totals(path: str, totals: Totals, *, before: datetime) -> Mapping[str, int] | None:
-    """Return the newest totals told before that moment (aware), by kind of token; `None` for none."""
+    """Return the newest totals recorded before that moment (aware), by kind of token.
+
+    The result is `None` if there are none, or if the transcript cannot be read.
+    """
     words = [value.encode() for value in totals.where.equals.values() if isinstance(value, str)]
     found: Mapping[str, int] | None = None
     try:

@@ -30,8 +30,8 @@ _SHORTEST_LINE = 2
 class Recording:
     """Recorded output of one leg.
 
-    `cols` x `rows` is the size it began with, `typed` the lines people submitted with the seconds at
-    which they did, `started_at` the file's date less the recording's length.
+    `cols` x `rows` is the size it began with, `typed` the lines people submitted, each with its time in
+    seconds, `started_at` the file's date less the recording's length.
     """
 
     data: bytes
@@ -43,9 +43,9 @@ class Recording:
 
 
 def read_recording(path: str) -> Recording:
-    """The recording at `path` (`.raw`, or gzipped as `.raw.gz`) with its `.events.jsonl` or `.meta.json`.
+    """Read the recording at `path` with its `.events.jsonl` or `.meta.json`.
 
-    Raises WrongUseError where it cannot be read.
+    `path` is a `.raw` file, or one gzipped as `.raw.gz`. Raises WrongUseError if it cannot be read.
     """
     data = _read(path)
     stem = path.removesuffix(".gz").removesuffix(".raw")
@@ -126,7 +126,7 @@ def _list_inputs(meta: dict[str, object]) -> Iterator[tuple[str, float]]:
 
 
 def _find_typed(keys: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    """The lines submitted by Enter, white space squeezed; escape sequences are no text."""
+    """Find the lines submitted by Enter, white space squeezed; escape sequences are left out."""
     typed: list[tuple[str, float]] = []
     line = ""
     for text, seconds in keys:
@@ -142,7 +142,10 @@ def _find_typed(keys: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], .
 
 
 def _find_timing(events: list[dict[str, object]], total: int) -> Timing:
-    """The looks a live leg would have had: at pauses, and every tenth of a second while output flows."""
+    """Build the timing, with the looks at the screen that a live leg would have had.
+
+    These are at pauses, and every tenth of a second while output flows.
+    """
     marks: list[tuple[int, float]] = []
     sizes: list[tuple[int, int, int]] = []
     ends: list[tuple[float, int]] = []

@@ -1,7 +1,6 @@
 """Play a recording through emulator and detector: the same signals however its bytes are cut.
 
-When the recorded leg began by the clock is found from what was typed into it, which stands again in the
-records it left.
+The recorded leg's start by the clock is found from the lines typed into it, which its records repeat.
 """
 
 import re
@@ -30,9 +29,9 @@ _SAME_RESET = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When the bytes of a recording came.
+    """The times of a recording's bytes.
 
-    `settled` are byte offsets at which output paused, empty where the recording does not say; `marks`
+    `settled` are byte offsets at which output paused, empty if the recording does not say; `marks`
     are (offset, seconds since the start) pairs, ascending; `sizes` are (offset, cols, rows) changes.
     """
 
@@ -42,14 +41,17 @@ class Timing:
     length_s: float = 0.0
 
     def find_time(self, offset: int, total: int) -> float:
-        """Seconds since the start at which the byte before `offset` was written; evenly spread if unknown."""
+        """Return the seconds since the start at which the byte before `offset` was written.
+
+        Without marks, the bytes are taken to be evenly spread.
+        """
         if not self.marks:
             return self.length_s * offset / total if total else 0.0
         return max((seconds for mark, seconds in self.marks if mark < offset), default=0.0)
 
 
 class FrameCutter:
-    """Cuts a stream where a screen is looked at: at known offsets, or, without any, by its content alone."""
+    """Cuts a stream where the screen is looked at: at known offsets or, without any, by its content alone."""
 
     def __init__(self, offsets: Sequence[int]) -> None:
         self._due = deque(sorted({offset for offset in offsets if offset > 0}))
@@ -59,14 +61,14 @@ class FrameCutter:
         self._at = self._enough = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The pieces that are complete, each ending where a look is due."""
+        """Yield the pieces that are complete, each ending where a look is due."""
         self._waiting += chunk
         if len(self._waiting) >= self._enough:
             yield from self._take_complete()
             self._enough = len(self._waiting) + _STEP
 
     def flush(self) -> Iterator[bytes]:
-        """What is complete still, and what is left as the last piece."""
+        """Yield the complete pieces, and what is left as the last piece."""
         yield from self._take_complete()
         if self._waiting:
             yield self._take(len(self._waiting))
@@ -89,7 +91,7 @@ class FrameCutter:
         return self._due.popleft() - self._at
 
     def _find_edge(self) -> int | None:
-        """The next edge whose surroundings have all arrived, wherever the bytes were cut."""
+        """Find the next edge whose surroundings have all arrived, wherever the bytes were cut."""
         limit = min(len(self._waiting) - _EDGE_CONTEXT, _LONGEST_FRAME)
         if limit < self._searched:
             return None
@@ -102,7 +104,7 @@ class FrameCutter:
 
 
 def capture(emulator: Emulator, scanner: AgentStateScanner | None = None) -> Screen:
-    """Return the emulator's screen now, with rows scrolled away and states said since the last capture."""
+    """Return the emulator's screen now, with rows scrolled off and agent states since the last capture."""
     scanner = scanner or AgentStateScanner()
     return parse_screen(
         snapshot(emulator, scanner, scrolled=emulator.take_scrolled(), seen=scanner.take_seen())
@@ -119,9 +121,10 @@ def play(
     records: Sequence[Record],
     started_at: datetime,
 ) -> tuple[Signal, ...]:
-    """Every signal in order, those of records with the offset reached when they were heard.
+    """Play a recording, and return every signal in order.
 
-    `records` are in the order they are to be heard; one without a time belongs to its predecessor.
+    A signal from a record has the offset reached when the record was processed. `records` are in the order in
+    which they are processed; one without a time belongs to its predecessor.
     """
     scanner = AgentStateScanner()
     cutter = FrameCutter([*timing.settled, *(offset for offset, _, _ in timing.sizes)])
@@ -147,7 +150,7 @@ def play(
 
 
 def keep_best(signals: Sequence[Signal]) -> tuple[Signal, ...]:
-    """One signal for each limit: the last word about it, at the place where it was first seen."""
+    """Keep one signal for each limit: the newest, at the place where the limit was first seen."""
     kept: list[Signal] = []
     for signal in signals:
         same = next((index for index, other in enumerate(kept) if _is_same(other, signal)), None)
@@ -160,7 +163,7 @@ def keep_best(signals: Sequence[Signal]) -> tuple[Signal, ...]:
 
 
 def _is_same(one: Signal, other: Signal) -> bool:
-    """Whether two signals tell of one limit; a limit that acts need not name its model twice."""
+    """Check whether two signals are of one limit; if both decide, one of them may lack the model."""
     if (_family(one), one.scope, one.decides) != (_family(other), other.scope, other.decides):
         return False
     if one.model != other.model and not (one.decides and "" in {one.model, other.model}):
@@ -200,7 +203,7 @@ class _Queue:
         self.last = self._records[-1][0] if self._records else started_at
 
     def take(self, *, until: datetime | None) -> Iterator[tuple[datetime, Record]]:
-        """The records due by `until`, or all that are left."""
+        """Yield the records due by `until`, or all that are left."""
         while self._next < len(self._records):
             at, record = self._records[self._next]
             if until is not None and at > until:
@@ -217,13 +220,13 @@ _TOLERANCE = timedelta(seconds=2)
 def find_start(
     records: Sequence[Record], *, typed: Sequence[tuple[str, float]], length_s: float
 ) -> datetime | None:
-    """The leg's start, or `None` where no record carries a time.
+    """Find the leg's start; return `None` if no record carries a time.
 
-    `typed` are the lines people submitted, with the seconds at which they did. A line found again as a
-    whole string of a record ties the two clocks, as early as the leg's length allows. Where prompts
-    were typed and none is found, the records are those of earlier legs and the start lies behind them
-    all. With nothing typed, the leg is taken to have ended with its newest record; where the length is
-    not known either (0), to have begun with its oldest.
+    `typed` are the lines people submitted, each with its time in seconds. A line found again as a whole
+    string of a record ties the two clocks, as early as the leg's length allows. If prompts were typed and
+    none is found, the records are those of earlier legs and the start is after all of them. With nothing
+    typed, the leg is taken to have ended with its newest record; if the length is not known either (0), to
+    have begun with its oldest.
     """
     times = [record.at for record in records if record.at is not None]
     if not times:
@@ -241,7 +244,10 @@ def find_start(
 
 
 def _find_lines(records: Sequence[Record], lines: set[str]) -> dict[str, list[datetime]]:
-    """The times at which each line stands in a record: of earlier legs, of its own, and quoted later."""
+    """Return the times of the records that contain each line.
+
+    These may be of earlier legs, of the leg itself, or later quotations.
+    """
     found: dict[str, list[datetime]] = {}
     for record in records:
         if record.at is None:

@@ -39,7 +39,7 @@ _ANSWER_BYTES = 512 << 20
 
 
 def is_database(path: str) -> bool:
-    """Whether `path` is a SQLite database."""
+    """Check whether `path` is a SQLite database."""
     try:
         with open_stream(path) as file:
             return file.read(len(_DATABASE_MARK)) == _DATABASE_MARK
@@ -48,9 +48,9 @@ def is_database(path: str) -> bool:
 
 
 def read_tables(path: str, tables: "Tables", native_id: str) -> "TranscriptSource":
-    """The session `native_id` of the database `path`, the newest one where it is empty.
+    """Read the session `native_id` of the database `path`, or the newest one if `native_id` is empty.
 
-    Raises RelayError where there is no such session, UntrustedDataError where it is no such database.
+    Raises RelayError if there is no such session, UntrustedDataError if it is no such database.
     """
     from agent_relay.transcripts.facts.reader_types import TranscriptSource
 
@@ -78,14 +78,14 @@ def read_tables(path: str, tables: "Tables", native_id: str) -> "TranscriptSourc
 
 
 def list_rows(path: str, tables: "Tables") -> list[Mapping[str, object]]:
-    """The newest sessions of the database `path`, newest first."""
+    """List the newest sessions of the database `path`, newest first."""
     return query_database(path, lambda database: _fetch(database, tables.newest))
 
 
 def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> Answer:
-    """What `read` finds over a read-only connection.
+    """Call `read` with a read-only connection, and return its result.
 
-    Reading a database in WAL mode needs its shared-memory file, which cannot be made in a folder we may
+    Reading a database in WAL mode needs its shared-memory file, which cannot be created in a folder we may
     not write to; then a private copy is read.
     """
     try:

@@ -14,10 +14,10 @@ MAX_BYTES = 2 << 30
 
 
 def iterate_lines(path: str) -> Iterator[bytes]:
-    """The lines of `path` up to the size it has now; it may grow meanwhile.
+    """Yield the lines of `path` up to the size it has now; it may grow meanwhile.
 
     A line longer than readers take is cut to just above that size, so that it is counted as skipped.
-    Raises RelayError where the file cannot be read.
+    Raises RelayError if the file cannot be read.
     """
     try:
         with open_stream(path) as file:
@@ -40,14 +40,14 @@ def iterate_lines(path: str) -> Iterator[bytes]:
 
 
 def _check_size(size_bytes: int, path: str) -> int:
-    """The same; raises UntrustedDataError where it is more than is read."""
+    """Return `size_bytes`; raise UntrustedDataError if it is above `MAX_BYTES`."""
     if size_bytes > MAX_BYTES:
         raise UntrustedDataError(f"{path} is larger than {MAX_BYTES >> 30} GiB")
     return size_bytes
 
 
 def read_beginning(path: str, *, lines: int, limit_bytes: int) -> list[bytes]:
-    """The first whole lines of `path`, no more than `lines` of them and `limit_bytes` in all."""
+    """Return the first complete lines of `path`, at most `lines` of them and `limit_bytes` in all."""
     found: list[bytes] = []
     for line in islice(iterate_lines(path), lines):
         limit_bytes -= len(line)
@@ -58,7 +58,7 @@ def read_beginning(path: str, *, lines: int, limit_bytes: int) -> list[bytes]:
 
 
 def read_small(path: str, *, limit_bytes: int) -> bytes | None:
-    """The bytes of a small file, `None` where it is missing, unreadable or larger than `limit_bytes`."""
+    """Return the bytes of a file; `None` if it is missing, unreadable or larger than `limit_bytes`."""
     try:
         return read_bounded(path, limit_bytes=limit_bytes)
     except (OSError, RelayError):
@@ -66,5 +66,5 @@ def read_small(path: str, *, limit_bytes: int) -> bytes | None:
 
 
 def cannot_read(path: str, error: OSError) -> RelayError:
-    """The error to raise for a transcript that cannot be opened."""
+    """Build the error for a transcript that cannot be opened."""
     return RelayError(f"cannot read the transcript {path}: {error.strerror}")

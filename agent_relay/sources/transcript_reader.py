@@ -1,4 +1,4 @@
-"""Read a session an agent keeps itself into facts."""
+"""Read a session that an agent keeps itself into facts."""
 
 import glob
 import heapq
@@ -33,12 +33,12 @@ _PARENT_LEVELS = 4
 
 
 def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
-    """The facts of one native session, which may still be growing.
+    """Read the facts of one native session, which may still be growing.
 
     `path` is a session's file, a database (then `native_id` chooses, else its newest session), or a
-    folder under which sessions lie, such as a copied home (then `native_id`, else the newest).
-    `agent` overrides the reader's idea of whose session it is. Output that no packet quotes is left out.
-    Raises RelayError where nothing can be read, ConfigurationError for an unknown reader.
+    folder that contains sessions, such as a copied home (then `native_id`, else the newest).
+    `agent` replaces the agent's name that the reader finds. Output that no packet quotes is left out.
+    Raises RelayError if nothing can be read, ConfigurationError for an unknown reader.
     """
     known = get_reader(reader)
     if os.path.isdir(path):
@@ -48,7 +48,7 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
 
 
 def get_reader(name: str) -> TranscriptReader:
-    """The reader called `name`; raises ConfigurationError for an unknown one."""
+    """Return the reader called `name`; raise ConfigurationError for an unknown one."""
     reader = READERS.get(name)
     if reader is None:
         known = ", ".join(sorted(READERS))
@@ -57,7 +57,7 @@ def get_reader(name: str) -> TranscriptReader:
 
 
 def list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
-    """When each of the newest `limit` files was written to last, newest first; none that is gone."""
+    """List the newest `limit` files that exist, newest first, each with the time of its last write."""
     dated = []
     for path in paths:
         try:
@@ -68,12 +68,12 @@ def list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
 
 
 def peek_into(reader: TranscriptReader, path: str) -> Peek:
-    """What the beginning of the file tells. Raises RelayError where it cannot be read."""
+    """Read what the beginning of the file says; raise RelayError if it cannot be read."""
     return reader.peek(read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
 
 
 def read_root_mark(reader: TranscriptReader, path: str) -> str:
-    """The working folder, where a file beside the sessions' folder names it."""
+    """Return the working folder, if a file beside the sessions' folder names it; else an empty string."""
     if not reader.root_mark:
         return ""
     mark = read_small(os.path.join(_beside(path), reader.root_mark), limit_bytes=_SMALL_BYTES)
@@ -81,13 +81,13 @@ def read_root_mark(reader: TranscriptReader, path: str) -> str:
 
 
 def _beside(path: str) -> str:
-    """The folder that holds the sessions' folder and what is kept beside it."""
+    """Return the folder that holds the sessions' folder and the files kept beside it."""
     folder = os.path.dirname(os.path.abspath(path))
     return folder if os.path.basename(path).startswith("logs") else os.path.dirname(folder)
 
 
 def _find_in_folder(reader: TranscriptReader, folder: str, native_id: str) -> str:
-    """The file under `folder` that holds the session; raises RelayError where none does."""
+    """Find the file under `folder` that holds the session; raise RelayError if none does."""
     for pattern in reader.patterns:
         found = glob.glob(os.path.join(glob.escape(folder), pattern), recursive=True, include_hidden=True)
         newest = list_newest([path for path in found if os.path.isfile(path)], PEEKED_FILES)
@@ -140,7 +140,7 @@ def _read_export(reader: TranscriptReader, path: str) -> TranscriptSource:
 
 
 def read_prompts(reader: TranscriptReader, path: str) -> tuple[Mapping[str, object], ...]:
-    """The log of prompts that outlives deleted sessions."""
+    """Read the log of prompts that outlives deleted sessions."""
     if not reader.prompt_log:
         return ()
     data = read_small(os.path.join(_beside(path), reader.prompt_log), limit_bytes=_SMALL_BYTES)
@@ -152,7 +152,7 @@ def read_prompts(reader: TranscriptReader, path: str) -> tuple[Mapping[str, obje
 
 
 def _find_ancestors(reader: TranscriptReader, path: str) -> list[Ancestor]:
-    """What a forked session goes on from, oldest first; a parent that is gone ends the line."""
+    """Find the sessions that a forked one continues, oldest first; a missing parent ends the list."""
     found: list[Ancestor] = []
     seen = {os.path.abspath(path)}
     fork: ForkPoint | None = peek_into(reader, path).fork
@@ -167,7 +167,7 @@ def _find_ancestors(reader: TranscriptReader, path: str) -> list[Ancestor]:
 
 
 def _find_parent(path: str, native_id: str) -> str | None:
-    """The file of the session `native_id`, in the same folder or in folders as deep nearby."""
+    """Find the file of the session `native_id`, in the same folder or in folders as deep nearby."""
     folder, below = os.path.dirname(os.path.abspath(path)), ""
     for _ in range(_PARENT_LEVELS):
         name = f"{below}*{glob.escape(native_id)}*{os.path.splitext(path)[1]}"

@@ -14,8 +14,8 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 class AppendOnlyFile:
     """The file at `path`, owned: no other process can own it until this one closes it or dies.
 
-    `found` are the whole lines it held on opening. Safe for several threads. Raises StaleOwnerError where
-    another process owns it, RelayError where it cannot be opened or is larger than `limit_bytes`.
+    `found` are the whole lines it held on opening. Safe for several threads. Raises StaleOwnerError if
+    another process owns it, RelayError if it cannot be opened or is larger than `limit_bytes`.
     """
 
     def __init__(self, path: str, *, limit_bytes: int) -> None:
@@ -41,7 +41,7 @@ class AppendOnlyFile:
         self.found = data[: self._size]
 
     def accept(self) -> None:
-        """The lines found are trusted: what was torn behind them is gone, and so is `found`.
+        """Accept the lines found: cut a torn line after them and drop `found`.
 
         Raises RelayError.
         """
@@ -55,10 +55,9 @@ class AppendOnlyFile:
             self.found = b""
 
     def append(self, line: bytes, *, durable: bool) -> None:
-        """`line`, which ends with its newline, is the last one; with `durable` it survives a power cut.
+        """Append `line`, which ends with its newline; with `durable` it then survives a power cut.
 
-        Raises RelayError where the disk refuses (then the file ends as before), or it is closed or was
-        removed.
+        Raises RelayError if the disk refuses (then the file ends as before), or it is closed or was removed.
         """
         with self._turn:
             if self._why_closed:
@@ -77,7 +76,7 @@ class AppendOnlyFile:
             self._size += len(line)
 
     def close(self) -> None:
-        """The file is given up; harmless when repeated."""
+        """Close the file; harmless when repeated."""
         with self._turn:
             if not self._why_closed:
                 self._why_closed = "it is closed"
@@ -93,7 +92,7 @@ class AppendOnlyFile:
             ) from None
 
     def _roll_back(self) -> None:
-        """Only the owner appends, so cutting back to the known size removes nobody else's line."""
+        """Cut the file back to its known size; only the owner appends, so this removes no one else's line."""
         try:
             os.ftruncate(self._handle, self._size)
         except OSError as error:

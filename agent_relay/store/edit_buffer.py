@@ -22,21 +22,21 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class EditBuffer:
-    """The copy at `path`; whoever inherits `lock` keeps it from being swept for as long as they live."""
+    """The copy at `path`; a process that inherits `lock` keeps the copy from being swept while it lives."""
 
     path: str
     lock: int
 
     def remove(self) -> None:
-        """The folder is gone, with all an editor left in it."""
+        """Remove the folder with all that an editor left in it."""
         shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
 
 
 @contextlib.contextmanager
 def open_edit_buffer(folder: str, name: str, data: bytes) -> Iterator[EditBuffer]:
-    """A private copy called `name` in a new folder below `folder`. It stays, and is not locked, afterwards.
+    """Yield a private copy called `name` in a new folder below `folder`; afterwards it stays, unlocked.
 
-    Raises RelayError where it cannot be written.
+    Raises RelayError if it cannot be written.
     """
     try:
         place, lock = _make_place(folder)
@@ -56,10 +56,10 @@ def open_edit_buffer(folder: str, name: str, data: bytes) -> Iterator[EditBuffer
 
 
 def sweep_edit_buffers(folder: str, *, limit_bytes: int) -> list[str]:
-    """What killed editors left below `folder` is gone where nothing was changed in it.
+    """Remove what killed editors left below `folder` if nothing was changed in it.
 
-    Returns the folders that hold what somebody wrote, oldest first: those are theirs to look at. One that an
-    editor has, or that we did not make, is left alone.
+    Returns the folders with changes, oldest first: they are kept for the user. A folder that an editor has
+    open, or that relay did not make, is left alone.
     """
     kept = []
     with contextlib.suppress(OSError):
@@ -95,7 +95,7 @@ def _is_ours(place: str) -> bool:
 
 
 def _sweep(place: str, limit_bytes: int) -> bool:
-    """Whether it is gone, or nobody's business now."""
+    """Remove the folder if it holds no changes; return false if it holds some that are the user's to see."""
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +111,7 @@ def _sweep(place: str, limit_bytes: int) -> bool:
 
 
 def _holds_work(place: str, limit_bytes: int) -> bool:
-    """Whether anything is in it that was not put there by us: a changed copy, a file an editor keeps."""
+    """Tell whether it holds anything relay did not put there: a changed copy, a file an editor keeps."""
     names = os.listdir(place)
     copies = [name for name in names if name != _BEFORE]
     if not copies:

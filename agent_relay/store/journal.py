@@ -1,7 +1,7 @@
 """Write and read a session's journal: append-only lines with one owner, whole or absent after any crash.
 
-Whoever only reads takes no lock and changes nothing; `JournalTail` follows a journal somebody else writes,
-so that only what was written since the last look costs anything.
+Reading takes no lock and changes nothing; `JournalTail` follows a journal another process writes, and reads
+only what was written since the last time.
 """
 
 import json
@@ -25,10 +25,10 @@ _HINT = "Something else changed the file; move the session's folder away to go o
 
 
 def read_events(path: str) -> list[Event]:
-    """The events of the journal at `path`, for those who only read: takes no lock, changes nothing.
+    """Return the events of the journal at `path` without taking a lock; empty if there is no file.
 
-    What follows the last newline was never written whole and is left out. Empty where there is no file.
-    Raises UntrustedDataError naming the line that is not an event, RelayError where it cannot be read.
+    What follows the last newline was never written whole and is left out. Raises UntrustedDataError naming
+    the line that is not an event, RelayError if it cannot be read.
     """
     try:
         data = read_bounded(path, limit_bytes=LIMIT_BYTES)
@@ -38,9 +38,9 @@ def read_events(path: str) -> list[Event]:
 
 
 def read_session(path: str) -> Session | None:
-    """Return the session the journal at `path` describes, `None` where it has no whole line.
+    """Return the session the journal at `path` describes, `None` if it has no whole line.
 
-    Raises UntrustedDataError where the journal contradicts itself, and what `read_events` raises.
+    Raises UntrustedDataError if the journal contradicts itself, and what `read_events` raises.
     """
     try:
         return fold_events(read_events(path))
@@ -51,9 +51,9 @@ def read_session(path: str) -> Session | None:
 class Journal:
     """The journal at `path`, owned: no other process can own it until this one closes it or dies.
 
-    `events` are those found on opening; `generation` is the highest generation written. A torn last line
-    is cut. Raises UntrustedDataError naming a line that is not an event, StaleOwnerError where another
-    process owns the journal, RelayError where the file cannot be opened.
+    `events` are those found on opening; `generation` is the highest generation written. A torn last line is
+    cut. Raises UntrustedDataError naming a line that is not an event, StaleOwnerError if another process
+    owns the journal, RelayError if the file cannot be opened.
     """
 
     def __init__(self, path: str) -> None:
@@ -70,11 +70,11 @@ class Journal:
         self.generation = max((event.generation for event in self.events), default=0)
 
     def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
-        """The event, written as the next line; with `durable` it has survived a power cut as well.
+        """Write the event as the next line and return it; with `durable` it then survives a power cut.
 
-        Raises StaleOwnerError, with nothing written, where a higher generation has already written.
-        Raises RelayError where the disk refuses (then the journal ends as before) or the journal is
-        closed or was removed.
+        Raises StaleOwnerError, with nothing written, if a higher generation has already written. Raises
+        RelayError if the disk refuses (then the journal ends as before) or the journal is closed or was
+        removed.
         """
         with self._turn:
             if generation < self.generation:
@@ -90,7 +90,7 @@ class Journal:
             return event
 
     def close(self) -> None:
-        """Gives the journal up; harmless when repeated."""
+        """Close the journal; harmless when repeated."""
         self._lines.close()
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class Journal:
 
 
 def parse_lines(data: bytes, path: str, *, known: int = 0) -> list[Event]:
-    """The events of whole lines, `known` others before them. Raises UntrustedDataError naming a line."""
+    """Parse whole lines that follow `known` others. Raise UntrustedDataError naming one that is no event."""
     events: list[Event] = []
     for number, line in enumerate(data.split(b"\n")[:-1], known + 1):
         try:
@@ -127,7 +127,7 @@ def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> Untrusted
 
 
 class JournalTail:
-    """The journal at `path`, which need not be there yet; takes no lock and changes nothing."""
+    """Follows the journal at `path`, which need not exist yet; takes no lock and changes nothing."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -136,10 +136,10 @@ class JournalTail:
         self._file = (0, 0)
 
     def read_on(self) -> tuple[bool, list[Event]]:
-        """Whether the file is the one read so far, and the events after those; else all that it has.
+        """Return (True, events after those read so far), or (False, all events) if the file is another one.
 
-        Raises FileNotFoundError where there is none, RelayError where it cannot be read or trusted; then
-        it is read from its beginning next.
+        Raises FileNotFoundError if there is none, RelayError if it cannot be read or trusted; then the next
+        call reads it from its beginning.
         """
         try:
             handle = open_regular(self.path)

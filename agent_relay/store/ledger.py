@@ -17,10 +17,10 @@ _LOCK_LIMIT_S = 10.0
 
 
 def read_ledger(path: str) -> tuple[Rest, ...]:
-    """Every rest that was noted, over or not; empty where there is no ledger. Takes no lock.
+    """Return every rest in the ledger, over or not; empty if there is no ledger. Takes no lock.
 
     A ledger that cannot be trusted is moved aside, with one warning in the log, and counts as empty: the
-    worst that follows is that an agent is asked once too often. Raises RelayError where it cannot be read.
+    worst that follows is that an agent is asked once too often. Raises RelayError if it cannot be read.
     """
     try:
         return _read(path)
@@ -29,10 +29,10 @@ def read_ledger(path: str) -> tuple[Rest, ...]:
 
 
 def update_ledger(path: str, change: Callable[[tuple[Rest, ...]], Sequence[Rest]]) -> tuple[Rest, ...]:
-    """The ledger after `change`, which runs while no other process can change it; durable on return.
+    """Apply `change` while no other process can change the ledger; return the result, which is durable.
 
-    Nothing is written where nothing changed. Raises RelayError where the disk refuses or another process
-    keeps the lock for 10 s.
+    Nothing is written if nothing changed. Raises RelayError if the disk refuses or another process keeps the
+    lock for 10 s.
     """
     # Dear to import, and readers need no lock.
     import filelock
@@ -125,7 +125,7 @@ def _render(rests: Sequence[Rest]) -> bytes:
 
 
 def _move_aside(path: str, why: UntrustedDataError) -> None:
-    """Under one name: the last damaged ledger is enough to look at."""
+    """Move a damaged ledger aside, under one name: the last one is enough to look at."""
     import logging
 
     kept = f"{path}.damaged"

@@ -1,4 +1,4 @@
-"""Keep the handoff document an agent wrote in its session's folder until a packet takes it along."""
+"""Keep the handoff document an agent wrote in its session's folder until a packet includes it."""
 
 import json
 import os
@@ -15,9 +15,9 @@ _LIMIT_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class NarrativeDocument:
-    """A document without secrets, and the leg whose agent wrote it.
+    """A redacted document, and the leg whose agent wrote it.
 
-    `at` is for people to read; `moment` is the same in ISO 8601, empty in those of older versions.
+    `at` is for people to read; `moment` is the same in ISO 8601, empty in documents of older versions.
     """
 
     leg: str
@@ -29,12 +29,12 @@ class NarrativeDocument:
 
 
 def write_narrative(folder: str, kept: NarrativeDocument) -> None:
-    """The session's document is this one. Raises RelayError, and then an older one is untouched."""
+    """Write the session's document; raise RelayError, with an older one untouched, on failure."""
     write_atomic(os.path.join(folder, _NAME), json.dumps(asdict(kept), ensure_ascii=False).encode())
 
 
 def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
-    """What the agent of `leg` wrote; `None` where it wrote nothing that can be read."""
+    """Return what the agent of `leg` wrote; `None` if it wrote nothing that can be read."""
     try:
         found = json.loads(read_bounded(os.path.join(folder, _NAME), limit_bytes=_LIMIT_BYTES))
     except (RelayError, FileNotFoundError, ValueError, RecursionError):
@@ -48,7 +48,7 @@ def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
 
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:
-    """The path of the document as a file of its own in the session's `folder`. Raises RelayError."""
+    """Write the document to a file of its own in session `folder`; return its path. Raise RelayError."""
     resume = os.path.join(folder, "resume")
     path = os.path.join(resume, f"handoff-{at:%Y%m%dT%H%M%SZ}.md")
     try:

@@ -1,6 +1,6 @@
-"""Publish packets so that nobody ever reads half of one, and make sessions of packets from elsewhere.
+"""Publish packets so that a reader never sees half of one, and make sessions of packets from elsewhere.
 
-Of an imported session nothing ran here, but its successor can.
+No agent has run in an imported session, but its successor can.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _Names = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class PublishedPacket:
-    """A visible packet. Paths are relative to the session's folder; `again`: it was there before."""
+    """A visible packet. Paths are relative to the session's folder; `again` if it was published before."""
 
     packet_id: str
     sequence: int
@@ -42,11 +42,11 @@ class PublishedPacket:
 
 
 def publish_packet(folder: str, packet: ResumePacket, text: str) -> PublishedPacket:
-    """The packet and its `text` are visible in session folder `folder`, whole and durable.
+    """Publish the packet and its `text` in session folder `folder`, whole and durable.
 
     Publishing the same packet again changes nothing, user's edits included; after a crash it finishes what
-    was begun. Raises RelayError where its number already belongs to another packet or the disk refuses;
-    every packet published before is then intact.
+    was begun. Raises RelayError if its number already belongs to another packet or the disk refuses; every
+    packet published before is then intact.
     """
     target, resume = check_target(packet.target_agent), os.path.join(folder, "resume")
     stem = f"{packet.sequence:04}-{target}"
@@ -91,9 +91,9 @@ def _make_private(resume: str) -> None:
 
 
 def _find_published(resume: str, packet: ResumePacket, name: str) -> str | None:
-    """The fingerprint under which this very packet was published, or `None` where it was not.
+    """Return the fingerprint under which this very packet was published; `None` if it was not.
 
-    Raises UntrustedDataError where its number is another packet's.
+    Raises UntrustedDataError if its number is another packet's.
     """
     for number, _, path in list_rows(resume):
         if number != packet.sequence:
@@ -108,7 +108,7 @@ def _find_published(resume: str, packet: ResumePacket, name: str) -> str | None:
 
 
 def _list_missing(resume: str, sequence: int, names: _Names, *, new: bool) -> list[str]:
-    """Which of the packet's names are still to be made, in the order that shows no half packet."""
+    """Return the packet's missing files, in the order in which no half packet becomes visible."""
     document, text, link, original = names
     missing = [text] if new or not os.path.lexists(os.path.join(resume, text)) else []
     missing += [original, document] if new else []
@@ -121,16 +121,17 @@ def _list_missing(resume: str, sequence: int, names: _Names, *, new: bool) -> li
 
 
 def _sweep(resume: str) -> None:
-    """Leftovers of publications and edits that crashed are gone; nobody else writes here under the lock."""
+    """Remove what crashed publications and edits left; under the lock no other process writes here."""
     for name in os.listdir(resume):
         if name.startswith(_LEFT_OVER):
             os.unlink(os.path.join(resume, name))
 
 
 def _place(resume: str, contents: dict[str, bytes | None], names: _Names) -> None:
-    """The `contents` stand under their names, in their order; `None` is the link to the text.
+    """Write the `contents` and rename them to their names, in their order; `None` is the link to the text.
 
-    All are written before the first becomes visible. Raises OSError; without the document no packet is there.
+    All are written before the first becomes visible. Raises OSError; without the document there is no
+    packet.
     """
     document, text, _, original = names
     fresh = document in contents and not os.path.lexists(os.path.join(resume, text))
@@ -165,7 +166,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _link(name: str, path: str) -> None:
-    """`path` leads to `name`. A file system without symlinks gets none: the numbered names are the truth."""
+    """Make the symlink `path` to `name` if the file system has symlinks: the numbered names are the truth."""
     try:
         os.symlink(name, path)
     except OSError as problem:
@@ -174,7 +175,7 @@ def _link(name: str, path: str) -> None:
 
 
 IMPORTED = "imported"
-"""Stands in the journal where the agent of the first leg would: no adapter has this name."""
+"""The agent of the first leg of an imported session in its journal: no adapter has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +190,10 @@ class ImportPlace:
 def import_packet(
     folders: Folders, place: ImportPlace, packet: ResumePacket, text: str, *, leg: str, at: datetime
 ) -> tuple[str, PublishedPacket]:
-    """The new session's folder and its packet, which waits for the successor.
+    """Make a session of the packet; return its folder and the packet, which waits for the successor.
 
-    The journal is written last and at once: a crash before it leaves a folder nobody takes for a session.
-    Raises RelayError where the disk refuses.
+    The journal is written last and at once: a crash before it leaves a folder that is no session. Raises
+    RelayError if the disk refuses.
     """
     folder = session_folder(open_project(place.root), packet.session_id)
     done = publish_packet(folder, packet, text)

@@ -1,6 +1,6 @@
-"""Read packets back: as they were published, as their user left them, and what of them was edited.
+"""Read packets back: as published, as their user edited them, and what was edited.
 
-A user's edit is put into its place whole or refused, and read into the document.
+A user's edit replaces the file whole or is refused, and is read into the document.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from agent_relay.system.disk.locks import lock_folder
 
 LIMIT_BYTES = 16 << 20
 PUBLISHED = "published"
-"""The document's field with the fingerprints of what was published: an edit is seen without a journal."""
+"""The document's field with the fingerprints of what was published, so that edits show without a journal."""
 _TARGET = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NUMBERED = re.compile(r"([0-9]{4,9})-([a-z][a-z0-9-]{0,31})\.json")
 
@@ -30,7 +30,7 @@ Edited = Literal["nothing", "text", "document", "both"]
 
 @dataclass(frozen=True, slots=True)
 class DeliveryText:
-    """What the successor is given, and what the user edited since publishing."""
+    """What is delivered to the successor, and what the user edited since publishing."""
 
     text: str
     edited: Edited = "nothing"
@@ -38,7 +38,7 @@ class DeliveryText:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A packet as it was published: its document without our fingerprints, and its text."""
+    """A packet as it was published: its document without relay's fingerprints, and its text."""
 
     document: dict[str, object]
     text: str
@@ -46,7 +46,7 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """The files of a packet as they stand; no `body` where the text was deleted."""
+    """The files of a packet as they are now; `body` is `None` if the text was deleted."""
 
     document: dict[str, object]
     body: bytes | None
@@ -55,18 +55,18 @@ class _Now:
 
 
 def read_packet(path: str) -> ResumePacket:
-    """The packet at `path`. Raises UntrustedDataError where it is none, or of a newer version than ours."""
+    """Read the packet at `path`. Raise UntrustedDataError if it is none, or of a newer version than ours."""
     return parse_packet(read_document(path), name=path)
 
 
 def read_delivery_text(
     folder: str, sequence: int, target: str, *, render: Callable[[ResumePacket], str]
 ) -> DeliveryText:
-    """What is delivered of packet `sequence`: its text as the user left it, free of control characters.
+    """Return what is delivered of packet `sequence`: its text as edited, without control characters.
 
-    Where only the document was edited, `render` makes the text anew from it; where both were, what either
-    lost is gone. An edit by `replace_file` is read or refused, never lost. Raises UntrustedDataError where
-    the packet is missing or cannot be trusted.
+    If only the document was edited, `render` makes the text anew from it; if both were, what either deleted
+    is left out. An edit by `replace_file` is read or refused, never lost. Raises UntrustedDataError if the
+    packet is missing or cannot be trusted.
     """
     stem = f"{sequence:04}-{check_target(target)}"
     resume = os.path.join(folder, "resume")
@@ -91,29 +91,29 @@ def read_delivery_text(
 
 
 def find_edited(folder: str, sequence: int, target: str) -> Edited:
-    """Which of the packet's two files is not what was published. Raises UntrustedDataError, RelayError."""
+    """Return which of the packet's two files was edited. Raise UntrustedDataError or RelayError."""
     return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").edited
 
 
 def read_original(folder: str, sequence: int, target: str) -> Original | None:
-    """The packet as it was published; `None` where that was not kept, or what was kept is not it."""
+    """Return the packet as published; `None` if that was not kept or its fingerprints do not match."""
     return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").original
 
 
 def read_kept(folder: str, sequence: int, target: str) -> Original | None:
-    """As `read_original`, whatever has become of the packet itself since."""
+    """Return what `read_original` does, whatever has become of the packet itself since."""
     path = os.path.join(folder, "resume", name_original(f"{sequence:04}-{check_target(target)}"))
     return _read_original(path)[0]
 
 
 def read_body(folder: str, sequence: int, target: str) -> str:
-    """The packet's text as it stands, raw; empty where it was deleted."""
+    """Return the packet's text as it is now, raw; empty if it was deleted."""
     now = _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}")
     return (now.body or b"").decode("utf-8", "replace")
 
 
 def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
-    """The published packets of session folder `folder` in order: (sequence, target, absolute JSON path)."""
+    """Return the published packets of session folder `folder` in order: (sequence, target, JSON path)."""
     try:
         return tuple(list_rows(os.path.join(folder, "resume")))
     except FileNotFoundError:
@@ -123,25 +123,25 @@ def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
 
 
 def list_rows(resume: str) -> list[tuple[int, str, str]]:
-    """As `list_packets`, of the `resume` folder itself. Raises OSError."""
+    """Return what `list_packets` does, for the `resume` folder itself. Raise OSError."""
     found = (_NUMBERED.fullmatch(name) for name in os.listdir(resume))
     return sorted((int(match[1]), match[2], os.path.join(resume, match[0])) for match in found if match)
 
 
 def name_original(stem: str) -> str:
-    """The file that keeps what was published under `stem`."""
+    """Return the name of the file that keeps what was published under `stem`."""
     return f".{stem}.published.json"
 
 
 def check_target(target: str) -> str:
-    """`target`. Raises UntrustedDataError where it is no agent's name and would lead elsewhere in a path."""
+    """Return `target`; raise UntrustedDataError if it is no agent's name, so may lead elsewhere in a path."""
     if not _TARGET.fullmatch(target):
         raise UntrustedDataError("a packet's target is not the name of an agent")
     return target
 
 
 def read_document(path: str) -> dict[str, object]:
-    """The JSON object at `path`. Raises UntrustedDataError where there is none."""
+    """Read the JSON object at `path`. Raise UntrustedDataError if there is none."""
     try:
         return parse_document(read_bounded(path, limit_bytes=LIMIT_BYTES), name=path)
     except FileNotFoundError:
@@ -149,9 +149,9 @@ def read_document(path: str) -> dict[str, object]:
 
 
 def locked(resume: str) -> contextlib.AbstractContextManager[bool]:
-    """Whether this process is alone in `resume`; false where the file system has no locks.
+    """Lock `resume`; the context's value tells whether that worked: false if the file system has no locks.
 
-    Raises RelayError where another one holds the folder for too long, OSError where it is none.
+    Raises RelayError if another process keeps the folder for too long, OSError if it is none.
     """
     return lock_folder(resume, f"another process is publishing in {resume}")
 
@@ -179,7 +179,7 @@ def _read_now(resume: str, stem: str) -> _Now:
 
 
 def _read_original(path: str) -> tuple[Original | None, dict[str, object]]:
-    """What was published, and its fingerprints; nothing where it was not kept whole."""
+    """Return what was published, and its fingerprints; `None` and none if it was not kept whole."""
     try:
         found = parse_document(read_bounded(path, limit_bytes=2 * LIMIT_BYTES))
     except (FileNotFoundError, RelayError):
@@ -193,9 +193,9 @@ def _read_original(path: str) -> tuple[Original | None, dict[str, object]]:
 
 
 def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
-    """Packet `sequence` with the user's edits of its document and of its text.
+    """Return packet `sequence` with the user's edits of its document and of its text.
 
-    Raises UntrustedDataError where it is missing or cannot be trusted.
+    Raises UntrustedDataError if it is missing or cannot be trusted.
     """
     packet = read_packet(os.path.join(folder, "resume", f"{sequence:04}-{check_target(target)}.json"))
     original = read_original(folder, sequence, target)
@@ -205,17 +205,18 @@ def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
 
 
 def is_emptied(folder: str, sequence: int, target: str) -> bool:
-    """Whether nothing is left of the packet's text, which its user edited. Raises UntrustedDataError."""
+    """Tell whether the user's edit emptied the packet's text. Raise UntrustedDataError."""
     if find_edited(folder, sequence, target) not in {"text", "both"}:
         return False
     return not read_body(folder, sequence, target).strip()
 
 
 def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callable[[], bool]) -> None:
-    """The packet's file at `path` holds `data`; it held `before` until now and its packet waits still.
+    """Replace the packet's file at `path`, which held `before`, by `data` while the packet still waits.
 
-    Pickup reads under the same lock after the journal says so, so what is written here is read. Raises
-    RelayError, with nothing changed, where it was picked up or changed meanwhile or the disk refuses.
+    Pickup reads under the same lock after the journal records it, so what is written here is read. Raises
+    RelayError, with nothing changed, if the packet was picked up, the file was changed meanwhile or the disk
+    refuses.
     """
     if len(data) > LIMIT_BYTES:
         raise RelayError(f"{path} would be larger than {LIMIT_BYTES} bytes", hint="Shorten it.")

@@ -1,4 +1,4 @@
-"""Make and recognize the `.agent-relay` folder of a repository, and never take somebody else's."""
+"""Make and recognize the `.agent-relay` folder of a repository, and never take one that is not relay's."""
 
 import contextlib
 import json
@@ -34,16 +34,16 @@ class Project:
 
 
 def find_project(root: str) -> Project | None:
-    """The project of `root` where relay has one; nothing is made. Raises RelayError as `open_project`."""
+    """Return the project of `root` if relay has one; nothing is made. Raise RelayError as `open_project`."""
     folder = os.path.join(root, FOLDER)
     return Project(root, folder) if _read_mark(folder) else None
 
 
 def check_project(root: str) -> Project | None:
-    """Return the project relay has in `root`, `None` where `open_project` could make one.
+    """Return the project relay has in `root`, `None` if `open_project` could make one.
 
-    Nothing is made or left behind: the file system is asked by what it takes. Raises RelayError where
-    `open_project` would, and where nothing can be written for a session.
+    Nothing is made or left behind: writability is tested by writing. Raises RelayError if `open_project`
+    would, and if nothing can be written for a session.
     """
     folder, place = os.path.join(root, FOLDER), root
     try:
@@ -59,12 +59,12 @@ def check_project(root: str) -> Project | None:
 
 
 def open_project(root: str) -> Project:
-    """The project of `root`, with a private folder that git ignores and that carries our mark.
+    """Open the project of `root`: make its private folder, which git ignores and which carries our mark.
 
-    Another product writes a folder of the same name, and a project may come with one: what stands there
-    stays as it is, git's view of it included, and only `sessions` carries our mark; not where rules of others
-    stand there, which may show it to git. Raises RelayError where the folder is a symlink, no folder,
-    somebody else's, or cannot be written.
+    Another product writes a folder of the same name, and a project may come with one: such a folder stays as
+    it is, also for git, and only `sessions` carries our mark; not if it has ignore rules of others, which
+    may show it to git. Raises RelayError if the folder is a symlink, no folder, somebody else's, or cannot
+    be written.
     """
     folder = os.path.join(root, FOLDER)
     try:
@@ -84,11 +84,11 @@ def open_project(root: str) -> Project:
 
 
 def session_folder(project: Project, session_id: str) -> str:
-    """The session's private folder, made with its `resume` folder where they were missing.
+    """Return the session's private folder; make it and its `resume` folder if missing.
 
     Git ignores all of it by rules of its own: those above may have come with a clone, and git lets the
-    innermost decide. Raises UntrustedDataError where `session_id` is none, RelayError where the folder cannot
-    be made.
+    innermost decide. Raises UntrustedDataError if `session_id` is none, RelayError if the folder cannot be
+    made.
     """
     if not is_ulid(session_id):
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
@@ -111,7 +111,7 @@ def session_folder(project: Project, session_id: str) -> str:
 def _ignore_session(folder: str, *, is_new: bool) -> None:
     """Have git ignore a session's folder; in a new one without a file that only a sweep would remove.
 
-    A daemon killed at this leaves a folder that is no session's, which nobody looks into again.
+    A daemon killed at this point leaves a folder that is no session's and is never read again.
     """
     if not is_new:
         _ignore_whole(folder)
@@ -128,9 +128,9 @@ def _ignore_session(folder: str, *, is_new: bool) -> None:
 
 
 def open_part(root: str, name: str) -> str:
-    """The folder `name` of ours in the project's, made where it was missing; git ignores all of it.
+    """Return relay's folder `name` in the project's folder; make it if missing. Git ignores all of it.
 
-    Raises RelayError where one of the two is a symlink, no folder, somebody else's, or cannot be written.
+    Raises RelayError if one of the two is a symlink, no folder, somebody else's, or cannot be written.
     """
     folder = os.path.join(root, FOLDER)
     part = os.path.join(folder, name)
@@ -146,7 +146,7 @@ def open_part(root: str, name: str) -> str:
 
 
 def find_part(root: str, name: str) -> str:
-    """The same folder; empty where there is none. Raises RelayError where it is not the user's own."""
+    """Return the folder `open_part` would; empty if none exists. Raise RelayError if it is another user's."""
     folder = os.path.join(root, FOLDER)
     part = os.path.join(folder, name)
     try:
@@ -160,10 +160,10 @@ def find_part(root: str, name: str) -> str:
 
 
 def secure_session(root: str, session_id: str) -> None:
-    """The folder of a session that goes on is the user's own, private, and ignored by git as a whole.
+    """Check that the folder of a continued session is the user's own, and have git ignore all of it.
 
-    A disk that refuses the last keeps nobody from going on. Raises UntrustedDataError where `session_id` is
-    none, RelayError where one of the folders is a symlink, no folder, somebody else's or not there.
+    A disk that refuses the latter does not stop the session. Raises UntrustedDataError if `session_id` is
+    none, RelayError if one of the folders is a symlink, no folder, somebody else's or missing.
     """
     if not is_ulid(session_id):
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
@@ -179,7 +179,7 @@ def secure_session(root: str, session_id: str) -> None:
 
 
 def _make_folder(folder: str) -> bool:
-    """Whether `folder` had to be made; where it was there, it is a folder of this user."""
+    """Make `folder` if missing and tell whether it was; an existing one must be a folder of this user."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, _PRIVATE)
         return True
@@ -188,7 +188,7 @@ def _make_folder(folder: str) -> bool:
 
 
 def _check_folder(folder: str) -> None:
-    """Nothing where it is a folder of this user. Raises RelayError where it is not, OSError for nothing."""
+    """Check that it is a folder of this user. Raise RelayError if it is not, OSError if nothing is there."""
     found = os.lstat(folder)
     if stat.S_ISLNK(found.st_mode):
         raise RelayError(
@@ -204,25 +204,25 @@ def _check_folder(folder: str) -> None:
 
 
 def _tighten(folder: str) -> None:
-    """A folder of ours is private again, whatever a backup, a copy or a umask made of it."""
+    """Make a folder of ours private again, whatever a backup, a copy or a umask made of it."""
     if stat.S_IMODE(os.lstat(folder).st_mode) != _PRIVATE:
         os.chmod(folder, _PRIVATE)
 
 
 def _is_begun(folder: str) -> bool:
-    """Whether it is empty or wholly ignored by git: a crash may have cut short our making."""
+    """Tell whether it is empty or wholly ignored by git: a crash may have interrupted its making."""
     rules = _read_rules(folder)
     return not os.listdir(folder) if rules is None else rules == _IGNORE
 
 
 def _ignore_whole(folder: str) -> None:
-    """Git ignores the folder and all that is in it, whatever stood there. Raises RelayError."""
+    """Have git ignore the folder and all in it, whatever rules it had. Raise RelayError."""
     if _read_rules(folder) != _IGNORE:
         write_atomic(os.path.join(folder, _RULES), _IGNORE, durable=False)
 
 
 def _write_ignore(folder: str, rules: bytes) -> bool:
-    """Whether git ignores what relay writes by `rules`; not where others have rules of their own there."""
+    """Write the ignore rules unless others exist; tell whether git ignores what relay writes."""
     found = _read_rules(folder)
     if found is None:
         write_atomic(os.path.join(folder, _RULES), rules, durable=False)
@@ -230,7 +230,7 @@ def _write_ignore(folder: str, rules: bytes) -> bool:
 
 
 def _read_rules(folder: str) -> bytes | None:
-    """The rules git has in `folder`; `None` where there are none, empty where git would not read them."""
+    """Return git's ignore rules in `folder`; `None` if there are none, empty if git would not read them."""
     path = os.path.join(folder, _RULES)
     if not os.path.lexists(path):
         return None
@@ -239,12 +239,12 @@ def _read_rules(folder: str) -> bytes | None:
 
 
 def _read_mark(folder: str) -> bool:
-    """Whether `folder` or what is ours of it carries our mark. Raises UntrustedDataError for a false one."""
+    """Tell whether `folder` or its `sessions` carries our mark. Raise UntrustedDataError for a false one."""
     return _is_mark(os.path.join(folder, MARK)) or _is_mark(os.path.join(folder, _SESSIONS, MARK))
 
 
 def _is_mark(path: str) -> bool:
-    """Whether our mark stands there. Raises UntrustedDataError for a mark that cannot be ours."""
+    """Tell whether our mark is at `path`. Raise UntrustedDataError for a mark that cannot be ours."""
     folder = os.path.dirname(path)
     if os.path.islink(path):
         raise UntrustedDataError(f"{path} is a symlink, which relay never made", hint="Remove the link.")

@@ -1,4 +1,4 @@
-"""Keep a session's journal for its host, and write it again where its folder was deleted under it."""
+"""Keep a session's journal for its host, and write it again if its folder was deleted meanwhile."""
 
 import contextlib
 import logging
@@ -18,7 +18,7 @@ _BELOW_ROOT = "/.agent-relay/sessions/"
 
 
 class JournalWriter(Protocol):
-    """Where a host writes what happened."""
+    """What a host writes events to."""
 
     path: str
 
@@ -28,20 +28,20 @@ class JournalWriter(Protocol):
         ...
 
     def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
-        """The event, written as the next line. Raises RelayError, and then nothing was."""
+        """Write the event as the next line and return it. Raise RelayError, with nothing written."""
         ...
 
     def close(self) -> None:
-        """Gives the journal up; harmless when repeated."""
+        """Close the journal; harmless when repeated."""
         ...
 
 
 class RecreatingJournal:
-    """The session's journal, owned.
+    """The session's journal, owned and written again if deleted.
 
-    `git clean -fdx` deletes what git ignores, our folder included, while its agents are at work: the
-    events are then written anew, whole or not at all, before the next one is. `sync` makes the names in a
-    folder survive a power cut; where it fails, it is tried again before the next line.
+    `git clean -fdx` deletes what git ignores, our folder included, while its agents work: all events are
+    then written again, whole or not at all, before the next one is. `sync` makes the names in a folder
+    survive a power cut; if it fails, it is tried again before the next line.
     """
 
     def __init__(self, journal: Journal, *, sync: Callable[[str], None] = sync_folder) -> None:
@@ -57,7 +57,7 @@ class RecreatingJournal:
         return self._events
 
     def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
-        """The event, written as the next line; see `system.journal`."""
+        """Write the event as the next line and return it; see `store.journal`."""
         try:
             self._sync_name()
             event = self._journal.append(body, at=at, generation=generation, durable=durable)
@@ -70,7 +70,7 @@ class RecreatingJournal:
         return event
 
     def close(self) -> None:
-        """Gives the journal up; harmless when repeated."""
+        """Close the journal; harmless when repeated."""
         self._journal.close()
 
     def _was_deleted(self) -> bool:
@@ -78,7 +78,7 @@ class RecreatingJournal:
         return not os.path.lexists(self.path) and os.path.isdir(root)
 
     def _restore(self) -> None:
-        """The journal stands where it stood. Raises RelayError, and then it may not stay there."""
+        """Write the journal again where it was. Raise RelayError, and then it may not stay there."""
         first = self._events[0].body
         if not isinstance(first, SessionCreated):
             raise RelayError(f"{self.path} was deleted")
@@ -106,7 +106,7 @@ class RecreatingJournal:
         self._sync_name()
 
     def _sync_name(self) -> None:
-        """The name of a journal that was written anew survives a power cut. Raises RelayError."""
+        """Make the name of a rewritten journal survive a power cut. Raise RelayError on failure."""
         if not self._unsynced:
             return
         try:

@@ -1,8 +1,8 @@
-"""The user's index of sessions: where each one's folder stands, and which of them have ended.
+"""The user's index of sessions: where each one's folder is, and which of them have ended.
 
 A file `<session>.json` names a session's root. An empty file `ended/<session>` says that its journal has
-ended and that nothing of it runs: whoever wants the others need not open it. The journal is the truth; a mark
-that is missing costs a look into it. Hot commands import this module.
+ended and that nothing of it runs, so that looking for the others need not open it. The journal is the truth;
+a missing mark costs one reading of it. Hot commands import this module.
 """
 
 import os
@@ -30,7 +30,7 @@ def list_named(index: str) -> list[str]:
 
 
 def list_unended(index: str) -> list[str]:
-    """Return the sessions of which it is not known that they have ended, oldest first; opens no file."""
+    """Return the sessions not known to have ended, oldest first; opens no file."""
     return sorted(_list_entries(index) - list_ended(index))
 
 
@@ -43,7 +43,7 @@ def list_ended(index: str) -> set[str]:
 
 
 def find_root(index: str, session: str) -> str:
-    """Return the absolute path of the root the entry names; empty where no entry can be read."""
+    """Return the absolute path of the root the entry names; empty if no entry can be read."""
     if not is_ulid(session):
         return ""
     try:
@@ -55,12 +55,12 @@ def find_root(index: str, session: str) -> str:
 
 
 def has_entry(index: str, session: str) -> bool:
-    """Return whether the index has an entry of the session, readable or not."""
+    """Tell whether the index has an entry of the session, readable or not."""
     return os.path.lexists(_get_path(index, session))
 
 
 def write_entry(index: str, session: str, *, root: str, cwd: str) -> None:
-    """Name the session in the index. Raise RelayError where the disk refuses."""
+    """Name the session in the index. Raise RelayError if the disk refuses."""
     if not is_ulid(session):
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
     import json  # dear, and only what reads must be quick
@@ -78,9 +78,9 @@ def remove_entry(index: str, session: str) -> None:
 
 
 def mark_ended(index: str, session: str) -> None:
-    """Note that the session has ended, so that nobody need read its journal for that. Raise RelayError.
+    """Mark the session as ended, so that its journal need not be read for that. Raise RelayError.
 
-    Only for a session that has an entry, and of which nothing runs and nothing is to be tidied up.
+    Only for a session that has an entry, and of which nothing runs and nothing is left to clean up.
     """
     path = _get_mark(index, session)
     try:
@@ -92,7 +92,7 @@ def mark_ended(index: str, session: str) -> None:
 
 
 def unmark_ended(index: str, session: str) -> None:
-    """Let the session go on. Raise RelayError: what goes on under the mark would be lost to a crash."""
+    """Remove the mark before the session goes on: a crash would lose what ran under it. Raise RelayError."""
     _unlink(_get_mark(index, session))
 
 

@@ -1,7 +1,7 @@
 """Create, open and find the journals of sessions through the user's index, and mend that index.
 
-An entry that somebody removed is written again while its session is at work. The folder of each leg says,
-too, which session the leg belongs to: that is what is left where the index is lost.
+An entry that was removed is written again while its session is active. The folder of each leg also records
+which session the leg belongs to: that remains if the index is lost.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ _LIMIT_BYTES = 64 << 10
 
 
 def write_leg_owner(leg_folder: str, session: str, *, root: str, cwd: str) -> None:
-    """Write into the leg's folder whose it is. Raise RelayError where the disk refuses."""
+    """Write into the leg's folder which session it belongs to. Raise RelayError if the disk refuses."""
     note = json.dumps({"session": session, "root": root, "cwd": cwd}).encode()
     write_atomic(os.path.join(leg_folder, _NAME), note, durable=False)
 
 
 def list_leg_owners(legs: str) -> list[tuple[str, str, str]]:
-    """Return (session, root, cwd) of every leg below `legs` that says so; a session once for each leg."""
+    """Return (session, root, cwd) of every leg below `legs` that records it; a session once for each leg."""
     try:
         names = [name for name in os.listdir(legs) if is_ulid(name)]
     except OSError:
@@ -54,7 +54,7 @@ def _read_owner(leg_folder: str) -> tuple[str, str, str] | None:
 
 
 def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> Journal:
-    """The new session's journal with its first line, named by the index. Raises RelayError."""
+    """Create the new session's journal with its first line and name it in the index. Raise RelayError."""
     folder = session_folder(open_project(created.root), created.session)
     journal = Journal(f"{folder}/journal.jsonl")
     try:
@@ -68,9 +68,9 @@ def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -
 
 
 def open_journal(folders: Folders, session_id: str, root: str) -> Journal:
-    """The journal of a session that goes on, owned.
+    """Open the journal of a continued session and own it.
 
-    Raises RelayError where its folder is reached through a link, or the journal cannot be trusted or opened.
+    Raises RelayError if its folder is reached through a link, or the journal cannot be trusted or opened.
     """
     secure_session(root, session_id)
     # Before a line is written: a crash behind it must find a session that the next start looks at.
@@ -79,9 +79,9 @@ def open_journal(folders: Folders, session_id: str, root: str) -> Journal:
 
 
 def ensure_indexed(folders: Folders, session: Session) -> None:
-    """The index names a session at work: somebody may have removed it, with or without its folder.
+    """Name an active session in the index again if its entry was removed, with or without its folder.
 
-    A disk that refuses is asked again at the next occasion.
+    If the disk refuses, the next call tries again.
     """
     if has_entry(folders.sessions, session.id):
         return
@@ -92,12 +92,12 @@ def ensure_indexed(folders: Folders, session: Session) -> None:
 
 
 def move_entry(folders: Folders, session_id: str, root: str) -> None:
-    """The index has the session in `root` from now on. Raises RelayError."""
+    """Move the session's entry in the index to `root`. Raise RelayError if the disk refuses."""
     write_entry(folders.sessions, session_id, root=root, cwd=root)
 
 
 def ensure_leg_sessions_indexed(folders: Folders) -> None:
-    """The index names the sessions of all legs that are left, as far as their folders say whose they are."""
+    """Name the sessions of all remaining legs in the index, as far as the legs' folders record them."""
     for session_id, root, cwd in list_leg_owners(folders.legs):
         if not has_entry(folders.sessions, session_id):
             write_entry(folders.sessions, session_id, root=root, cwd=cwd)
@@ -105,11 +105,11 @@ def ensure_leg_sessions_indexed(folders: Folders) -> None:
 
 
 def find_journal(folders: Folders, session_id: str) -> str:
-    """The path of the journal of a session in the user's index; empty for one it does not name."""
+    """Return the path of the journal of a session in the user's index; empty for one it does not name."""
     root = find_root(folders.sessions, session_id)
     return get_journal_path(root, session_id) if root else ""
 
 
 def get_journal_path(root: str, session_id: str) -> str:
-    """Where the session's journal stands."""
+    """Return the path of the session's journal."""
     return f"{root}/.agent-relay/sessions/{session_id}/journal.jsonl"

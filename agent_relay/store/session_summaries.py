@@ -18,7 +18,7 @@ _LEDGER_BYTES = 1 << 20
 
 
 def find_near_root(cwd: str) -> str:
-    """The folder whose `.agent-relay` belongs to `cwd`: the work tree around it, else `cwd` itself.
+    """Return the folder whose `.agent-relay` belongs to `cwd`: the work tree around it, else `cwd` itself.
 
     Looks at names only: asking git would cost more than the rest of the command. Links are resolved.
     """
@@ -34,19 +34,19 @@ def find_near_root(cwd: str) -> str:
 
 
 def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
-    """The user's sessions in one working tree, newest change first; a journal that cannot be read says so."""
+    """Return the user's sessions in one tree, newest change first; unreadable journals have a state too."""
     return _sort([read_session(root, name) for name in list_own_at(root, index)])
 
 
 def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
-    """The same without those that have ended; a journal is opened only where the index leaves that open."""
+    """Return the same without ended sessions; opens a journal only if the index does not mark it as ended."""
     over = list_ended(index)
     views = [read_session(root, name) for name in list_own_at(root, index) if name not in over]
     return _sort([view for view in views if view["state"] != "ended"])
 
 
 def list_sessions_at(root: str) -> list[str]:
-    """The ids of the sessions whose folders stand in one working tree, whoever put them there."""
+    """Return the ids of the sessions whose folders are in one working tree, whoever put them there."""
     try:
         names = os.listdir(os.path.join(root, ".agent-relay", "sessions"))
     except OSError:
@@ -55,23 +55,23 @@ def list_sessions_at(root: str) -> list[str]:
 
 
 def list_own_at(root: str, index: str) -> list[str]:
-    """Those of them that are the user's: a clone may bring along folders with any story in them."""
+    """Return those in the tree that are the user's: a clone may bring along folders with forged sessions."""
     return [name for name in list_sessions_at(root) if is_own(root, index, name)]
 
 
 def list_strangers_at(root: str, index: str) -> list[str]:
-    """Those that came with the folder, oldest first: the user's index does not name them in this place."""
+    """Return those that came with the tree, oldest first: the user's index does not name them there."""
     return sorted(name for name in list_sessions_at(root) if not is_own(root, index, name))
 
 
 def list_moved_at(root: str, index: str) -> list[str]:
-    """Those that were moved there with their repository and of which it is not known that they have ended."""
+    """Return those moved there with their repository and not known to have ended."""
     over = list_ended(index)
     return [name for name in list_sessions_at(root) if name not in over and was_moved(root, index, name)]
 
 
 def was_moved(root: str, index: str, session: str) -> bool:
-    """Whether the session's folder stands in `root`, and no longer where the user's index has it."""
+    """Tell whether the session's folder is in `root` and no longer where the user's index has it."""
     known = find_root(index, session)
     if not known or known == root or _is_same(known, root):
         return False
@@ -80,7 +80,7 @@ def was_moved(root: str, index: str, session: str) -> bool:
 
 
 def is_own(root: str, index: str, session: str) -> bool:
-    """Whether the user's index has the session at `root`, or where its folder no longer is: it was moved."""
+    """Tell whether the session is the user's: their index has it at `root`, or it was moved to `root`."""
     known = find_root(index, session)
     if not known or known == root:
         return bool(known)
@@ -88,17 +88,17 @@ def is_own(root: str, index: str, session: str) -> bool:
 
 
 def locate(index: str, session: str, *, near: str) -> str:
-    """The root the session's folder stands in: `near` where it was moved there, else as the index has it."""
+    """Return the root of the session's folder: `near` if it was moved there, else the one in the index."""
     return near if was_moved(near, index, session) else find_root(index, session)
 
 
 def read_all_sessions(index: str) -> "list[dict[str, object]]":
-    """The sessions of every working tree the user's `index` folder names, newest change first."""
+    """Return the sessions of every working tree in the user's `index` folder, newest change first."""
     return _sort([read_session(root, session) for session, root in list_index(index)])
 
 
 def read_session(root: str, session: str) -> "dict[str, object]":
-    """One session in short, as `logic.glance` has it; `state` is `unreadable` or `gone` where it is so."""
+    """Return a session's summary, as `session.views.summary` has it; or `state` `unreadable` or `gone`."""
     folder = os.path.join(root, ".agent-relay", "sessions", session)
     empty = begin_summary({"session": session, "root": root, "folder": folder}, "")
     try:
@@ -115,9 +115,9 @@ def read_session(root: str, session: str) -> "dict[str, object]":
 
 
 def check_ledger(ledger: str) -> None:
-    """Nothing where the ledger can be read, is not there, or is damaged, which counts as empty.
+    """Check that the ledger can be read, is missing, or is damaged, which counts as empty.
 
-    Raises RelayError where nobody can tell who rests.
+    Raises RelayError if it is unknown which agents rest.
     """
     try:
         read_bounded(ledger, limit_bytes=_LEDGER_BYTES)
@@ -126,7 +126,7 @@ def check_ledger(ledger: str) -> None:
 
 
 def find_ledger_trouble(ledger: str) -> str:
-    """Why nobody can tell who rests; empty where the ledger tells."""
+    """Return why it is unknown which agents rest; empty if the ledger can be read."""
     try:
         check_ledger(ledger)
     except RelayError as error:
@@ -135,7 +135,7 @@ def find_ledger_trouble(ledger: str) -> str:
 
 
 def read_resting(ledger: str) -> "list[dict[str, object]]":
-    """The rests that last now: agent, model, scope, until (ISO 8601, empty where unknown) and evidence."""
+    """Return the rests that last: agent, model, scope, until (ISO 8601, empty if unknown) and evidence."""
     try:
         data = parse_json(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
     except (RelayError, OSError, ValueError, RecursionError):
@@ -171,7 +171,7 @@ def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
 
 
 def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
-    """The lines that were written whole; one that is no object is history somebody damaged, and skipped."""
+    """Yield the lines that were written whole; skip those that are no object, which is damage."""
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         try:
             row = parse_line(line)

@@ -1,8 +1,8 @@
 """Claim a working tree for one owner, across the runtime folders, containers and hosts that share it.
 
-In `.agent-relay/owner/` of the tree stand `owner.json` (who it is), `daemon.lock` (flocked by the daemon
-that has a session there) and `agents.lock` (flocked, shared, by every holder). On one kernel the locks tell
-who lives, whatever namespaces they live in; over machines nothing does, and what stands in the file counts.
+In `.agent-relay/owner/` of the tree are `owner.json` (who it is), `daemon.lock` (flocked by the daemon that
+has a session there) and `agents.lock` (flocked, shared, by every holder). On one kernel the locks show who
+lives, in whatever namespaces; between machines nothing does, and only the file counts.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _RECORD, _DAEMON, _AGENTS = "owner.json", "daemon.lock", "agents.lock"
 
 
 class TreeOwnedError(RelayError):
-    """Somebody else works in the tree `root`, or may. `owner` is who."""
+    """Another owner, `owner`, works in the tree `root`, or may."""
 
     def __init__(self, sentence: str, root: str, owner: Owner, *, hint: str) -> None:
         super().__init__(sentence, hint=hint)
@@ -43,10 +43,10 @@ class TreeOwnedError(RelayError):
 
 
 def claim_tree(root: str, us: Owner, *, by_hand: bool = False) -> int:
-    """Return the descriptor whose life is the claim's; -1 where the disk takes no lock and nobody is known.
+    """Return the claim's descriptor, held while open; -1 if the disk takes no lock and no owner is known.
 
-    With `by_hand` a person says that an owner nobody here can see is gone. Raise TreeOwnedError where
-    another owner, or another daemon of ours, lives there or may; RelayError where the folder is not ours.
+    With `by_hand` a person says that an owner that cannot be seen from here is gone. Raise TreeOwnedError if
+    another owner, or another daemon of ours, lives there or may; RelayError if the folder is not ours.
     """
     folder = _make_folder(root)
     if not folder:
@@ -76,9 +76,9 @@ def _claim(root: str, folder: str, us: Owner, *, by_hand: bool) -> int:
 
 
 def find_stranger(root: str, us: Owner) -> TreeOwnedError | None:
-    """Return what keeps us from the tree, where somebody else has it or may have it; `None` for nobody.
+    """Return the error that keeps us from a tree that another owner has or may have; `None` for none.
 
-    Raise RelayError where that cannot be seen.
+    Raise RelayError if that cannot be seen.
     """
     folder, known = find_part(root, _FOLDER), read_tree_owner(root)
     if not folder or known is None or find_owner_relation(known, us) is OwnerRelation.SELF:
@@ -98,12 +98,12 @@ def find_stranger(root: str, us: Owner) -> TreeOwnedError | None:
 
 
 def close_claim(claim: int) -> None:
-    """Give up the claim; the tree stays noted as its owner's, whose agents may live on in it."""
+    """Close the claim; the tree stays recorded as its owner's, whose agents may live on in it."""
     _close(claim)
 
 
 def release_tree(root: str, claim: int) -> None:
-    """Note that nobody works in the tree any more: any owner may be the next."""
+    """Remove the record that the tree has an owner: any owner may be the next."""
     if claim < 0:
         return
     folder = _name_folder(root)
@@ -115,19 +115,19 @@ def release_tree(root: str, claim: int) -> None:
 def hold_tree(root: str) -> int:
     """Return a descriptor for a holder: while it is open, no other owner on this kernel gets the tree.
 
-    -1 where the disk takes no lock.
+    It is -1 if the disk takes no lock.
     """
     handle = _lock(f"{_name_folder(root)}/{_AGENTS}", fcntl.LOCK_SH)
     return -1 if handle is None else handle
 
 
 def is_claim_gone(claim: int) -> bool:
-    """Return whether the claim's file was deleted, so that others would find none."""
+    """Tell whether the claim's file was deleted, so that others would not see the claim."""
     return claim >= 0 and os.fstat(claim).st_nlink == 0
 
 
 def is_claim_of(claim: int, root: str) -> bool:
-    """Return whether the claim is of the tree that stands at `root` now."""
+    """Tell whether the claim is for the tree that is at `root` now."""
     try:
         return claim >= 0 and os.path.samestat(os.fstat(claim), os.stat(f"{_name_folder(root)}/{_DAEMON}"))
     except OSError:
@@ -135,7 +135,7 @@ def is_claim_of(claim: int, root: str) -> bool:
 
 
 def read_tree_owner(root: str) -> Owner | None:
-    """Return who the tree's record names; `None` where there is none that can be read."""
+    """Return the owner in the tree's record; `None` if there is none that can be read."""
     try:
         found = json.loads(read_bounded(f"{_name_folder(root)}/{_RECORD}", limit_bytes=_LIMIT_BYTES))
     except (RelayError, OSError, ValueError, RecursionError):
@@ -148,7 +148,7 @@ def read_tree_owner(root: str) -> Owner | None:
 
 
 def _check(root: str, folder: str, known: Owner | None, us: Owner, *, by_hand: bool) -> None:
-    """Raise TreeOwnedError where an agent of the `known` owner lives in the tree, or may."""
+    """Raise TreeOwnedError if an agent of the `known` owner lives in the tree, or may."""
     if known is None and not os.path.lexists(f"{folder}/{_RECORD}"):
         return
     # Of a record nobody can read only the locks tell.
@@ -193,9 +193,9 @@ def _build_error(root: str, other: Owner, us: Owner, *, lives: bool) -> TreeOwne
 
 
 def _make_folder(root: str) -> str:
-    """Return the folder of the tree's owner, ignored by git whatever stands above.
+    """Return the folder of the tree's owner, ignored by git whatever rules are above; make it if missing.
 
-    Empty where the disk does not let us have one. Raises RelayError where what stands there is not ours.
+    Empty if the disk refuses it. Raises RelayError if what is there is not ours.
     """
     try:
         return open_part(root, _FOLDER)
@@ -219,7 +219,7 @@ def _write_record(folder: str, us: Owner) -> None:
 
 
 def _lock(path: str, kind: int) -> int | None:
-    """Return the descriptor that holds the lock; `None` where another process does, -1 for none."""
+    """Return the descriptor that holds the lock; `None` if another process does, -1 if locking fails."""
     try:
         handle = os.open(path, _LOCK_FLAGS, 0o600)
     except OSError:

@@ -13,7 +13,7 @@ _ASIDE = ".unreadable"
 
 
 def find_damage(root: str, session: str) -> str:
-    """Return why nobody can go on with the session's journal; empty where one can, or where there is none."""
+    """Return why the session's journal cannot be continued; empty if it can, or if there is none."""
     path = f"{_get_folder(root, session)}/journal.jsonl"
     try:
         events = read_events(path)
@@ -27,9 +27,9 @@ def find_damage(root: str, session: str) -> str:
 
 
 def set_aside(index: str, session: str, *, root: str) -> str:
-    """Move the session's folder aside, whole and ignored by git, and return its path: no session any more.
+    """Move the session's folder aside, whole and ignored by git, and return its path; it is no session then.
 
-    Raise WrongUseError where its journal can be read, RelayError where it cannot be moved.
+    Raise WrongUseError if its journal can be read, RelayError if it cannot be moved.
     """
     folder = _get_folder(root, session)
     if not find_damage(root, session):

@@ -1,6 +1,6 @@
-"""The time, its jumps and the machine's zone; asked for in one place so that tests can set the clock.
+"""The time, jumps of the clock, and the machine's time zone, in one place so that tests can set the clock.
 
-The zone has at every moment the offset that counts then, and not only the one of now.
+`LocalZone` has the offset in force at each moment, not only the current one.
 """
 
 import os
@@ -12,20 +12,20 @@ from agent_relay.domain.values.elapsed import ClockJump
 from agent_relay.domain.values.ulid import build_ulid
 
 _TOLERANCE = timedelta(seconds=1)
-"""Two clocks are not read at once, and time servers make one run a little faster or slower."""
+"""Two clocks are never read at the same instant, and time servers make one run a little faster or slower."""
 _MOST_READS = 5
 _AT_ONCE_S = 0.01
 
 
 class Clock(Protocol):
-    """What tells the time."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """The moment, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never runs backwards, and not while the machine sleeps."""
+        """Return seconds since some fixed point; they never go back, and do not count the machine's sleep."""
         ...
 
 
@@ -35,19 +35,19 @@ class SystemClock:
     __slots__ = ()
 
     def now(self) -> datetime:
-        """The moment, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never runs backwards, and not while the machine sleeps."""
+        """Return seconds since some fixed point; they never go back, and do not count the machine's sleep."""
         return time.monotonic()
 
 
 class JumpingClock:
-    """A wall clock that is watched: it tells when it moved otherwise than time passed.
+    """A wall clock that reports its jumps: when it moved by other than the time that passed.
 
-    Elapsed time is what the machine was awake for. An agent that was not running did not wait either, and a
-    person who sets a clock makes nothing older: whatever counts from a moment moves it by each jump.
+    Elapsed time is the time the machine was awake. An agent that was not running did not wait either, and
+    setting the clock makes nothing older: whatever counts from a moment shifts that moment by each jump.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -56,7 +56,7 @@ class JumpingClock:
         self._read_s = self._steady_s
 
     def read(self) -> tuple[datetime, ClockJump | None]:
-        """The moment (aware, in UTC), and how the clock jumped since it was last read; mostly it did not."""
+        """Return the time (aware, in UTC) and how the clock jumped since the last read; mostly `None`."""
         now, steady_s = _read_both(self._clock)
         by = now - self._wall - timedelta(seconds=steady_s - self._steady_s)
         since = now - timedelta(seconds=steady_s - self._read_s)
@@ -68,7 +68,7 @@ class JumpingClock:
 
 
 def _read_both(clock: Clock) -> tuple[datetime, float]:
-    """Both clocks at one moment; a busy machine may do something else between the two."""
+    """Read both clocks at one moment; try again if the machine did something else between the two."""
     for _ in range(_MOST_READS):
         before_s, now, steady_s = clock.monotonic(), clock.now(), clock.monotonic()
         if steady_s - before_s < _AT_ONCE_S:
@@ -77,15 +77,18 @@ def _read_both(clock: Clock) -> tuple[datetime, float]:
 
 
 def create_ulid(clock: Clock) -> str:
-    """A new identifier of 26 characters; sorts by the clock's milliseconds."""
+    """Create an identifier of 26 characters; identifiers sort by the clock's milliseconds."""
     return build_ulid(max(0, int(clock.now().timestamp() * 1000)), os.urandom(10))
 
 
 class LocalZone(tzinfo):
-    """For days: the one on which clocks change has 23 or 25 hours, and begins with yesterday's offset."""
+    """The machine's time zone, for days: one on which clocks change has 23 or 25 hours.
+
+    Such a day begins with the offset of the day before.
+    """
 
     def utcoffset(self, dt: datetime | None, /) -> timedelta | None:
-        """The machine's offset at the local moment."""
+        """Return the machine's offset at the local time `dt`."""
         if dt is None:
             return None
         # `astimezone` takes the other side of an hour that is skipped from Python 3.12 on.
@@ -93,16 +96,16 @@ class LocalZone(tzinfo):
         return timedelta(seconds=local.replace(tzinfo=UTC).timestamp() - local.timestamp())
 
     def dst(self, dt: datetime | None, /) -> timedelta | None:
-        """Not known, and not needed."""
+        """Return `None`: it is not known, and not needed."""
         del dt
         return None
 
     def tzname(self, dt: datetime | None, /) -> str | None:
-        """What the machine calls the offset at the local moment."""
+        """Return the machine's name for the offset at the local time `dt`."""
         return None if dt is None else dt.replace(tzinfo=None).astimezone().tzname()
 
     def fromutc(self, dt: datetime, /) -> datetime:
-        """The local moment; the second one of an hour that comes twice is marked as such."""
+        """Return the local time; `fold` is 1 for the second one of an hour that occurs twice."""
         found = dt.replace(tzinfo=UTC).astimezone()
         local = found.replace(tzinfo=self)
         return local if local.utcoffset() == found.utcoffset() else local.replace(fold=1)

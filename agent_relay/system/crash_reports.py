@@ -1,4 +1,4 @@
-"""Crash reports: where our code broke, without a word of what it was working on."""
+"""Crash reports: where our code failed, without any of the contents it was working on."""
 
 import contextlib
 import os
@@ -15,9 +15,9 @@ _KEPT = 20
 
 
 def write_crash(folder: str, error: BaseException, *, at: datetime, version: str, doing: str) -> str:
-    """The path of a new report in `folder`, or empty where it could not be written; never raises.
+    """Write a new report to `folder` and return its path, empty if it could not be written; never raise.
 
-    It holds versions, the types of the errors and the lines of our own code they passed: no messages, no
+    It contains versions, the types of the errors and the lines of our own code they passed: no messages, no
     values, no foreign paths, for any of these may quote a prompt or a key. `doing` is a constant or an
     operation's name. The newest 20 reports are kept.
     """
@@ -32,7 +32,7 @@ def write_crash(folder: str, error: BaseException, *, at: datetime, version: str
 
 
 def render_crash(error: BaseException, *, at: datetime, version: str, doing: str) -> str:
-    """The report's text."""
+    """Return the report's text."""
     lines = [
         f"agent-relay {version}",
         f"python {platform.python_version()} on {sys.platform} {platform.release()}",

@@ -1,8 +1,8 @@
-"""What can be told of an error without its message: a passing shortage, or the lines of our code it passed.
+"""Describe an error without its message: a temporary shortage, or the lines of our code it passed.
 
-What fails because the machine is short of something for a while is tried again, and is no mistake of ours.
-A crash report names types and lines of our own code, never a message or a value. A holder writes its notes
-with this: nothing is imported that it does not have anyway.
+What fails because the machine lacks something for a while is tried again, and is no bug of ours. A crash
+report names types and lines of our own code, never a message or a value. A holder writes its notes with this:
+it imports nothing that a holder does not load anyway.
 """
 
 import errno
@@ -18,17 +18,17 @@ _ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def find_shortage(error: BaseException) -> str:
-    """Return what `error` or its cause was raised for the lack of: descriptors, memory, room; else empty."""
+    """Return what `error` or its cause was raised for lack of: descriptors, memory, disk room; else empty."""
     return _find(error, _PASSING | _ROOM)
 
 
 def find_passing(error: BaseException) -> str:
-    """Return the same of what comes back by itself: descriptors and memory, not room on a disk."""
+    """Return the same for what becomes free by itself: descriptors and memory, not space on a disk."""
     return _find(error, _PASSING)
 
 
 def find_outer_cause(error: BaseException) -> str:
-    """Return why `error` is no mistake of ours: what this machine lacks, or that a peer left; else empty."""
+    """Return why `error` is no bug of ours: what this machine lacks, or that a peer left; else empty."""
     return find_passing(error) or ("a connection broke" if isinstance(error, ConnectionError) else "")
 
 
@@ -47,7 +47,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def render_error(error: BaseException) -> list[str]:
-    """Return the lines for the error and for what caused it, eight errors at most."""
+    """Render the error and what caused it as lines, eight errors at most."""
     lines: list[str] = []
     current: BaseException | None = error
     for _ in range(_CHAIN_LIMIT):

@@ -1,4 +1,4 @@
-"""Runs a program without a terminal to its end: text in, bounded output out, no process left behind."""
+"""Run a program without a terminal to its end: text in, bounded output out, no process left behind."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _ANSWER_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How it ended: the exit status as a shell has it, its output, and the end of its standard error."""
+    """How a program ended: the exit status as a shell has it, its output, the end of its standard error."""
 
     status: int
     output: str
@@ -35,12 +35,12 @@ class ProgramResult:
 async def run_headless(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str, text: str, limit_s: float
 ) -> ProgramResult:
-    """What became of `argv`, given `text` on standard input, in a Unix session of its own.
+    """Run `argv` to its end, with `text` on standard input, in a Unix session of its own.
 
-    Its streams are files in the private `folder`: what outlives it may keep them open. The whole session is
-    gone when this returns, raises or is cancelled, and soon after this process is gone, however it ended.
-    Raises RelayError where the program cannot be started, is not done within `limit_s`, or says more than a
-    bound allows.
+    Its streams are files in the private `folder`: processes that outlive it may keep them open. The whole
+    session has ended when this returns, raises or is cancelled, and ends soon after this process does,
+    however that ended. Raise RelayError if the program cannot be started, is not done within `limit_s`, or
+    prints more than a limit allows.
     """
     write_atomic(os.path.join(folder, _REQUEST), text.encode("utf-8", "replace"), durable=False)
     before = _read_ticks()
@@ -96,7 +96,7 @@ async def _start(
 
 
 async def _wait(told: socket.socket, output: str, *, name: str) -> int:
-    """The status its parent tells. Raises RelayError for one that does not start, or fills the disk."""
+    """Return the status its parent reports. Raise RelayError if it does not start, or fills the disk."""
     told.setblocking(False)
     waiting = asyncio.ensure_future(asyncio.get_running_loop().sock_recv(told, _ANSWER_BYTES))
     try:
@@ -116,7 +116,7 @@ async def _wait(told: socket.socket, output: str, *, name: str) -> int:
 
 
 async def _end(process: asyncio.subprocess.Process, began: int) -> None:
-    """No process of its session lives; a cancelled caller waits for that, too."""
+    """End every process of its session, and wait for that even if the caller is cancelled."""
     ending = asyncio.ensure_future(asyncio.to_thread(end_session, process.pid, began))
     while not ending.done():
         with contextlib.suppress(asyncio.CancelledError):
@@ -124,7 +124,7 @@ async def _end(process: asyncio.subprocess.Process, began: int) -> None:
 
 
 def _read_ticks() -> int:
-    """Now, as the kernel tells when processes were born: in clock ticks since boot."""
+    """Return the time as the kernel tells when processes were born: in clock ticks since boot."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 

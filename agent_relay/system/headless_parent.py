@@ -1,8 +1,8 @@
 """The parent of one headless program, run with `-I -S` by path: the program does not outlive the daemon.
 
-Words: the descriptor of a socket whose other end only the daemon holds, then the program and its arguments.
-It leads a Unix session, and its standard streams are the program's. One line goes to the daemon: `ended
-STATUS`, or `refused` and why. After that, SIGTERM ends it.
+Arguments: the descriptor of a socket whose other end only the daemon holds, then the program and its
+arguments. It leads a Unix session, and its standard streams are the program's. It sends one line to the
+daemon: `ended STATUS`, or `refused` and why. After that, SIGTERM ends it.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ ENDED, REFUSED = b"ended", b"refused"
 
 
 class Parent:
-    """Starts the program and tells of its end. `is_over` is whether its end was told."""
+    """Starts the program and reports its end. `is_over` is whether the end was reported."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self.is_over = False
 
     def run(self, argv: list[str]) -> None:
-        """The program has ended and the daemon has been told, or the daemon is gone and so is the program."""
+        """Run the program and report its end to the daemon; once the daemon is gone, end the session."""
         signal.signal(signal.SIGTERM, self._leave)
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
@@ -59,7 +59,7 @@ class Parent:
 
 
 def _end_all() -> None:
-    """Nothing of the session lives but this process, nor what descends from it."""
+    """End every process of the session and its descendants, except this one."""
     # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 3)[0])
     from agent_relay.system.processes import born, end_session

@@ -1,4 +1,4 @@
-"""The words of a shell by which an agent calls `hook.py`, harmless when that or its Python is gone."""
+"""The shell command by which an agent calls `hook.py`, harmless when that file or its Python is gone."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ exit 0"""
 
 
 def build_hook_command(*, python: str = sys.executable, hook: str = HOOK_PATH) -> str:
-    """Return words that call the hook entry with the arguments put behind them.
+    """Return the shell command of the hook entry, to be followed by its arguments.
 
     Whatever becomes of `python` and `hook` later, `hooks FOLDER` prints nothing and ends with 0.
     """

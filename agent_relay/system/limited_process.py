@@ -1,6 +1,6 @@
-"""Work on texts of others in a process of its own, which is ended at its limit: a thread cannot be.
+"""Run work on texts of others in a process of its own, which can be killed at its limit; a thread cannot.
 
-An expression that takes for ever holds every thread of its process. The work is forked from a server that has
+An expression that runs for ever blocks every thread of its process. The work is forked from a server that has
 imported what it needs and runs nothing else (`work_server`), so that it begins within milliseconds. Both end
 with the process that started them, however that ends: `multiprocessing`'s server would first finish its
 imports, and live as long as its children.
@@ -39,7 +39,7 @@ _Found = TypeVar("_Found")
 class WorkLimit:
     """How long work may take: seconds of processor time, and seconds of waiting for disks and programs.
 
-    The first is the one that counts on a machine that is busy with something else.
+    The processor time is the limit that matters on a machine that is busy with something else.
     """
 
     processor_s: int
@@ -51,15 +51,15 @@ class TookTooLongError(RelayError):
 
 
 class NotBegunError(RelayError):
-    """No process could be begun for the work: nothing was done."""
+    """No process could be started for the work: nothing was done."""
 
 
 class KilledError(RelayError):
-    """The work's process was killed by somebody else, or lacked memory: nothing came of it."""
+    """The work's process was killed by somebody else, or lacked memory: there is no result."""
 
 
 class LimitedProcess:
-    """One piece of work at a time, each in a process of its own. `run` is for a thread, `end` for any."""
+    """Runs one piece of work at a time, each in its own process. Call `run` in a thread, `end` from any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,10 +69,11 @@ class LimitedProcess:
     def run(
         self, limit: WorkLimit, work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
     ) -> _Found:
-        """Return what `work`, a function of a module, returned; all that goes in and comes out is pickled.
+        """Run `work`, a function of a module, and return its result; arguments and result are pickled.
 
-        Raise what `work` raises, TookTooLongError at the limit, NotBegunError where the process could not be
-        started, KilledError where it was killed, and RelayError where `end` ended it.
+        Raise a RelayError of `work` as it is and its other errors as RuntimeError naming type and line,
+        TookTooLongError at the limit, NotBegunError if the process could not be started, KilledError if it
+        was killed or lacked memory, and RelayError if `end` ended it.
         """
         order = pickle.dumps((_perform, (limit.processor_s, work, args, words)))
         try:
@@ -98,7 +99,7 @@ class LimitedProcess:
                     _SERVER.end()
 
     def end(self) -> None:
-        """End the work under way at once; harmless where there is none."""
+        """End the work under way at once; harmless if there is none."""
         with self._lock:
             if self._connection is not None:
                 self._is_ended = True
@@ -106,7 +107,7 @@ class LimitedProcess:
 
 
 class _Server:
-    """The one server of this process, started when it is first needed, and again where it was ended."""
+    """The one server of this process, started when it is first needed, and again after it was ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -114,13 +115,13 @@ class _Server:
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 
     def prepare(self, modules: Sequence[str]) -> None:
-        """Start it, where it is not running, and have it import `modules`. Raise OSError."""
+        """Start the server if it is not running, and have it import `modules`. Raise OSError."""
         with self._lock:
             self._modules = tuple(modules)
             self._find_or_start()
 
     def request(self, connection: socket.socket) -> None:
-        """Have a process begun for what comes by the connection. Raise NotBegunError."""
+        """Have a process started for the work sent on the connection. Raise NotBegunError."""
         with self._lock:
             try:
                 socket.send_fds(self._find_or_start(), [b"w"], [connection.fileno()])
@@ -128,7 +129,7 @@ class _Server:
                 raise NotBegunError(f"no process can be started: {error}") from error
 
     def end(self) -> None:
-        """End it and all that was forked from it, and wait for its end; harmless where there is none."""
+        """End the server and all that was forked from it, and wait for that; harmless if there is none."""
         with self._lock:
             self._end()
 
@@ -176,12 +177,12 @@ def prepare(modules: Sequence[str]) -> None:
 
 @atexit.register
 def end_server() -> None:
-    """End the server and what was forked from it; where it is needed again, it is started again."""
+    """End the server and what was forked from it; it is started again when it is needed."""
     _SERVER.end()
 
 
 def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> object:
-    """Return what the process answers to the order: what its work returned. Raise what that raised."""
+    """Send the order and return what its work returned. Raise what the work raised."""
     ends_at = time.monotonic() + limit.wall_s
     _await_word(connection, ends_at, limit)
     try:
@@ -223,7 +224,7 @@ def _ask_for_end(connection: socket.socket) -> None:
 
 
 def _has_ended(connection: socket.socket) -> bool:
-    """Have the process ended, and return whether it is within some seconds."""
+    """Ask the process to end, and return whether it does within some seconds."""
     _ask_for_end(connection)
     ends_at = time.monotonic() + _END_S
     said = select.poll()
@@ -239,7 +240,7 @@ def _has_ended(connection: socket.socket) -> bool:
 def _perform(
     processor_s: int, work: Callable[..., object], args: tuple[object, ...], words: dict[str, object]
 ) -> tuple[bool, object]:
-    """Return, in the process, what the work returned, or what it raised, and which of the two it is."""
+    """Do the work, inside the process; return true and its result, or false and its error."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 1))

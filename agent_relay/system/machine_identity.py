@@ -1,4 +1,4 @@
-"""Which owner this process is, as the kernel says: host, machine, boot and pid namespace."""
+"""The owner that this process acts for, as the kernel identifies it: host, machine, boot, pid namespace."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from agent_relay.domain.values.ids import Owner
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _PURPOSE = b"agent-relay owner of a working tree\n"
-"""machine-id(5) asks not to tell the id itself: its digest for a purpose is told instead."""
+"""machine-id(5) asks not to expose the id itself: a digest for this purpose is used instead."""
 
 
 def read_owner(runtime: str) -> Owner:
@@ -29,7 +29,7 @@ def read_owner(runtime: str) -> Owner:
 
 
 def read_boot_moment() -> datetime:
-    """Return when this machine was started, aware, in UTC; time spent asleep counts."""
+    """Return when this machine booted, aware, in UTC; time spent asleep counts."""
     return datetime.now(UTC) - timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
@@ -41,7 +41,7 @@ def _digest_machine() -> str:
 
 
 def _read(path: str) -> str:
-    """Return the one line in a file of the system; empty where there is none."""
+    """Return the one line of a system file; empty if there is none."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read(256).strip()

@@ -1,8 +1,8 @@
-"""Processes: which live, which files they have open, and how a session of them is ended.
+"""Processes: which are alive, which files they have open, and how to end a session of them.
 
-They are told apart by when they were born. Whose conversation a file is, the kernel knows by who has it
-open, whatever the file says. `pause_at` freezes this process at a named point, which is how crashes between
-two steps are rehearsed.
+A process is identified by its pid and when it was born. Which agent a conversation file belongs to, the
+kernel shows by who has it open, whatever the file says. `pause_at` freezes this process at a named point,
+which is how crashes between two steps are rehearsed.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class _Stat:
 
 
 def born(pid: int) -> int | None:
-    """When process `pid` started, in clock ticks since boot (from /proc); `None` where there is none.
+    """Return when process `pid` started, in clock ticks since boot (from /proc); `None` if there is none.
 
     A pid is reused, a pair of pid and birth is not.
     """
@@ -53,31 +53,31 @@ def born(pid: int) -> int | None:
 
 
 def get_age_s(pid_born: int) -> float:
-    """How many seconds ago a process born then started, the machine's sleep included."""
+    """Return how many seconds ago a process born then started, the machine's sleep included."""
     ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
     return max(0.0, (ticks - pid_born) / os.sysconf("SC_CLK_TCK"))
 
 
 def is_alive(pid: int, pid_born: int) -> bool:
-    """Whether the process born then still runs; one that only waits to be reaped does not."""
+    """Return whether the process born then still runs; one that only waits to be reaped does not."""
     found = _read_stat(pid)
     return found is not None and found.is_now(pid_born)
 
 
 def is_frozen(pid: int) -> bool:
-    """Whether process `pid` is stopped by a signal (SIGSTOP, SIGTSTP) or a debugger, and does nothing."""
+    """Return whether a signal (SIGSTOP, SIGTSTP) or a debugger has stopped process `pid`."""
     found = _read_stat(pid)
     return found is not None and found.state in _STOPPED_STATES
 
 
 def find_parent(pid: int, pid_born: int) -> int:
-    """The parent of the process born then; 0 where that one is gone."""
+    """Return the parent of the process born then; 0 if that process is gone."""
     found = _read_stat(pid)
     return found.parent if found is not None and found.is_now(pid_born) else 0
 
 
 def session_members(sid: int) -> list[tuple[int, int]]:
-    """Every living process of the Unix session `sid`, as (pid, born), oldest first."""
+    """Return every living process of the Unix session `sid`, as (pid, born), oldest first."""
     members = [
         (pid, found.born) for pid, found in _read_all().items() if found.session == sid and found.lives
     ]
@@ -85,7 +85,7 @@ def session_members(sid: int) -> list[tuple[int, int]]:
 
 
 def children(pid: int) -> list[tuple[int, int]]:
-    """Every living child of process `pid`, as (pid, born), oldest first."""
+    """Return every living child of process `pid`, as (pid, born), oldest first."""
     return sorted(
         ((child, found.born) for child, found in _read_all().items() if found.parent == pid and found.lives),
         key=lambda member: (member[1], member[0]),
@@ -93,12 +93,15 @@ def children(pid: int) -> list[tuple[int, int]]:
 
 
 def list_pids() -> list[int]:
-    """Every process there is."""
+    """Return the pid of every process."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def find_family(pid: int) -> Iterator[list[int]]:
-    """Process `pid`, then its living children, then theirs, a generation at a time; nothing if it is gone."""
+    """Yield process `pid`, then its living children, then theirs, one generation at a time.
+
+    Yield nothing if the process is gone.
+    """
     stats = _read_all()
     families: dict[int, list[int]] = {}
     for child, one in stats.items():
@@ -110,9 +113,9 @@ def find_family(pid: int) -> Iterator[list[int]]:
 
 
 def find_marked(name: str, value: str) -> list[tuple[int, int]]:
-    """Every living process of this user that was started with the variable `name` set to `value`.
+    """Return every living process of this user that was started with the variable `name` set to `value`.
 
-    As (pid, born), oldest first. What such a process starts carries the mark on, whatever session it is in.
+    As (pid, born), oldest first. Processes started by such a process inherit the mark, in any session.
     """
     mark = f"{name}={value}".encode()
     found = []
@@ -130,7 +133,7 @@ def find_marked(name: str, value: str) -> list[tuple[int, int]]:
 
 
 def end_marked(name: str, value: str, *, limit_s: float = 4.0) -> None:
-    """Every process `find_marked` finds has ended, or refuses to die. Blocks for at most about `limit_s`."""
+    """End every process `find_marked` finds, unless it refuses to die; block for at most about `limit_s`."""
     deadline = time.monotonic() + limit_s
     for number in (signal.SIGTERM, signal.SIGKILL):
         members = find_marked(name, value)
@@ -149,13 +152,13 @@ def end_session(
     firm_s: float = 2.0,
     spare: int = 0,
 ) -> list[int]:
-    """Every process of session `sid` got SIGTERM, and after `polite_s` SIGKILL; waits for their end.
+    """Send every process of session `sid` SIGTERM, and SIGKILL after `polite_s`; wait for their end.
 
-    So did `others`, as (pid, born), and what descends from any of them: agents run shells in sessions of
-    their own. With 0 for `sid` no session is meant, only these. Returns the pids that still live after
-    `firm_s` more (normally none). Where `sid` now names a process born at another time than `leader_born`,
-    the session is gone and nobody of it is touched. Members born while this runs are found by looking
-    again. `spare` is the caller's pid where it is of the session itself. Blocks for at most
+    The same is done to `others`, as (pid, born), and to the descendants of any of them: agents run shells in
+    sessions of their own. With 0 for `sid` no session is meant, only these. Return the pids that are still
+    alive after `firm_s` more (normally none). If `sid` now names a process born at another time than
+    `leader_born`, the session is gone and none of its processes is touched. Members born while this runs are
+    found by looking again. `spare` is the caller's pid if it is in the session itself. Blocks for at most
     `polite_s + firm_s`: call it in a thread.
     """
     known = set(others)
@@ -181,10 +184,10 @@ def end_session(
 
 
 def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The living ones of the session and of `known`, oldest first; their descendants join `known`.
+    """Return the living ones of the session and of `known`, oldest first; add their descendants to `known`.
 
-    One that outlives its parent is known by then. Without those older than the leader, which cannot be
-    of its session.
+    A process that outlives its parent is known by then. Processes older than the leader are left out: they
+    cannot be of its session.
     """
     stats = _read_all()
     leader = stats.get(sid)
@@ -206,7 +209,7 @@ def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> li
 
 
 def send_signal(pid: int, pid_born: int, number: signal.Signals) -> bool:
-    """Whether the process born then got the Unix signal; never reaches another that took over its pid."""
+    """Send a Unix signal to the process born then, never to another with its pid; return if it got it."""
     with _pinned(pid, pid_born) as handle:
         if handle is None:
             return False
@@ -221,7 +224,7 @@ def send_signal(pid: int, pid_born: int, number: signal.Signals) -> bool:
 
 
 def wait_for_end(members: list[tuple[int, int]], *, limit_s: float) -> bool:
-    """Whether all of `members` (pid, born) ended within `limit_s` seconds."""
+    """Wait for the end of all `members` (pid, born); return whether it came within `limit_s` seconds."""
     deadline = time.monotonic() + limit_s
     for pid, pid_born in members:
         with _pinned(pid, pid_born) as handle:
@@ -247,7 +250,7 @@ def _poll_for_end(pid: int, pid_born: int, *, limit_s: float) -> None:
 
 @contextlib.contextmanager
 def _pinned(pid: int, pid_born: int) -> Iterator[int | None]:
-    """A pidfd of the process born then, `None` where it is gone, -1 where the kernel has no pidfds.
+    """Yield a pidfd of the process born then, `None` if it is gone, -1 if the kernel has no pidfds.
 
     Its birth is compared after opening: from then on the descriptor can mean no other process.
     """
@@ -268,7 +271,7 @@ def _pinned(pid: int, pid_born: int) -> Iterator[int | None]:
 
 
 def _read_all() -> dict[int, _Stat]:
-    """Every process there is, by pid."""
+    """Read the state of every process, by pid."""
     found = ((pid, _read_stat(pid)) for pid in list_pids())
     return {pid: one for pid, one in found if one is not None}
 
@@ -291,11 +294,11 @@ def _read_stat(pid: int) -> _Stat | None:
 
 
 def find_open_files(pid: int, is_meant: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return real paths of files that `is_meant` and process `pid` has open, or else its nearest descendants.
+    """Return the real paths that `is_meant` accepts and process `pid`, or its nearest descendants, has open.
 
-    An agent may start another of its kind in a shell: the nearest one that holds such a file is the one asked
-    about. `None` where nobody can tell: the process is gone, or one of them may not be looked into. Source:
-    proc(5), /proc/<pid>/fd.
+    An agent may start another of its kind in a shell: the nearest process that has such a file open is the
+    one asked about. `None` if this cannot be known: the process is gone, or one of them may not be inspected.
+    Source: proc(5), /proc/<pid>/fd.
     """
     is_told = False
     for generation in find_family(pid):
@@ -310,7 +313,7 @@ def find_open_files(pid: int, is_meant: Callable[[str], bool]) -> frozenset[str]
 
 
 def find_open_elsewhere(paths: Collection[str], *, but: int) -> frozenset[str]:
-    """Return those of the real `paths` open in a process that neither is `but` nor descends from it."""
+    """Return the real `paths` that are open in a process other than this one, `but` and its descendants."""
     wanted = set(paths)
     if not wanted:
         return frozenset()
@@ -320,7 +323,7 @@ def find_open_elsewhere(paths: Collection[str], *, but: int) -> frozenset[str]:
 
 
 def list_open(pid: int) -> list[str] | None:
-    """Return the real paths of the files process `pid` has open; `None` where it may not be looked into."""
+    """Return the real paths of the files process `pid` has open; `None` if it may not be inspected."""
     folder = f"/proc/{pid}/fd"
     found = []
     try:
@@ -335,11 +338,11 @@ def list_open(pid: int) -> list[str] | None:
 
 
 PAUSE_VARIABLE = "AGENT_RELAY_PAUSE_AT"
-"""Names the point: `before handoff.begun`, `after StopLeg`. Agents never see it: it is one of ours."""
+"""Names the point: `before handoff.begun`, `after StopLeg`. Agents never get it: it is a variable of ours."""
 
 
 def pause_at(point: str) -> None:
-    """The process stops itself (SIGSTOP) the first time it comes to the point named."""
+    """Stop this process (SIGSTOP) the first time it comes to the point named."""
     if os.environ.get(PAUSE_VARIABLE) == point:
         del os.environ[PAUSE_VARIABLE]
         os.kill(os.getpid(), signal.SIGSTOP)

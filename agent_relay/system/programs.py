@@ -1,7 +1,6 @@
-"""Other programs: where they are looked for, and several asked at once within limits of time and size.
+"""Run other programs: where they are looked for, and several at once within limits of time and size.
 
-They are never looked for in the folder one happens to be in, which may be somebody else's; none is left
-running.
+They are never looked for in the current folder, which may be somebody else's; none is left running.
 """
 
 import contextlib
@@ -16,10 +15,10 @@ from enum import Enum, auto
 
 
 def keep_absolute(path: str) -> str:
-    """The folders of a `PATH` but for empty and relative ones.
+    """Return a `PATH` without its empty and relative folders.
 
-    Such stand for the folder a program is started in, here mostly a repository: what it calls `git` is not
-    what the user means, and relay asks git before anybody has looked at the repository.
+    Those mean the folder a program is started in, here mostly a repository: what it calls `git` is not what
+    the user means, and relay runs git before anybody has looked at the repository.
     """
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
 
@@ -27,27 +26,27 @@ def keep_absolute(path: str) -> str:
 LIMIT_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 16
 _KILLED_LIMIT_S = 1.0
-"""A killed program that waits for a dead disk is not waited for: its end comes when the disk's does."""
+"""A killed program may wait for a dead disk: it is not waited for longer than this."""
 
 
 class Ending(Enum):
-    """How a question to a program came to its end."""
+    """How the run of a program ended."""
 
     ANSWERED = auto()
     """It ended by itself: with a status, or by a signal."""
     LATE = auto()
-    """It was ended at the limit of time."""
+    """It was ended at the time limit."""
     LONG = auto()
-    """It was ended at the limit of size."""
+    """It was ended at the size limit."""
     NOT_STARTED = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """What one program answered, and how that ended.
+    """The output of one program, and how it ended.
 
-    `status` is its exit status where it is ANSWERED, -N where signal N ended it; else -1. `why` is the
-    system's reason where it is NOT_STARTED.
+    `status` is its exit status if it is ANSWERED, -N if signal N ended it; else -1. `why` is the system's
+    reason if it is NOT_STARTED.
     """
 
     ending: Ending
@@ -59,7 +58,7 @@ class ProgramAnswer:
 
 @dataclass(slots=True)
 class _Asked:
-    """A program that runs, and the descriptors of what it says; `handle` becomes readable when it ends.
+    """A program that runs, and the descriptors of its output; `handle` becomes readable when it ends.
 
     `status` is `None` until it was reaped.
     """
@@ -76,12 +75,13 @@ class _Asked:
 def ask_programs(
     commands: Mapping[str, Sequence[str]], *, limit_s: float, limit_bytes: int = LIMIT_BYTES
 ) -> Generator[tuple[str, ProgramAnswer]]:
-    """Yield the key of each command with its answer, as they come; after `limit_s` seconds all have.
+    """Yield the key of each command with its answer, as they come; all come within `limit_s` seconds.
 
     The programs run with this process's environment in its folder, have nothing to read, and have their own
-    sessions, so that no terminal's signal reaches them. A program has answered when it ended, whoever still
-    has its output open. One that is late or writes more than `limit_bytes` is killed with its process group.
-    Close the iterator (`contextlib.closing`) where it is not read to its end: what runs then is killed too.
+    sessions, so that no terminal's signal reaches them. A program has answered when it ended, even if another
+    process still has its output open. One that is late or writes more than `limit_bytes` is killed with its
+    process group. Close the iterator (`contextlib.closing`) if it is not read to its end: what runs then is
+    killed too.
     """
     deadline = time.monotonic() + limit_s
     running: dict[str, _Asked] = {}
@@ -102,7 +102,7 @@ def ask_programs(
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[set[int]]:
-    """No signal reaches this process meanwhile; gives the mask it had."""
+    """Block all signals to this process meanwhile; yield the mask it had."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield {int(number) for number in before}
@@ -111,7 +111,7 @@ def _signals_held() -> Iterator[set[int]]:
 
 
 def _start(key: str, command: Sequence[str], mask: set[int]) -> _Asked:
-    """Start the program with that mask of signals. Raises OSError or ValueError; nothing runs then."""
+    """Start the program with that mask of signals. Raise OSError or ValueError; nothing runs then."""
     with contextlib.ExitStack() as opened:
         output, its_output = _open_pipe(opened)
         errors, its_errors = _open_pipe(opened)
@@ -151,7 +151,7 @@ def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
 def _collect(
     running: dict[str, _Asked], *, deadline: float, limit_bytes: int
 ) -> Generator[tuple[str, ProgramAnswer]]:
-    """Yield the answers of what is `running`, which each leaves with it."""
+    """Yield the answers of the programs in `running`, removing each from it."""
     with selectors.DefaultSelector() as selector:
         for asked in running.values():
             selector.register(asked.handle, selectors.EVENT_READ, (asked, None))
@@ -178,7 +178,7 @@ def _look(
     *,
     limit_bytes: int,
 ) -> Ending | None:
-    """Read what is there; return how the question has come to its end, `None` where it has not."""
+    """Read what is available; return how the program ended, `None` if it has not."""
     asked, into = chosen.data
     if asked.key not in running:
         return None  # it came to its end with the one before
@@ -197,7 +197,7 @@ def _get_streams(asked: _Asked) -> list[tuple[int, bytearray]]:
 
 
 def _read(stream: int, into: bytearray) -> bool:
-    """Return whether more may come: what could be read without waiting is in `into`."""
+    """Append to `into` what can be read without waiting; return whether more may come."""
     try:
         chunk = os.read(stream, _CHUNK_BYTES)
     except BlockingIOError:
@@ -207,7 +207,7 @@ def _read(stream: int, into: bytearray) -> bool:
 
 
 def _find_ending(asked: _Asked, *, has_ended: bool, limit_bytes: int) -> Ending | None:
-    """Return how the question has come to its end; `None` where it has not."""
+    """Return how the program ended, its remaining output read; `None` if it has not ended."""
     if has_ended:
         for stream, into in _get_streams(asked):
             while len(into) <= limit_bytes:
@@ -221,7 +221,7 @@ def _find_ending(asked: _Asked, *, has_ended: bool, limit_bytes: int) -> Ending 
 
 
 def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending) -> ProgramAnswer:
-    """Return the answer of a program that is no longer among those `running`."""
+    """Return the answer of a program and remove it from `running`."""
     if ending is Ending.ANSWERED:
         _reap(asked)
     status = -1 if asked.status is None else asked.status
@@ -231,7 +231,7 @@ def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending) -> Progra
 
 
 def _end(asked: _Asked) -> None:
-    """End the question's processes; what a program that ended by itself has left behind stays."""
+    """Kill the program if it still runs, and close its descriptors; what an ended one left running stays."""
     if asked.status is None:
         _kill(asked)
     for one in (*asked.said, asked.handle):

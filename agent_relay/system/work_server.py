@@ -1,8 +1,8 @@
-"""What processes with a limit are forked from: it imports what it is told to, and runs nothing else.
+"""The server that processes with a limit are forked from: it imports given modules, and runs nothing else.
 
-Run by its path, with the number of the socket its requests come by; its standard input is a pipe nobody
-writes to, whose other end only its client has. That end is closed by whatever ends the client, and the
-kernel then ends the whole group with a signal, whatever it is at: importing, working, or waiting for work.
+Run by its path, with the number of the socket its requests come by; its standard input is a pipe that is
+never written to, whose other end only its client has. Whatever ends the client closes that end, and the
+kernel then ends the whole group with a signal, whatever it is doing: importing, working, or waiting for work.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ import socket
 import sys
 
 UNLOADED = 1
-"""What a process ends with that cannot load its work: a package whose files have gone."""
+"""The exit status of a process that cannot load its work: a package whose files are gone."""
 BEGUN = b"+"
-"""What comes before every answer: without it nothing was done."""
+"""Sent before every answer: without it nothing was done."""
 _LONGEST_MESSAGE = 1 << 17
 _BROKEN = 2
 _CLIENT = 0
 
 
 def main(requests: socket.socket) -> None:
-    """Serve until the client has gone: first comes what to import, then a connection for each work."""
+    """Serve until the client is gone: first comes what to import, then a connection for each work."""
     _end_with(_CLIENT, -os.getpgrp())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children vanish without being asked after
     wanted = json.loads(requests.recv(_LONGEST_MESSAGE) or b'{"path": [], "modules": []}')
@@ -56,7 +56,7 @@ def _end_with(pipe: int, owner: int) -> None:
 
 
 def _fork(requests: socket.socket, handle: int) -> None:
-    """Begin what comes by the connection; one that closes without a word could not be begun."""
+    """Fork a process for the work on the connection; if that fails, the connection closes without a byte."""
     with socket.socket(fileno=handle) as connection:
         try:
             is_ours = os.fork() != 0
@@ -72,7 +72,7 @@ def _fork(requests: socket.socket, handle: int) -> None:
 
 
 def _supervise(connection: socket.socket) -> None:
-    """Have the work done by a child, end it when the client asks for that, and tell how it ended."""
+    """Have the work done by a child, end it when the client asks for that, and report how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     connection.sendall(BEGUN)
     lives, held = os.pipe()

@@ -1,4 +1,4 @@
-"""What a terminal with the bar is painted: the agent's rows that changed, never the bar's own."""
+"""Paint a terminal that shows the bar: the agent's rows that changed, none of them on the bar's own row."""
 
 from agent_relay.terminal.bar_row import render_bar
 from agent_relay.terminal.emulation.repaint import END_SYNC
@@ -23,7 +23,7 @@ _PLAIN_INPUT = _INPUT_OFF + b"\x1b[?2004h"
 
 
 def render_scroll(rows: int) -> bytes:
-    """Return what moves all that stands on a terminal but its lowest row, the bar's, into its scrollback."""
+    """Return what moves all rows of a terminal but the lowest, the bar's, into its scrollback."""
     return b"\x18\x1b[0m\x1b[?6l\x1b[?69l" + _scroll(rows - 1)
 
 
@@ -33,10 +33,11 @@ def _scroll(rows: int) -> bytes:
 
 
 class BarFrame:
-    """One terminal with the bar on its lowest row: what was painted last, so that only the rest is painted.
+    """One terminal with the bar on its lowest row: what was painted last, so that only changes are painted.
 
-    Its screen is not switched: the alternate one is painted over whatever screen the terminal shows. With
-    `keeps`, what stands on it moves into its scrollback before the agent's first row is painted.
+    The terminal's screen is not switched: the agent's alternate one is painted over whatever the terminal
+    shows. With `keeps`, what the terminal shows moves into its scrollback before the agent's first row is
+    painted.
     """
 
     __slots__ = ("_bar", "_cursor", "_first", "_input", "_is_alternate", "_look", "_rows", "keeps")
@@ -48,7 +49,7 @@ class BarFrame:
         self.forget()
 
     def forget(self) -> None:
-        """What the terminal shows is not known: all of it is painted next time."""
+        """Forget what the terminal shows, so that all of it is painted next time."""
         self._bar = self._look = self._input = self._cursor = b""
         self._rows: list[bytes] = []
 
@@ -62,9 +63,9 @@ class BarFrame:
         holds_keys: bool,
         is_drawn: bool,
     ) -> bytes:
-        """Return what brings a terminal of that size up to date; nothing where it is.
+        """Return what brings a terminal of that size up to date; empty if it is.
 
-        An agent that has not drawn anything yet (`is_drawn`) leaves what stands above the bar.
+        Until the agent has drawn something (`is_drawn`), what is above the bar stays as it is.
         """
         parts = []
         bar = render_bar(texts, rows, cols)
@@ -89,7 +90,7 @@ class BarFrame:
         return _BEGIN + b"".join(parts) + cursor + END_SYNC
 
     def _has_left(self, emulator: "Emulator") -> bool:
-        """Whether the agent left its alternate screen for an empty one, as agents do when they end.
+        """Return whether the agent left its alternate screen for an empty one, as agents do when they end.
 
         Then its last picture stays.
         """
@@ -102,7 +103,7 @@ class BarFrame:
         return False
 
     def _place(self, emulator: "Emulator", rows: int) -> None:
-        """Choose the agent's first row to show: the cursor, where there is one, is never under the bar."""
+        """Choose the agent's first row to show, so that a visible cursor is never under the bar."""
         if emulator.shows_cursor() or not self._rows:
             self._first = max(0, emulator.cursor()[0] - max(0, rows - 2))
         self._first = min(self._first, max(0, emulator.rows - rows + 1))

@@ -1,4 +1,4 @@
-"""A pseudo-terminal and a program started on it in a session of its own, with errors told at once."""
+"""Open a pseudo-terminal and start a program on it in a session of its own; errors are reported at once."""
 
 import errno
 import fcntl
@@ -19,7 +19,7 @@ _RESET = tuple(
 
 
 def open_pty(*, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> tuple[int, int]:
-    """A new pseudo-terminal of that size: its non-blocking master and its slave, both close-on-exec."""
+    """Open a pseudo-terminal of that size; return non-blocking master and slave, both close-on-exec."""
     master, slave = os.openpty()
     try:
         set_size(master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
@@ -35,7 +35,7 @@ def open_pty(*, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> 
 
 
 def set_size(fd: int, *, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> None:
-    """The terminal has that size; its foreground processes get SIGWINCH if it had another."""
+    """Set the terminal's size; its foreground processes get SIGWINCH if it had another."""
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width_px, height_px))
 
 
@@ -54,12 +54,12 @@ def spawn(
     given: int = -1,
     streams: "list[str] | None" = None,
 ) -> int:
-    """The pid of `argv` running in `cwd` as leader of a new session whose terminal is `slave`.
+    """Start `argv` in `cwd` as leader of a new session whose terminal is `slave`; return its pid.
 
     With `streams`, paths of files to append to, it has these and no terminal, and reads from the descriptor
-    `given`, whose place it shares.
+    `given`, whose file offset it shares.
 
-    `argv[0]` without a slash is looked up in `env["PATH"]`. Raises OSError (with the file's name) when the
+    `argv[0]` without a slash is looked up in `env["PATH"]`. Raise OSError (with the file's name) if the
     folder or the program cannot be used; nothing runs then. Changes this process's folder to `/` afterwards:
     for a process with one thread and no other use for it.
     """
@@ -102,7 +102,7 @@ def _use_files(given: int, output: str, errors: str) -> "list[_Action]":
 
 
 def find_program(name: str, search: str) -> str:
-    """The path by which `name` is executed. Raises FileNotFoundError or PermissionError."""
+    """Return the path by which `name` is executed. Raise FileNotFoundError or PermissionError."""
     if "/" in name:
         return name
     refused = False

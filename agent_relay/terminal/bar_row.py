@@ -8,9 +8,9 @@ if TYPE_CHECKING:
 
 
 def fit(texts: "Sequence[str]", cols: int) -> str:
-    """Return the first of `texts` that fits `cols` columns, the last one cut where none does.
+    """Return the first of `texts` that fits `cols` columns; if none does, the last one, cut.
 
-    They say the same in falling length; control characters become blanks.
+    The texts say the same in falling length; control characters become blanks.
     """
     cleaned = [clean(text) for text in texts]
     for text in cleaned:
@@ -20,7 +20,7 @@ def fit(texts: "Sequence[str]", cols: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text without what could move the cursor, or worse."""
+    """Return the text with blanks for unprintable characters, which could move the cursor or do worse."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
@@ -35,7 +35,7 @@ def _cut(text: str, cols: int) -> str:
 
 
 def render_bar(texts: "Sequence[str]", rows: int, cols: int) -> bytes:
-    """Return what paints the bar over the lowest of `rows`, in place: it is never missing meanwhile.
+    """Return what paints the bar over the lowest of `rows`, in place, so that it never disappears meanwhile.
 
     The terminal must not wrap (`CSI ? 7 l`), or the last column would move the screen up.
     """
@@ -47,5 +47,5 @@ def render_bar(texts: "Sequence[str]", rows: int, cols: int) -> bytes:
 
 
 def render_lone_bar(texts: "Sequence[str]", rows: int, cols: int) -> bytes:
-    """Return what paints the bar between two pieces of a program's own output, its cursor put aside."""
+    """Return what paints the bar between two pieces of a program's own output; it keeps the cursor."""
     return b"\x1b7\x1b[?7l" + render_bar(texts, rows, cols) + b"\x1b[?7h\x1b8"

@@ -1,4 +1,4 @@
-"""Keys that were typed while nobody may have them: kept in order and whole, up to a bound."""
+"""Keys typed while no agent may receive them: kept in order and whole, up to a limit."""
 
 import re
 
@@ -25,7 +25,7 @@ _INTERRUPTS_S = 1.2
 
 
 def is_escape(data: bytes) -> bool:
-    """Whether this is the Escape key alone, in either form it has, and nothing else."""
+    """Return whether this is the Escape key alone, in either of its forms, and nothing else."""
     return _ESCAPE.fullmatch(data) is not None
 
 
@@ -35,14 +35,14 @@ def split_keys(data: bytes) -> list[bytes]:
 
 
 def find_pause(before: bytes, after: bytes) -> float:
-    """Return how many seconds pass between these two pieces, for an agent to take both for keys."""
+    """Return how many seconds must pass between these two pieces, so that an agent takes both for keys."""
     if before == after == _INTERRUPT:
         return _INTERRUPTS_S
     return _APART_S if before in _APART or after in _APART else _KEYS_S
 
 
 class HeldKeys:
-    """What was typed on one terminal and given to nobody; a paste is taken whole or not at all."""
+    """Keys typed on one terminal and not given to the agent; a paste is kept whole or not at all."""
 
     __slots__ = ("_data", "_is_refused", "_paste")
 
@@ -64,7 +64,7 @@ class HeldKeys:
     def add(self, data: bytes) -> bool:
         """Keep what was typed next; return whether there was room for all of it.
 
-        The mark of a paste's beginning must come whole, that of its end may be cut anywhere.
+        The mark of a paste's beginning must arrive whole; the mark of its end may be cut anywhere.
         """
         is_whole = True
         while data:
@@ -94,7 +94,7 @@ class HeldKeys:
         return True
 
     def _add_paste(self, paste: bytearray, data: bytes) -> tuple[bytes, bool]:
-        """Return what comes behind the paste, and whether there is room for all of it so far."""
+        """Add to the paste; return what follows it, and whether there is room for all of it so far."""
         begin = max(0, len(paste) - len(PASTE_END) + 1)
         paste += data
         end = paste.find(PASTE_END, begin)
@@ -117,7 +117,7 @@ class HeldKeys:
         return not self._is_refused
 
     def take(self) -> bytes:
-        """Return all that was kept; a paste that goes on afterwards has its beginning in it."""
+        """Return and clear all that was kept; if a paste continues afterwards, its beginning is included."""
         if self._paste is not None:
             self._data += PASTE_BEGIN if self._is_refused else self._paste
         data = bytes(self._data)

@@ -13,13 +13,13 @@ from agent_relay.terminal.holder_start import ENTRY, build_command
 
 _CHECK_S = 20.0
 _AGAIN_S = 1.0
-"""How long a fault is believed: whoever is asked more often must not start a program each time."""
+"""How long a fault is remembered: frequent checks must not start a program each time."""
 
 
 class HolderCheck:
-    """Tells whether a holder could be started: by a start that holds nothing, and once only while it stands.
+    """Checks whether a holder could be started, by a start that holds nothing; again only if files change.
 
-    Safe to be asked from several threads.
+    Safe to call from several threads.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class HolderCheck:
         self._turn = threading.Lock()
 
     def find_fault(self) -> str:
-        """Return why no holder can be started, for the user; empty where one can.
+        """Return why no holder can be started, for the user; empty if one can.
 
-        Takes some 60 ms where its files have changed since they were last proven, else a hundredth of that.
+        Takes some 60 ms if its files have changed since the last successful check, else a hundredth of that.
         """
         with self._turn:
             if self._proven and all(_identify(path) == known for path, known in self._proven.items()):
@@ -77,7 +77,7 @@ class HolderCheck:
 
 
 def _identify(path: str) -> tuple[int, int, int]:
-    """Return what changes when another file takes the place of this one; zeros where there is none."""
+    """Return what changes when another file takes the place of this one; zeros if there is none."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""How a daemon starts holders and talks to them."""
+"""Start holders and talk to them, for the daemon."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ _READ_BYTES = 1 << 16
 
 
 class HolderError(RelayError):
-    """A holder could not be started or reached, or refused; `code` is its word for why, empty if none."""
+    """A holder could not be started or reached, or refused; `why` is its word for that, empty if none."""
 
     def __init__(self, sentence: str, *, hint: str = "", why: str = "") -> None:
         super().__init__(sentence, hint=hint)
@@ -39,7 +39,7 @@ class SpawnError(HolderError):
 
 @dataclass(frozen=True, slots=True)
 class StartedHolder:
-    """A holder and its child, both alive when this was said. `born` is the child's start in clock ticks.
+    """A holder and its child, both alive when it reported. `child_born` is the child's start in clock ticks.
 
     `emulator_error` is empty, or why screens will be refused.
     """
@@ -53,11 +53,11 @@ class StartedHolder:
 def start_holder(
     spec: HolderSpec, *, python: str = sys.executable, limit_s: float = _START_S
 ) -> StartedHolder:
-    """The holder of a new leg, listening on `<leg_folder>/sock`: the program that waits, or a new one.
+    """Start the holder of a new leg, listening on `<leg_folder>/sock`: the waiting program, or a new one.
 
     A new one takes some 40 ms: call it in a thread. `spec.lock_fd` and `spec.tree_fd` stay open here; the
-    holder keeps copies of its own for life. The holder is nobody's child: it outlives this process. Raises
-    SpawnError when the program could not be started, HolderError when the holder could not.
+    holder keeps copies of its own for life. The holder is not a child of this process and outlives it. Raise
+    SpawnError if the program could not be started, HolderError if the holder could not.
     """
     order = render_spec(spec)
     spare = take_spare() if python == sys.executable else None
@@ -93,8 +93,7 @@ def _build_spawn_error(line: dict[str, object], spec: HolderSpec) -> SpawnError:
 class HolderConnection:
     """One connection of an asyncio daemon to a holder: requests, and after `watch` events.
 
-    Raises HolderError from every request when the holder is gone (`why` is `gone`) or refuses (`why` is its
-    code).
+    Every request raises HolderError if the holder is gone (`why` is `gone`) or refuses (`why` is its code).
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -108,7 +107,7 @@ class HolderConnection:
 
     @classmethod
     async def open(cls, leg_folder: str) -> Self:
-        """Connected to the holder of that leg. Raises HolderError when none listens."""
+        """Connect to the holder of that leg. Raise HolderError if none listens."""
         directory = -1
         try:
             # By way of /proc the length of the folder's path does not matter (sun_path has 108 bytes).
@@ -122,7 +121,7 @@ class HolderConnection:
         return cls(*streams)
 
     async def request(self, op: str, **fields: object) -> dict[str, object]:
-        """The holder's answer. Raises HolderError when it refuses, is gone, or takes more than 10 s."""
+        """Request an answer of the holder. Raise HolderError if it refuses, is gone, or takes over 10 s."""
         self._next_id += 1
         number = self._next_id
         if self._pump.done():
@@ -145,65 +144,65 @@ class HolderConnection:
         return found
 
     async def watch(self) -> dict[str, object]:
-        """The status now; from here on `events` yields."""
+        """Subscribe to `events` and return the status now."""
         return await self.request("watch")
 
     async def events(self) -> AsyncIterator[dict[str, object]]:
-        """Events as they come, until the holder is gone."""
+        """Yield events as they come, until the holder is gone."""
         while (event := await self._events.get()) is not None:
             yield event
         # Whoever asks again must not wait for ever.
         self._events.put_nowait(None)
 
     async def screen(self, *, peek: bool = False) -> Screen:
-        """The screen now; rows scrolled away and states announced since the last one not peeked at."""
+        """Return the screen now, with rows scrolled away and states announced since the last non-peek."""
         return parse_screen((await self.request("screen", peek=peek))["screen"])
 
     async def type(
         self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False, note: str | None = None
     ) -> None:
-        """Send input whole; with `unless_typed` refused (`why`: `typed`) while somebody is typing a line.
+        """Send input whole; with `unless_typed` it is refused (`why`: `typed`) while a person types a line.
 
-        With `goes_on` all others' input waits for what we send next, two seconds at most. A `note` is kept
-        by the holder exactly where the input was sent, also if we die before we hear of it.
+        With `goes_on` all others' input waits for what we send next, two seconds at most. A `note` is kept by
+        the holder exactly if the input was sent, also if we die before its answer arrives.
         """
         kept = {} if note is None else {"note": note}
         text = data.decode("latin-1")
         await self.request("input", data=text, unless_typed=unless_typed, goes_on=goes_on, **kept)
 
     async def read_note(self) -> str | None:
-        """The note of the last input that had one, empty for none; `None` where the holder keeps none."""
+        """Return the note of the last input that had one, empty for none; `None` if the holder keeps none."""
         noted = (await self.request("status")).get("noted")
         return noted if isinstance(noted, str) else None
 
     async def signal(self, name: str) -> int:
-        """Send a Unix signal (`SIGTERM`) to the whole session of the child; how many processes got it."""
+        """Send a Unix signal (`SIGTERM`) to the child's whole session; return how many processes got it."""
         return _number(await self.request("signal", signal=name), "reached")
 
     async def tail(self, offset: int, limit: int = 1 << 17) -> tuple[int, bytes]:
-        """Output from byte `offset` or the oldest byte kept, with the offset it begins at."""
+        """Return output from byte `offset` or the oldest byte kept, with the offset it begins at."""
         answer = await self.request("tail", offset=offset, limit=limit)
         return _number(answer, "offset"), str(answer["data"]).encode("latin-1")
 
     async def luggage(self) -> str:
-        """The opaque text the holder was started with."""
+        """Return the opaque text the holder was started with."""
         return str((await self.request("luggage"))["luggage"])
 
     async def collect(self) -> dict[str, object]:
-        """The exit record; what the child left behind is ended."""
+        """Return the exit record; end what the child left behind."""
         exit_record = (await self.request("collect"))["exit"]
         return exit_record if isinstance(exit_record, dict) else {}
 
     async def leave(self) -> None:
-        """The holder of an ended child ends, and nobody has its luggage any more."""
+        """End the holder of an ended child; its luggage is gone then."""
         await self.request("leave")
 
     async def leave_later(self) -> None:
-        """The holder leaves by itself, soon after its child's end, whoever is there to collect that."""
+        """Have the holder leave by itself soon after its child's end, even if nobody collects that."""
         await self.request("leave", later=True)
 
     async def close(self) -> None:
-        """Let go of the connection; the holder lives on."""
+        """Close the connection; the holder lives on."""
         self._pump.cancel()
         self._writer.close()
         with contextlib.suppress(OSError, asyncio.CancelledError):

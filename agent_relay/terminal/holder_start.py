@@ -1,7 +1,7 @@
-"""Programs of holders: started, kept waiting for a leg, and told what to hold.
+"""Start the programs of holders, keep one waiting for the next leg, and send it its spec.
 
-A daemon keeps one that waits, so that nobody who starts an agent waits for an interpreter. It is loaded first
-of all by the daemon, so it imports little.
+The daemon keeps one waiting, so that the start of an agent does not wait for an interpreter. The daemon loads
+this module first of all, so it imports little.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _PIECE = 1 << 16
 
 
 def build_command(*, python: str = sys.executable, entry: str = ENTRY) -> list[str]:
-    """Return the arguments that start a holder, which is told its spec on standard input."""
+    """Return the command that starts a holder, which reads its spec on standard input."""
     # Without -X utf8 a holder under another locale would read names written here differently.
     return [python, "-I", "-S", "-X", "utf8", entry]
 
@@ -29,7 +29,7 @@ def build_command(*, python: str = sys.executable, entry: str = ENTRY) -> list[s
 class WaitingHolder:
     """A holder's program that has loaded all it needs and waits for its spec. For one thread at a time.
 
-    It ends when this process does. Making one raises OSError where it cannot be started.
+    It ends when this process does. Creating one raises OSError if it cannot be started.
     """
 
     def __init__(self, *, python: str = sys.executable) -> None:
@@ -55,10 +55,10 @@ class WaitingHolder:
         self._connection = ours
 
     def hold(self, order: bytes, spec: "HolderSpec", *, limit_s: float) -> bytes | None:
-        """Give it the `order`, its spec as bytes; return the line it answers, nothing where its holder ended.
+        """Send the `order`, its spec as bytes; return the line it answers, empty if its holder ended.
 
-        `None` where it ended before there was a holder, so that no agent was started. It gets copies of the
-        spec's descriptors. It is over for this process then, however it went. Raises TimeoutError where no
+        `None` if it ended before there was a holder, so that no agent was started. It gets copies of the
+        spec's descriptors. It cannot be used again afterwards, whatever the outcome. Raise TimeoutError if no
         answer comes within `limit_s`.
         """
         try:
@@ -75,7 +75,7 @@ class WaitingHolder:
         return said if said or status == 0 else None
 
     def end(self) -> None:
-        """It holds nothing and is gone, also where it is stopped or too busy to see the connection's end."""
+        """Kill the waiting program, even if it is stopped or too busy to see the connection's end."""
         os.kill(self._pid, signal.SIGKILL)
         self._connection.close()
         os.waitpid(self._pid, 0)
@@ -116,16 +116,16 @@ _SPARE = _Spare()
 
 
 def prepare_spare() -> None:
-    """Have a program wait for the next leg. Where none can be started, that leg's start takes longer."""
+    """Have a program wait for the next leg. If none can be started, that leg's start takes longer."""
     _SPARE.prepare()
 
 
 def take_spare() -> WaitingHolder | None:
-    """Return the program that waits, which is the caller's from now on; `None` where none does."""
+    """Return the waiting program, which is the caller's from now on; `None` if there is none."""
     return _SPARE.take()
 
 
 def end_spare() -> None:
-    """No program waits; harmless where none does."""
+    """End the waiting program; harmless if there is none."""
     if (waiting := _SPARE.take()) is not None:
         waiting.end()

@@ -1,4 +1,4 @@
-"""What a person's terminal sends: the relay key found in it, pastes left alone, typed characters counted."""
+"""Scan what a person's terminal sends: find the relay key, leave pastes alone, count typed characters."""
 
 import re
 
@@ -38,7 +38,7 @@ _SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
 
 
 class TypedLine:
-    """How many characters people typed since the last submit: Enter, Ctrl-C or Ctrl-U. At 0 none waits."""
+    """Counts the characters typed since the last submit: Enter, Ctrl-C or Ctrl-U. At 0 none waits."""
 
     __slots__ = ("count",)
 
@@ -98,16 +98,16 @@ class KeyScanner:
         self.relay_key = relay_key
 
     def is_plain(self, data: bytes) -> bool:
-        """Whether that is text and nothing else, whatever came before it, as nearly all that is typed."""
+        """Return whether the data is plain text with nothing unfinished before it, as nearly always."""
         return not (self.in_paste or self.held or self._begun or self._sieve or data.strip(_PLAIN))
 
     def feed(self, data: bytes, *, sift: bool = False) -> tuple[bytes, bytes | None]:
-        """The bytes to pass on, and `None`; or what came after the relay key, which itself is not passed on.
+        """Return the bytes to pass on, and `None`; or those before the relay key, and what came after it.
 
-        The start of what may become a key stays in `held`: take it with `release` when nothing follows soon.
-        With `sift`, what the terminal answered by itself is not among those bytes, but in `answers`; of them,
-        `cursor_due` are to come in a form that is a key's otherwise (`logic.answers`). Pastes that begin in
-        `data` lose their marks where `bare` was set.
+        The relay key itself is not passed on. The start of what may become a key stays in `held`: take it
+        with `release` when nothing follows soon. With `sift`, what the terminal answered by itself is not
+        among those bytes, but in `answers`; of them, `cursor_due` are expected in a form that is a key's
+        otherwise (see `query_answers`). Pastes that begin in `data` lose their marks if `bare` was set.
         """
         found = self._scan(data, sift=sift)
         self.bare = self.bare and self.in_paste
@@ -147,7 +147,7 @@ class KeyScanner:
         return self._sieve
 
     def _type(self, data: bytes, sieve: "AnswerSieve | None") -> bytes:
-        """What of this input outside of pastes is to be passed on, counted."""
+        """Count what of this input, outside of pastes, is to be passed on, and return it."""
         if sieve is not None:
             data, answers, self.cursor_due = sieve.sift(data, self.cursor_due)
             self.answers += answers
@@ -160,7 +160,7 @@ class KeyScanner:
         return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
-        """What was held, because nothing followed: it was the Escape key, and no answer goes on."""
+        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on."""
         self._forget_answer()
         held, self.held = self.held, b""
         if self.in_paste:
@@ -174,7 +174,7 @@ class KeyScanner:
             self._sieve.within = False
 
     def _mark(self, data: bytes, at: int) -> "re.Match[bytes] | None":
-        """The next beginning of a paste, or the relay key pressed: not released, no other modifiers."""
+        """Return the next beginning of a paste, or the relay key pressed: not released, unmodified."""
         for mark in self._marks.finditer(data, at):
             if mark.group() == _PASTE_BEGIN or mark["kitty"] is None:
                 return mark
@@ -183,7 +183,7 @@ class KeyScanner:
         return None
 
     def _leave_bare(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """The rest of the paste that goes on at `at`, without the mark of its end, and where that ends."""
+        """Return the rest of the paste that goes on at `at`, without its end mark, and where that ends."""
         stop = data.find(_PASTE_END, at)
         self.in_paste = stop < 0
         if self.in_paste:
@@ -194,7 +194,7 @@ class KeyScanner:
         return data[at:stop], len(data) if self.in_paste else stop + len(_PASTE_END)
 
     def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """The rest of the paste that goes on at `at`, and where that ends in `data`."""
+        """Return the rest of the paste that goes on at `at`, and where that ends in `data`."""
         # The end mark may have begun in an earlier read, which was passed on already.
         joined = self._recent + data[at:]
         end = joined.find(_PASTE_END)
@@ -217,19 +217,19 @@ class KeyScanner:
 
 
 def _find_begun(data: bytes, at: int) -> int:
-    """Where what may become a key or a paste begins in the tail of `data`; its length if nowhere."""
+    """Return where what may become a key or a paste begins at the end of `data`; its length if nowhere."""
     begun = _BEGUN.search(data, at)
     return begun.start() if begun else len(data)
 
 
 def _code(relay_key: int) -> int:
-    """The code of the key that makes this control byte when pressed with Ctrl: letters are lower-case."""
+    """Return the code of the key that makes this control byte with Ctrl: letters are lower-case."""
     code = relay_key | 0x40
     return code + 0x20 if chr(code).isupper() else code
 
 
 def _typed(sequence: "re.Match[bytes]") -> bytes:
-    """The plain byte a key in the kitty protocol's form stands for; nothing for all other sequences."""
+    """Return the plain byte that a key in the kitty protocol's form means; nothing for other sequences."""
     if sequence["code"] is None or sequence["kind"] == _RELEASED:
         return b""
     code = int(sequence["code"])
@@ -245,10 +245,10 @@ def _typed(sequence: "re.Match[bytes]") -> bytes:
 
 
 def is_focus(data: bytes) -> bool:
-    """Whether this only says that the terminal's window got or lost the focus."""
+    """Return whether this only says that the terminal's window got or lost the focus."""
     return _FOCUS.fullmatch(data) is not None
 
 
 def kitty_key(relay_key: int) -> bytes:
-    """The relay key in the kitty protocol's form, for a program that asked for that protocol."""
+    """Return the relay key in the kitty protocol's form, for a program that asked for that protocol."""
     return b"\x1b[%d;%du" % (_code(relay_key), _CTRL + 1)

@@ -1,4 +1,4 @@
-"""Leg folders: where a leg's lock and socket stand, and how to tell whether its holder lives."""
+"""Leg folders: where a leg's lock and socket are, and how to tell whether its holder lives."""
 
 import contextlib
 import errno
@@ -20,13 +20,13 @@ _NEW = ".new-"
 _MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
 _LEFT_BYTES = 1 << 20
 _REMOVED_S = 5.0
-"""How long whoever writes into a leg's folder meanwhile may keep it from being removed."""
+"""How long a process that writes into a leg's folder meanwhile may delay its removal."""
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
 class LegFolder:
-    """A leg's folder, whether or not anybody holds it."""
+    """A leg's folder, whether or not a holder uses it."""
 
     id: LegId
     folder: str
@@ -43,7 +43,7 @@ class LegFolder:
 
     @property
     def left_file(self) -> str:
-        """Return where the holder notes who left its agent while that lived."""
+        """Where the holder notes which processes left its agent while that lived."""
         return f"{self.folder}/{LEFT_FILE}"
 
     @property
@@ -53,12 +53,12 @@ class LegFolder:
 
 
 def create_leg(folders: Folders, leg_id: LegId) -> tuple[LegFolder, int]:
-    """A new leg folder and the descriptor that holds its lock.
+    """Create a leg folder; return it and the descriptor that holds its lock.
 
-    The folder appears already locked: nobody ever finds a new leg that seems dead. Hand the descriptor to
-    the holder (`pass_fds`) and close it here: from then on the lock is held exactly as long as the holder
-    lives. It is close-on-exec, so that no other program started meanwhile keeps it. May be repeated after a
-    crash in the middle; only one process, the daemon, makes legs. Raises RelayError.
+    The folder appears already locked, so that no new leg ever looks dead. Hand the descriptor to the holder
+    (`pass_fds`) and close it here: from then on the lock is held exactly as long as the holder lives. It is
+    close-on-exec, so that no other program started meanwhile keeps it. May be repeated after a crash in the
+    middle; only one process, the daemon, makes legs. Raise RelayError.
     """
     leg = _leg(folders, leg_id)
     ensure_private(folders.runtime)
@@ -80,7 +80,7 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[LegFolder, int]:
 
 
 def sweep_unmade(folders: Folders) -> None:
-    """Leg folders a killed daemon had begun to make are gone. For the one daemon, before it makes any."""
+    """Remove leg folders a killed daemon had begun to make. For the one daemon, before it makes any."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folders.legs):
             if name.startswith(_NEW):
@@ -88,10 +88,10 @@ def sweep_unmade(folders: Folders) -> None:
 
 
 def try_lock(leg: LegFolder) -> int | None:
-    """The descriptor of the leg's lock, now ours; `None` where a holder lives.
+    """Take the leg's lock and return its descriptor; `None` if a holder lives.
 
-    Getting it means no holder lives and none can come: close it when done. Raises RelayError where the
-    lock cannot be opened for another reason than being gone, which counts as nobody's and is made anew.
+    Getting it means no holder lives and none can come: close it when done. A lock that is gone counts as free
+    and is made anew. Raise RelayError if it cannot be opened for another reason.
     """
     try:
         handle = os.open(leg.lock, _LOCK_FLAGS | os.O_CREAT, 0o600)
@@ -106,7 +106,7 @@ def try_lock(leg: LegFolder) -> int | None:
 
 
 def read_left(leg: LegFolder) -> set[tuple[int, int]]:
-    """Read who left the leg's agent while that lived, as (pid, born); empty where nobody was noted."""
+    """Read which processes left the leg's agent while it lived, as (pid, born); empty if none were noted."""
     try:
         text = read_bounded(leg.left_file, limit_bytes=_LEFT_BYTES).decode("ascii", "replace")
     except (OSError, RelayError):

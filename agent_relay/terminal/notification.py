@@ -1,4 +1,4 @@
-"""What makes a terminal call for its person: the bell, and a notification as the terminal wants it.
+"""Make a terminal call for its person: by the bell, and by a notification in the form the terminal takes.
 
 Hot commands load this, so it loads nothing.
 """
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 OSC_9, OSC_99, OSC_777 = "osc9", "osc99", "osc777"
 FORMS = frozenset({OSC_9, OSC_99, OSC_777})
 LONGEST = 200
-"""Characters of a title or a text: what is shown of a notification is two lines."""
+"""The most characters of a title or a text: a notification shows two lines."""
 _OLDEST_VTE = 4600  # older ones print what they do not know, as OSC 777, as text
 _BY_PROGRAM = {
     "iTerm.app": OSC_9,
@@ -31,11 +31,11 @@ _BY_VARIABLE = (("KITTY_WINDOW_ID", OSC_99), ("WT_SESSION", OSC_777))
 
 
 def find_form(environ: "Mapping[str, str]") -> str:
-    """Return which notification the terminal of this environment takes; empty where only the bell is sure.
+    """Return which notification the terminal of this environment takes; empty if only the bell is sure.
 
-    Inside tmux and screen the variables may be those of a terminal nobody looks through now, and what tmux
-    does not know it drops unless its user allowed otherwise: both pass the bell on. A terminal that knows
-    none of these ignores what it is sent, but for old VTE.
+    Inside tmux and screen the variables may be those of a terminal no longer in use, and tmux drops what it
+    does not know unless its user allowed otherwise: both pass the bell on. A terminal that knows none of
+    these forms ignores what it is sent, except old VTE.
     """
     term = environ.get("TERM", "")
     if "TMUX" in environ or "STY" in environ or term.startswith(("tmux", "screen", "dumb")):

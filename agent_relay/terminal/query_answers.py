@@ -1,4 +1,4 @@
-"""What a terminal says by itself, told apart from what a person does: its answers to a program's questions.
+"""Separate a terminal's own answers to a program's questions from what a person does.
 
 Forms: xterm's control sequences (XTerm Control Sequences, patch 390) and the kitty keyboard and graphics
 protocols. A sequence that a key sends too is a key, unless an answer of that form is due.
@@ -25,12 +25,12 @@ _CURSOR = re.compile(rb"\x1b\[[0-9]+;[0-9]+R")
 
 
 def count_cursor(answers: bytes) -> int:
-    """How many of these answers say where the cursor is, in the form that Ctrl-F3 has too."""
+    """Count the answers that say where the cursor is, in the form that Ctrl-F3 has too."""
     return len(_CURSOR.findall(answers))
 
 
 def is_answer(data: bytes) -> bool:
-    """Whether this is one answer and could not be a key."""
+    """Return whether this is one answer and could not be a key."""
     found = _ANSWER.fullmatch(data)
     return found is not None and found["row"] != b"1"
 
@@ -47,12 +47,12 @@ class AnswerSieve:
         self.within = False
 
     def find_begun(self, data: bytes) -> int:
-        """Where what may become an answer, or end one, begins at the end of `data`; else its length."""
+        """Return where what may become or end an answer begins at the end of `data`; else its length."""
         escape = data.rfind(b"\x1b")
         return escape if escape >= 0 and _BEGUN.match(data, escape) else len(data)
 
     def sift(self, data: bytes, cursor_due: int) -> tuple[bytes, bytes, int]:
-        """What a person did and the answers, each in its order, and how many `cursor_due` are left.
+        """Separate what a person did from the answers; return both, and what is left of `cursor_due`.
 
         That is how many reports of row and column are to come from this terminal; without one, row 1 with a
         column is F3 with Shift, Alt or Ctrl.

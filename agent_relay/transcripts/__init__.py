@@ -1,8 +1,8 @@
 """Read the agents' native transcripts: facts and usage, one reader for each format.
 
-The one place in code that knows the agents by name. `facts` reads what a packet is built of, `usage`
-reads tokens, turns and changed lines; `lenient_json`, `message_text` and `diff_counts` are shared by
+The one place in code that knows the agents by name. `facts` reads what a packet is built from, `usage`
+reads tokens, turns and changed lines; `lenient_json`, `message_text` and `_diff_counts` are shared by
 both. `stream_parser` cuts byte streams into lines and JSON objects for the sources. Public names:
 `READERS`, `USAGE_READERS`, `TranscriptSource`, `TranscriptReader`, `JsonStream`, `LineSplitter`, `clip`.
-Called by the sources, by usage, and by the engine. Pure: what lies on disk is read by the callers.
+Called by the sources, by usage, and by the engine. Pure: the callers read the files.
 """

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def count_hunks(lines: Iterable[object]) -> tuple[int, int]:
-    """Added and removed lines of diff body lines without file headers."""
+    """Count added and removed lines among the body lines of a diff, without file headers."""
     added = removed = 0
     for line in lines:
         if isinstance(line, str):
@@ -14,7 +14,7 @@ def count_hunks(lines: Iterable[object]) -> tuple[int, int]:
 
 
 def count_unified(diff: str) -> tuple[int, int]:
-    """Added and removed lines of a unified diff of one file, headers before the first hunk left out."""
+    """Count added and removed lines of one file's unified diff, without headers before the first hunk."""
     lines = diff.split("\n")
     first = next((index for index, line in enumerate(lines) if line.startswith("@@")), None)
     if first is None:
@@ -24,12 +24,12 @@ def count_unified(diff: str) -> tuple[int, int]:
 
 
 def count_lines(text: str) -> int:
-    """Lines of `text` as a diff counts them: a last line without a line feed is a line."""
+    """Count lines of `text` as a diff does: a last line without a line feed is a line."""
     return text.count("\n") + bool(text and not text.endswith("\n"))
 
 
 def count_replacement(old: str, new: str) -> tuple[int, int]:
-    """Added and removed lines when `old` gives way to `new`, equal lines at both ends left out."""
+    """Count added and removed lines when `new` replaces `old`, without equal lines at both ends."""
     before, after = (text.removesuffix("\n").split("\n") if text else [] for text in (old, new))
     shorter = min(len(before), len(after))
     same = 0

@@ -1,6 +1,6 @@
 """Decode foreign JSON leniently: values by expected type, and lines that may be torn or mended.
 
-Lines longer than `LINE_BYTES` are not looked at: they hold pasted images or dumped files.
+Lines longer than `LINE_BYTES` are skipped: they hold pasted images or dumped files.
 """
 
 import re
@@ -41,10 +41,10 @@ _FIRST_BYTE, _LAST_BYTE = 0xC80, 0xCFF
 
 
 class LineCounter:
-    """How many lines could not be read, and the last ones as they stand.
+    """Counts of lines seen and skipped, and the last lines verbatim.
 
-    `skipped` are those of `seen` that were left out; of these `strange` are what nobody here understands:
-    neither one too long to look at nor a last one that is being written. `last` are the last lines, `odd`
+    `skipped` are those of `seen` that were left out; of these `strange` are the ones that are not understood,
+    without those too long to look at and a last one that is being written. `last` are the last lines, `odd`
     the last strange ones.
     """
 
@@ -56,31 +56,31 @@ class LineCounter:
         self.odd: deque[bytes] = deque(maxlen=_LAST_LINES)
 
     def see(self, line: bytes) -> None:
-        """Take note of a line that holds something."""
+        """Count a line that is not blank."""
         self.seen += 1
         self.last.append(_shorten(line))
 
     def skip(self, line: bytes) -> None:
-        """A line just seen is not understood."""
+        """Count a line just seen as one that is not understood."""
         self.skipped += 1
         self.strange += 1
         self.odd.append(_shorten(line))
 
     def list_last(self, *, is_understood: bool) -> tuple[str, ...]:
-        """The last strange lines, or else the last ones of a transcript that is not understood at all."""
+        """List the last strange lines, else the last ones if the transcript is not understood at all."""
         found = self.odd or (() if is_understood else self.last)
         return tuple(line.decode("utf-8", "replace").strip() for line in found)
 
 
 def _shorten(line: bytes) -> bytes:
-    """The line, or how long it is: half of a secret would not be recognised as one."""
+    """Return the line, or its length if it is long: half of a secret would not be recognised as one."""
     return line if len(line) <= _QUOTED_BYTES else b"[a line of %d bytes]" % len(line)
 
 
 def iterate_records(
     lines: Iterable[bytes], decoder: msgspec.json.Decoder[Record], counter: LineCounter
 ) -> Iterator[tuple[int, Record]]:
-    """The line numbers (from 1) and records of `lines`; unreadable lines are counted, never raised."""
+    """Yield the line numbers (from 1) and records of `lines`; unreadable lines are counted, not raised."""
     decode = decoder.decode
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -105,9 +105,9 @@ def iterate_records(
 
 
 def _decode_known(line: bytes, decode: Callable[[bytes], Record]) -> Record | None:
-    """The record without those of its fields that are not what they were; `None` where it is no object.
+    """Decode the record without the fields of an unexpected form; `None` if it is no object.
 
-    A newer version writes one field differently: all that the others say is not lost for that.
+    A newer version may write one field differently; the others are still read.
     """
     try:
         fields = decode_mended(line, _fields.decode)
@@ -126,7 +126,7 @@ def _is_known(name: str, raw: msgspec.Raw, decode: Callable[[bytes], Record]) ->
 
 
 def has_words(value: object, *, depth: int = 4) -> bool:
-    """Whether a record holds somebody's words, by the names every format gives them."""
+    """Check whether a record holds somebody's words, by the field names that every format uses."""
     if depth and isinstance(value, list):
         return any(has_words(one, depth=depth - 1) for one in value)
     if not depth or not isinstance(value, dict):
@@ -140,7 +140,10 @@ def has_words(value: object, *, depth: int = 4) -> bool:
 
 
 def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
-    """What `decode` makes of `data`, mended where it must be. Raises DecodeError and RecursionError."""
+    """Decode `data`, mended first if it is not valid JSON.
+
+    Raises DecodeError and RecursionError.
+    """
     try:
         return decode(data)
     except msgspec.ValidationError:
@@ -150,7 +153,7 @@ def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
 
 
 def mend_json(data: bytes) -> bytes:
-    r"""JSON whose text can be decoded: half a surrogate pair and bytes that are not UTF-8 are written out.
+    r"""Mend JSON so that it decodes: escape half surrogate pairs and bytes that are not UTF-8.
 
     Programs that cut text by UTF-16 units leave half a pair, those that name undecodable files write each
     byte as one (`\udce9`); the byte becomes `\xe9` as in documents of ours, every other half U+FFFD.
@@ -167,14 +170,14 @@ def _mend_escape(match: re.Match[bytes]) -> bytes:
 
 
 def decode_raw(raw: msgspec.Raw) -> object:
-    """The value of an undecoded field; `None` where it is absent or broken."""
+    """Decode an undecoded field; return `None` if it is absent or broken."""
     if not raw:
         return None
     return _decode(bytes(raw))
 
 
 def decode_text(text: str) -> object:
-    """The JSON value of `text`, `None` where it is none."""
+    """Decode the JSON in `text`; return `None` if it is not JSON."""
     return _decode(text.encode("utf-8", "surrogatepass"))
 
 
@@ -186,31 +189,31 @@ def _decode(data: bytes) -> object:
 
 
 def get_map(value: object, *keys: str) -> Mapping[str, object]:
-    """The mapping found by walking `keys` down from `value`; empty where there is none."""
+    """Return the mapping found by walking `keys` down from `value`, empty if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def get_text(value: object, key: str) -> str:
-    """The string under `key`, empty where there is none."""
+    """Return the string under `key`, empty if there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 
 
 def get_list(value: object, key: str) -> list[object]:
-    """The list under `key`, empty where there is none."""
+    """Return the list under `key`, empty if there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
 
 
 def get_count(value: object, key: str) -> int:
-    """The non-negative whole number under `key`, 0 where there is none."""
+    """Return the non-negative whole number under `key`, 0 if there is none."""
     return max(0, get_whole(value, key) or 0)
 
 
 def get_whole(value: object, key: str) -> int | None:
-    """The whole number under `key`, `None` where there is none."""
+    """Return the whole number under `key`, `None` if there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     if isinstance(found, bool) or not isinstance(found, int):
         return None
@@ -218,7 +221,10 @@ def get_whole(value: object, key: str) -> int | None:
 
 
 def parse_moment(value: object) -> datetime | None:
-    """An aware moment from an ISO string or an epoch in seconds or milliseconds, `None` if it is neither."""
+    """Parse an ISO string or an epoch in seconds or milliseconds into an aware moment.
+
+    The result is `None` if `value` is neither.
+    """
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
@@ -232,7 +238,7 @@ def parse_moment(value: object) -> datetime | None:
 
 
 def join_text(content: object, *, kinds: tuple[str, ...] = ("text",)) -> str:
-    """The text of a message's content: a string, or the parts whose `type` is one of `kinds`."""
+    """Return the text of a message's content: a string, or the parts whose `type` is one of `kinds`."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

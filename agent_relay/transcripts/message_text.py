@@ -1,4 +1,4 @@
-"""Take the user's words out of what agents wrap around them, and clip long output in its middle."""
+"""Separate the user's words from what agents wrap around them, and clip long output in its middle."""
 
 import re
 
@@ -11,22 +11,22 @@ _STARTS = tuple(map(compile_late, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=]
 
 
 def compile_wrappers(*names: str) -> re.Pattern[str]:
-    """A pattern for whole elements of the given names, an unclosed one reaching to the end."""
+    """Compile a pattern for whole elements of the given names; an unclosed one reaches to the end."""
     joined = "|".join(names)
     return compile_late(rf"<(?P<tag>{joined})(?:\s[^<>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 
 
 def strip_wrappers(text: str, wrappers: re.Pattern[str]) -> str:
-    """`text` without the wrapped elements, blank edges trimmed."""
+    """Remove the wrapped elements from `text`, and trim blank edges."""
     if "<" not in text:
         return text.strip()
     return wrappers.sub("", text).strip()
 
 
 def clip(text: str, *, limit: int = 8000) -> str:
-    """`text` cut in its middle to at most `limit` characters; the end is kept longer, errors stand there.
+    """Cut `text` in its middle to at most `limit` characters, keeping more of its end: errors are there.
 
-    It is cut between lines, in overlong lines at blanks or commas: nobody recognises half a key as one.
+    It is cut between lines, in overlong lines at blanks or commas: half a key would not be recognised as one.
     """
     if len(text) <= limit:
         return text
@@ -36,7 +36,7 @@ def clip(text: str, *, limit: int = 8000) -> str:
 
 
 def _find_end(text: str, at: int) -> int:
-    """The last place up to `at` where something ends."""
+    """Return the last place up to `at` where a line or word ends, else `at`."""
     for mark in _ENDS:
         found = text.rfind(mark, max(0, at - _SEARCHED), at)
         if found >= 0:
@@ -45,7 +45,7 @@ def _find_end(text: str, at: int) -> int:
 
 
 def _find_start(text: str, at: int) -> int:
-    """The first place from `at` where something begins, and not the value of a name that was cut off."""
+    """Return the first place from `at` where a line or word begins, but not a value cut off from its name."""
     for mark in _STARTS:
         found = mark.search(text, at, at + _SEARCHED)
         if found is not None:

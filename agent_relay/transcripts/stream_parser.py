@@ -15,7 +15,10 @@ _STRING_REST = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+')
 
 
 def parse_object(text: bytes) -> Data | None:
-    """The JSON object `text` is, or `None`; broken UTF-8 and lone surrogates become replacement marks."""
+    """Parse `text` as a JSON object; return `None` if it is none.
+
+    Broken UTF-8 and lone surrogates become replacement marks.
+    """
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -35,9 +38,9 @@ def _parse_leniently(text: bytes) -> object:
 class JsonStream:
     """JSON objects one after the other, pretty-printed or not (framing `json-stream`).
 
-    No raw newline ever stands inside a JSON string, and pretty-printing indents what is nested: a `{` at
-    a line's start while an object is open means that object was torn, and the next one begins there.
-    Every byte is looked at once, so a record arriving in crumbs costs no more than a whole one.
+    A JSON string contains no raw newline, and pretty-printing indents what is nested: a `{` at a line's start
+    while an object is open means that the object was torn, and the next one begins there. Every byte is
+    looked at once, so a record that arrives in small pieces costs no more than a whole one.
     """
 
     is_waiting = False
@@ -57,7 +60,7 @@ class JsonStream:
         self._size = 0
 
     def frame(self, chunk: bytes) -> list[Framed]:
-        """The objects `chunk` closed, each with the byte it starts at."""
+        """Return the objects that `chunk` completed, each with the offset of its first byte."""
         self._text += chunk
         records: list[Framed] = []
         while self._step(records):
@@ -72,11 +75,11 @@ class JsonStream:
         return records
 
     def flush(self) -> list[Framed]:
-        """Nothing: an object without its closing brace is still being written."""
+        """Return nothing: an object without its closing brace is still being written."""
         return []
 
     def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
+        """Return the records that `chunk` completed."""
         return [data for _, data in self.frame(chunk)]
 
     def _step(self, records: list[Framed]) -> bool:
@@ -87,7 +90,7 @@ class JsonStream:
         return self._walk(records)
 
     def _open(self) -> bool:
-        """Find the next object's first brace; after a torn one only a line's start is believed."""
+        """Find the next object's first brace; after a torn one only at the start of a line."""
         if self._torn:
             newline = self._text.find(b"\n{", self._pos)
             start = newline + 1 if newline >= 0 else -1
@@ -155,7 +158,7 @@ class JsonStream:
         self.boundary = self._text_at + at
 
     def _keep(self, end: int) -> None:
-        """Take the open object's bytes up to `end`, unless it has outgrown the limit."""
+        """Keep the open object's bytes up to `end`, unless it has outgrown the limit."""
         part = self._text[self._mark : end]
         self._size += len(part)
         if self._size > self._max_bytes:
@@ -165,7 +168,7 @@ class JsonStream:
 
 
 class LineSplitter:
-    """Lines ended by a newline, with where they start; lines over the limit are dropped as they pass."""
+    """Splits a stream into lines with their offsets; drops lines over the limit as they pass."""
 
     def __init__(self, max_bytes: int) -> None:
         self.consumed = 0
@@ -175,7 +178,7 @@ class LineSplitter:
         self._size = 0
 
     def split(self, chunk: bytes) -> list[tuple[int, bytes]]:
-        """The lines `chunk` completed, without their newlines, each with the byte it starts at."""
+        """Return the lines that `chunk` completed, without newlines, each with its byte offset."""
         lines = []
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:

@@ -1,4 +1,4 @@
-"""Merge the records of all of an agent's transcripts, so that what several of them tell counts once."""
+"""Merge the records of all of an agent's transcripts, so that what several of them report counts once."""
 
 import itertools
 from collections import Counter
@@ -24,7 +24,7 @@ _get_moment, _get_session = attrgetter("at"), attrgetter("session")
 
 
 class Native(msgspec.Struct):
-    """One native session of an agent with its subagents, each of its marks once and in order of time."""
+    """One native session of an agent with its subagents; each record once, in order of time."""
 
     agent: str
     session: str
@@ -37,10 +37,10 @@ class Native(msgspec.Struct):
 
 
 def dedupe_marks(agent: str, transcripts: Iterable[Sequence[UsageRecord]]) -> list[Native]:
-    """The native sessions the transcripts tell of, oldest first.
+    """Return the native sessions the transcripts report, oldest first.
 
-    What two transcripts share belongs to the one that was there first: the other one's parent, else the one
-    that begins, then ends, earlier. Sessions of subagents are part of those they work for.
+    A record in two transcripts belongs to the one that was there first: to that of the other's parent, else
+    to the one that begins, then ends, earlier. Sessions of subagents are part of those they work for.
     """
     files = [_Transcript(marks) for marks in transcripts if marks]
     told = [mark for file in files for mark in file.opened]
@@ -71,7 +71,10 @@ def _first_moment(native: Native) -> tuple[int, str]:
 def _unpack_shared(
     files: Sequence["_Transcript"], opened: Mapping[str, SessionOpened]
 ) -> list["_Transcript"]:
-    """The same, each answer for itself of sessions that more is told of, or that have to do with others."""
+    """Return the files, with packed answers unpacked if several files report on a session or it is related.
+
+    Related are sessions with a parent, those of subagents, and their parents.
+    """
     tellers = Counter(session for file in files for session in file.list_sessions())
     shared = {session for session, times in tellers.items() if times > 1}
     for known in opened.values():
@@ -84,7 +87,7 @@ def _unpack_shared(
 
 
 def _list_ancestors(session: str, opened: Mapping[str, SessionOpened]) -> list[str]:
-    """Whom `session` goes back to, nearest first; a circle somebody forged ends it."""
+    """Return the ancestors of `session`, nearest first; stop at a circle, which only a forged file has."""
     found: list[str] = []
     known = opened.get(session)
     while known is not None and known.parent and known.parent not in found and len(found) < _DEPTH:
@@ -94,7 +97,7 @@ def _list_ancestors(session: str, opened: Mapping[str, SessionOpened]) -> list[s
 
 
 class _Transcript:
-    """What one transcript tells, by kinds: done as each is read, when others are still at work."""
+    """The records of one transcript by kind, sorted as each is read, while others are still being read."""
 
     __slots__ = ("_first", "marks", "named", "opened", "others", "packed", "session", "unnamed")
 
@@ -111,22 +114,22 @@ class _Transcript:
         self.session = self._first.session if self._first is not None else ""
 
     def find_rank(self, opened: Mapping[str, SessionOpened]) -> tuple[int, int]:
-        """Transcripts of a lower one were there first: how many theirs goes back to, and when it began."""
+        """Return the transcript's rank (number of ancestors, begin); the lowest claims shared records."""
         return (len(_list_ancestors(self.session, opened)), self._first.at) if self._first else (0, 0)
 
     def find_last(self) -> int:
-        """When it ended."""
+        """Return when it ended, epoch in ms."""
         lasts = [packed.last for packed in self.packed]
         lasts += [mark.at for mark in (*self.named, *self.unnamed, *self.others)]
         return max(lasts, default=0)
 
     def list_sessions(self) -> list[str]:
-        """Whose answers it tells of, again for each of their packs."""
+        """Return the sessions whose answers it holds; a session is repeated for each of its packs."""
         return [one.session for one in self.packed] + [*set(map(_get_session, self.named + self.unnamed))]
 
 
 class _Pool:
-    """The marks taken so far, by what they are known by."""
+    """The records taken so far, by their keys."""
 
     def __init__(self, opened: Mapping[str, SessionOpened]) -> None:
         self._opened = opened
@@ -137,7 +140,7 @@ class _Pool:
         self._others: dict[tuple[type, str], PromptSent | TurnFailed | LinesChanged] = {}
 
     def take(self, transcript: _Transcript) -> None:
-        """Add one transcript's."""
+        """Add one transcript's records."""
         used, chains = self._used, self._chains
         self._unnamed += transcript.unnamed
         self._packed += transcript.packed
@@ -160,7 +163,7 @@ class _Pool:
             self._others[type(mark), mark.key] = msgspec.structs.replace(mark, session=known.session)
 
     def build(self, agent: str) -> list[Native]:
-        """The sessions."""
+        """Return the native sessions."""
         natives: dict[str, Native] = {}
         places: dict[str, Native] = {}
 
@@ -196,7 +199,10 @@ class _Pool:
                 native.changes.append(mark)
 
     def _keep_unnamed(self) -> Iterator[tuple[str, Iterable[AnswerUsage]]]:
-        """Answers known by their running total alone, by session: those none they go back to has told of."""
+        """Yield, by session, the answers without keys that none of its ancestors has reported.
+
+        Such answers are known by their running total alone.
+        """
         chains = self._chains
         for session, group in itertools.groupby(self._unnamed, _get_session):
             ancestors = _list_ancestors(session, self._opened)
@@ -220,7 +226,7 @@ class _Pool:
         return known is not None and known.is_side
 
     def _get(self, natives: dict[str, Native], agent: str, session: str) -> Native:
-        """The entry of the session a mark is part of: for a subagent's, the one it works for in the end."""
+        """Return the entry of the session a record belongs to: for a subagent's, the one it works for."""
         ancestors = iter(_list_ancestors(session, self._opened))
         while self._is_side(session):
             above = next(ancestors, None)

@@ -18,12 +18,12 @@ def read_usage(
     hands: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> UsageRead:
-    """What the agents named in `specs` have used, as far as their files are still there.
+    """Return what the agents named in `specs` have used, as far as their files still exist.
 
-    Files that two agents share, as two adapters of one program do, are the first one's. A file that cannot be
-    read is told of and left out. Much that is new is read by `hands` processes, forked from this one, which
-    must have no threads then; `meanwhile` is what this one has to do anyway. Raises ConfigurationError for a
-    broken pattern.
+    Files that two agents share, as two adapters of one program do, count for the first one. A file that
+    cannot be read is reported in `problems` and left out. If much is new, `hands` processes read it, forked
+    from this one, which must have no threads then; `meanwhile` is called while they read. Raises
+    ConfigurationError for a broken pattern.
     """
     done = UsageRead()
     plan = plan_files(specs, done, home=home, environ=environ)

@@ -21,7 +21,7 @@ from agent_relay.usage.scan.reader_pool import ReaderPool
 
 
 def read_planned(plan: list[AgentFiles], index: UsageIndex, crew: ReaderPool, done: UsageRead) -> None:
-    """The native sessions of all files are in `done`, and what kept us from reading some."""
+    """Read all planned files; add their native sessions, and why some could not be read, to `done`."""
     reading = _Reading(index, done, crew, make_read_buffer())
     for files in plan:
         known = len(done.problems)
@@ -32,7 +32,7 @@ def read_planned(plan: list[AgentFiles], index: UsageIndex, crew: ReaderPool, do
 
 
 class _Reading(msgspec.Struct, frozen=True):
-    """Reads files one by one: what the index has of them, what others have read, and the rest itself."""
+    """Reads files one by one: from the index, from the reader pool, and the rest itself."""
 
     index: UsageIndex
     done: UsageRead
@@ -40,7 +40,7 @@ class _Reading(msgspec.Struct, frozen=True):
     room: ReadBuffer
 
     def read(self, files: AgentFiles, found: Found) -> list[UsageRecord]:
-        """The marks of one file; none, and a problem, where it cannot be read."""
+        """Return the records of one file; none, and a problem in `done`, if it cannot be read."""
         self.done.files += 1
         try:
             if files.reader.tables is not None:
@@ -51,7 +51,7 @@ class _Reading(msgspec.Struct, frozen=True):
             return []
 
     def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[UsageRecord]:
-        """The marks of a database: all of it again where it has changed, because its rows change in place."""
+        """Return the records of a database, all of them anew if it changed: its rows change in place."""
         log = look_at(f"{found.path}-wal")
         self.done.looked.append(f"{found.path}-wal")
         began_ns = time.time_ns()
@@ -84,7 +84,7 @@ class _Reading(msgspec.Struct, frozen=True):
         return marks
 
     def _read_lines(self, reader: UsageReader, name: str, found: Found) -> list[UsageRecord]:
-        """The marks of a file that grows: those kept, and those of what it has grown by."""
+        """Return the records of a growing file: those in the index, and those of the part added since."""
         entry = self.index.get(found.path, name)
         kept = None if entry is None or not _goes_on(entry.found, found) else _recall(self.index, entry)
         is_moved = (
@@ -108,7 +108,7 @@ class _Reading(msgspec.Struct, frozen=True):
         return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
 
     def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[UsageRecord]:
-        """The marks of what came behind `entry`, kept up to the last whole line."""
+        """Put the part read after `entry`, up to its last whole line, into the index; return its records."""
         now = Entry(entry.found, entry.reader, part.offset, part.guard, part.memory, entry.parts)
         self.index.put(now, part.marks, is_new=is_new, encoded=part.encoded)
         self.done.new_bytes += part.offset - entry.offset
@@ -117,7 +117,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def _note_damage(reading: _Reading, files: AgentFiles, found: Found) -> list[UsageRecord]:
-    """The marks of a file; lines of it that cannot be read are noted with when it was last written."""
+    """Return the records of a file; note how many lines cannot be read and when it was last written."""
     known = reading.done.skipped
     marks = reading.read(files, found)
     if reading.done.skipped > known:

@@ -1,6 +1,6 @@
-"""Fold a session's journal into its work, and find the sessions that went on in one another.
+"""Fold a session's journal into its work, and find the sessions that continue one another.
 
-Connected are sessions of ours and the agents' own: by legs in one native session, or by forks.
+Sessions of ours and the agents' own are connected by legs in one native session, or by forks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _OVER = frozenset({State.ENDED, State.STOPPING})
 
 
 def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
-    """What the journal of one session tells; `None` for one without its first event.
+    """Return the work of one session; `None` for a journal without its first event.
 
     Raises ImpossibleEventError where the journal contradicts itself.
     """
@@ -33,7 +33,7 @@ def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
 
 
 class _Work:
-    """Spans so far, and what is under way."""
+    """The spans so far, and what is under way."""
 
     def __init__(self) -> None:
         self._spans: list[StateSpan] = []
@@ -89,7 +89,7 @@ class _Work:
                 pass
 
     def build(self, session: Session, now_ms: int) -> SessionWork:
-        """All of it; what is still under way ends now."""
+        """Return the session's work; what is still under way ends now."""
         last = to_ms(session.updated_at)
         end = last if session.state in _OVER else max(now_ms, last)
         is_under_way = session.state not in _OVER or session.living_leg is not None
@@ -128,7 +128,7 @@ def find_lineage(
     begin_works: Sequence[SessionWork],
     begin_natives: Sequence[Native],
 ) -> tuple[list[SessionWork], list[Native]]:
-    """The sessions connected with those to begin from, by legs in one native session or by forks."""
+    """Return all sessions connected with those to begin from, by legs in one native session or by forks."""
     ours = {work.session for work in begin_works}
     own = {native.session for native in begin_natives}
     size = -1

@@ -15,14 +15,14 @@ from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
 
 DAY_MS = 86_400_000
 _LONGEST_MS = 7 * DAY_MS
-"""No turn is longer: an answer that says so was dated by a wrong clock."""
+"""No turn is longer: an answer that suggests so was dated by a wrong clock."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked: rows `by` what, since when (epoch in ms), of which agent (empty for all).
+    """What is asked: rows `by` which grouping, since when (epoch in ms), of which agent (empty for all).
 
     `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
-    quarter of an hour. `is_ours_only` leaves out what was no leg's work.
+    quarter of an hour. `is_ours_only` leaves out work that no leg did.
     """
 
     by: Grouping
@@ -36,7 +36,7 @@ class Question(msgspec.Struct, frozen=True):
 def sum_rows(
     works: Sequence[SessionWork], natives: Sequence[Native], question: Question
 ) -> tuple[list[MetricsRow], MetricsRow]:
-    """The rows, in the order of their first moment, and the row of everything."""
+    """Return the rows, in the order of their first moment, and the total row."""
     table = _Table(question)
     table.add_works(works, {native.session for native in natives})
     for native in natives:
@@ -46,7 +46,7 @@ def sum_rows(
 
 
 class _Table:
-    """Rows by key; the one without a key is of what has no place in such rows."""
+    """The rows by key; the one with an empty key holds what belongs to no row of this grouping."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -56,14 +56,14 @@ class _Table:
         self.rows: dict[str, MetricsRow] = {}
 
     def sum_up(self) -> MetricsRow:
-        """The row of everything."""
+        """Return the total row."""
         total = MetricsRow("total", agents=self._agents)
         for row in self.rows.values():
             total.merge(row)
         return total
 
     def add_works(self, works: Sequence[SessionWork], told: AbstractSet[str]) -> None:
-        """Take in what journals tell: time, limits, handoffs; `told` are the native sessions there are."""
+        """Add what journals record: time, limits, handoffs; `told` are the native sessions found."""
         since = self._question.since
         for work in works:
             agents = {leg.leg: leg.agent for leg in work.legs}
@@ -94,7 +94,7 @@ class _Table:
                 row.untold += 1
 
     def add_native(self, native: Native) -> None:
-        """Take in what one native session tells, each mark as the work of the leg that did it."""
+        """Add what one native session holds, each record as the work of the leg that did it."""
         legs = self._legs.get(native.session, [])
         find = OwnerFinder(legs, native)
         limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
@@ -139,7 +139,7 @@ class _Table:
     def _add_turns(
         self, runs: Sequence[Run], all_turns: Sequence[NativeTurn], own: WorkOwner
     ) -> list[tuple[int, int]]:
-        """Take them in; those of `own` that went on over a midnight were at work at the times returned."""
+        """Add the turns; return the working times of `own` turns that went on past midnight."""
         by_model, nights = self._question.by == "model", list[tuple[int, int]]()
         for owner, begin, end in runs:
             turns = all_turns[begin:end]
@@ -156,7 +156,7 @@ class _Table:
         return nights
 
     def _share(self, row: MetricsRow, own: WorkOwner, turn: NativeTurn) -> list[tuple[int, int]]:
-        """Its time day by day, each day's in its own row; `row` had all of it."""
+        """Move a turn's time from `row`, which had all of it, to the row of each day; return it by day."""
         end, day_of = turn.at + turn.active_ms, self._question.day_of
         if self._question.by != "day" or turn.active_ms > _LONGEST_MS or day_of(turn.at) == day_of(end):
             return []
@@ -180,9 +180,9 @@ class _Table:
     def _find_own_time(
         self, native: Native, find: OwnerFinder, times: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """From the first to the last of what was no leg's work, day by day where rows are days.
+        """Return the time from the first to the last of what no leg did, day by day if rows are days.
 
-        `times` are those of its answers, its prompts and its nights.
+        `times` are those of its answers, its prompts and its turns past midnight.
         """
         since, by_day = self._question.since, self._question.by == "day"
         for listed in (native.failures, native.changes):
@@ -199,7 +199,7 @@ class _Table:
         return list(spans.values())
 
     def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """The time in pieces that lie within one day of the user's, where rows are days."""
+        """Yield the time, cut at the user's midnights if rows are days."""
         if self._question.by != "day":
             yield begin, end
             return
@@ -214,10 +214,9 @@ class _Table:
         yield begin, end
 
     def _at(self, owner: WorkOwner, at: int, *, last: int = 0, model: str = "") -> MetricsRow | None:
-        """The row something belongs to; none where it was not asked for.
+        """Return the row something belongs to, with its moments moved; `None` if it was not asked for.
 
-        What goes on until `last` does so within a quarter of an hour; what nothing dates, at 0, moves no
-        row's moments.
+        `at` and `last` lie within one quarter of an hour; what has no date, `at` 0, moves no row's moments.
         """
         if at < self._question.since:
             return None
@@ -242,7 +241,7 @@ class _Table:
         return row
 
     def _name(self, owner: WorkOwner, at: int, model: str) -> str:
-        """The key of the row; empty for what has no place in such rows."""
+        """Return the key of the row; empty for what belongs to no row of this grouping."""
         match self._question.by:
             case "session":
                 return owner.session

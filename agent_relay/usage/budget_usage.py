@@ -1,8 +1,7 @@
 """Count how much of each of the user's budgets is used, from files alone.
 
-A budget counts for a session's legs, or for a day and everything on this machine. Counting is repeated
-while a leg lives, so an error of ours may come back with every round: `ErrorDeduplicator` reports each kind
-once.
+A budget counts for a session's legs, or for a day and everything on this machine. Counting is repeated while
+a leg lives, so a bug of ours may come back with every round: `ErrorDeduplicator` reports each kind once.
 """
 
 import os
@@ -46,7 +45,7 @@ class Day:
 
 
 def find_day(now: datetime, zone: tzinfo) -> Day:
-    """The day it is in the zone."""
+    """Return the day it is in the zone."""
     today = now.astimezone(zone).date()
     begin, end = (datetime.combine(date, time(), zone) for date in (today, today + timedelta(days=1)))
     return Day(today.isoformat(), begin, end)
@@ -62,9 +61,10 @@ def count_spending(
     gaps: Mapping[str, str] = _NO_GAPS,
     damages: Sequence[Damage] = (),
 ) -> tuple[Spending, ...]:
-    """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it.
+    """Return how much of each budget is used, in order; `work` is the current session's, `None` if unknown.
 
-    `gaps` say by agent why some of what it used could not be counted, `damages` how much of its records.
+    `gaps` say by agent why some of what it used could not be counted; `damages` are the unreadable lines of
+    its records.
     """
     session = _sum_session(work, natives, rates)
     found = []
@@ -81,7 +81,7 @@ def count_spending(
 
 
 def tell_uncounted(budgets: Sequence[Budget], why: str, day: Day) -> tuple[Spending, ...]:
-    """That none of the budgets is counted, and `why`."""
+    """Return for every budget that it is not counted, and `why`."""
     told = [
         Spending(one.name, Mark.UNCOUNTED, f"{one.name} is not watched: {why}", one.agent, one.then)
         for one in budgets
@@ -99,7 +99,7 @@ def _date(spending: Spending, day: Day) -> Spending:
 
 
 def _sum_session(work: SessionWork | None, natives: Sequence[Native], rates: Rates) -> dict[str, Bill]:
-    """By agent what its legs used in the session, and by the empty name what all did."""
+    """Return by agent what its legs used in the session, and under the empty name what all used."""
     if work is None:
         return {}
     named = {native for leg in work.legs for native in leg.natives}
@@ -124,7 +124,10 @@ def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> B
 def _find_begins(
     budget: Budget, work: SessionWork | None, agents: Collection[str], day: Day
 ) -> dict[str, int]:
-    """By agent, of those whose use counts for the budget, from when on it does (epoch in ms)."""
+    """Return by agent from when on (epoch in ms) its use counts for the budget.
+
+    Agents whose use does not count are left out.
+    """
     if budget.per == "day":
         begins = dict.fromkeys(agents, to_ms(day.begin))
     else:
@@ -141,7 +144,7 @@ def _judge(budget: Budget, bill: Bill, gap: str) -> Spending:
 
 
 def _find_mark(budget: Budget, bill: Bill) -> Mark:
-    """What has no known price counts as nothing but keeps the budget from counting as open."""
+    """Return the mark; what has no known price costs nothing here, but such a budget is never `OPEN`."""
     if budget.dollars is None:
         part = 100 * bill.tokens / budget.tokens
     else:
@@ -154,7 +157,7 @@ def _find_mark(budget: Budget, bill: Bill) -> Mark:
 
 
 def _tell(budget: Budget, bill: Bill, mark: Mark, gap: str) -> str:
-    """In words, without a capital: `$4.12 of your budget of $5.00 a day is used`."""
+    """Render it in words, without a capital: `$4.12 of your budget of $5.00 a day is used`."""
     unpriced = "" if budget.dollars is None else _tell_unpriced(bill)
     if mark is Mark.UNPRICED:
         return "; ".join(
@@ -173,7 +176,7 @@ def _tell(budget: Budget, bill: Bill, mark: Mark, gap: str) -> str:
 
 
 def _tell_unpriced(bill: Bill) -> str:
-    """That some models' prices are not known; empty where all are."""
+    """Say which models' prices are unknown; empty if none."""
     if not bill.unpriced:
         return ""
     names = sorted(bill.unpriced)
@@ -183,7 +186,7 @@ def _tell_unpriced(bill: Bill) -> str:
 
 
 class BudgetCounter:
-    """Counts for `budgets`; the agents' records are found by `specs`, what was read is kept in the index."""
+    """Counts `budgets`; finds the agents' records by `specs` and keeps what was read in the index."""
 
     def __init__(self, budgets: Sequence[Budget], specs: Mapping[str, Transcript], index: str) -> None:
         self._budgets = budgets
@@ -194,9 +197,9 @@ class BudgetCounter:
     def count(
         self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
     ) -> tuple[Spending, ...]:
-        """How the budgets stand for the session, and what keeps them from being counted.
+        """Return how much of each budget is used for the session, and what keeps it from being counted.
 
-        Raises RelayError where nothing tells.
+        Raises RelayError if the journal contradicts itself or cannot be read.
         """
         read = read_usage(self._specs, self._index, home=environ.get("HOME", ""), environ=environ)
         journal = os.path.join(session.root, ".agent-relay", "sessions", session.id, "journal.jsonl")
@@ -217,7 +220,7 @@ class BudgetCounter:
         )
 
     def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> tuple[Spending, ...]:
-        """That no budget is counted, and `why`."""
+        """Return for every budget that it is not counted, and `why`."""
         return tell_uncounted(self._budgets, why, find_day(now, zone))
 
     def _is_read(self, agent: str) -> bool:
@@ -233,18 +236,18 @@ class BudgetCounter:
 
 
 _MOST_KINDS = 20
-"""As many crash reports are kept; a mistake that never comes twice the same way must not push others out."""
+"""As many crash reports are kept; a bug that never fails twice the same way must not push others out."""
 
 
 class ErrorDeduplicator:
-    """What one task that goes on in rounds got wrong; `report` is told of every kind once."""
+    """The errors of one repeated task; `report` is called once for every kind."""
 
     def __init__(self, report: Callable[[BaseException], None]) -> None:
         self._report = report
         self._known: set[tuple[object, ...]] = set()
 
     def note(self, error: Exception) -> None:
-        """`error` was reported, now or before: those of one type, raised on the same way, are of one kind."""
+        """Report `error` unless one of its kind was: of the same type and raised along the same path."""
         way = traceback.walk_tb(error.__traceback__)
         kind = (type(error), *((frame.f_code, line) for frame, line in way))
         if kind not in self._known and len(self._known) < _MOST_KINDS:

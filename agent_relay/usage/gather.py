@@ -1,8 +1,8 @@
 """Gather what a question about metrics is about, from files alone: journals and the agents' records.
 
 It also finds where each agent's records are, as its adapter says, and lists the other files and variables
-that the figures depend on. It imports what finding the records needs; the rest is loaded while others read
-them.
+that the figures depend on. It imports only what finding the records needs; the rest is loaded while other
+processes read them.
 """
 
 import os
@@ -40,7 +40,7 @@ _PROGRAMS = ("agent_relay", "genai_prices")
 
 
 class TrackedEnvironment(Mapping[str, str]):
-    """Variables of an environment, and the names of those that were asked for."""
+    """An environment that remembers which variables were read."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -58,7 +58,7 @@ class TrackedEnvironment(Mapping[str, str]):
 
 
 def list_inputs(folders: Folders, root: str) -> list[str]:
-    """What tells which sessions there are and how agents' files are read; also what is not there."""
+    """Return the paths, existing or not, that list sessions and say how agents' records are read."""
     own = os.path.join(root, ".agent-relay")
     places = (find_builtin_folder(), user_adapters(folders.config), project_adapters(root))
     index = [os.path.join(folders.sessions, f"{session}.json") for session, _ in list_index(folders.sessions)]
@@ -70,7 +70,7 @@ def list_inputs(folders: Folders, root: str) -> list[str]:
 
 
 def _list_below(place: str) -> Iterator[str]:
-    """Everything in a folder, and in those its links lead to, none of them twice."""
+    """Yield everything in a folder and in those its links lead to, each once."""
     yield place
     seen = set[str]()
     for folder, below, names in os.walk(place, followlinks=True):
@@ -83,7 +83,7 @@ def _list_below(place: str) -> Iterator[str]:
 
 
 def _list_programs() -> list[str]:
-    """The modules that made the figures: another version of one may make others."""
+    """Return the files of the modules that made the figures: another version of one may make others."""
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in _PROGRAMS]
     return [path for module in modules if (path := getattr(module, "__file__", None))]
 
@@ -92,7 +92,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 class _Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An adapter's table of this name, as `domain.adapter` has it."""
+    """An adapter's table `transcript`, as `domain.documents.adapter` has it."""
 
     reader: str
     folder: str
@@ -102,16 +102,16 @@ class _Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Adapter(msgspec.Struct):
-    """What of an adapter says where its records are."""
+    """The part of an adapter that says where its records are."""
 
     transcript: _Transcript | None = None
 
 
 def load_specs(folders: Folders, *, root: str, problems: list[str]) -> dict[str, UsageSpec]:
-    """Return them by agent, of all `load_adapters` would give, in its order.
+    """Return where each agent's records are, for all agents `load_adapters` would return, in its order.
 
-    Adapters that come with us were checked before they came. Where there are others, all are checked, and
-    `problems` gets a sentence for each that is left out: figures without its records are not whole.
+    Built-in adapters were checked before release. If there are others, all are checked, and `problems` gets
+    a sentence for each that is left out: figures without its records are incomplete.
     """
     if _is_there(user_adapters(folders.config)) or _is_there(project_adapters(root)):
         return _load_checked(folders, root, problems)
@@ -129,7 +129,7 @@ def load_specs(folders: Folders, *, root: str, problems: list[str]) -> dict[str,
 
 
 def _cut_table(text: str) -> str:
-    """The table of the transcript alone, as ours are written: all of one is dear to parse."""
+    """Return the table `transcript` alone, as built-in adapters are written: parsing all of one is slow."""
     _, head, rest = text.partition("\n[transcript]\n")
     return head + rest.partition("\n[")[0]
 
@@ -144,7 +144,7 @@ def _load_checked(folders: Folders, root: str, problems: list[str]) -> dict[str,
 
 
 def _is_there(place: str) -> bool:
-    """Whether anything is, or nobody can tell."""
+    """Tell whether anything exists there; true also if that cannot be seen."""
     try:
         os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):
@@ -157,7 +157,7 @@ def _is_there(place: str) -> bool:
 class Wanted(msgspec.Struct, frozen=True):
     """Which work is asked about: one `session`, all on this machine, or else this repository's.
 
-    With `is_chain` also the sessions that one goes back to or went on in; without a name, the newest one's.
+    With `is_chain` also the sessions it came from or went on in; without a `session`, the newest one's.
     """
 
     session: str = ""
@@ -168,7 +168,7 @@ class Wanted(msgspec.Struct, frozen=True):
 class Gathered(msgspec.Struct):
     """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
 
-    It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes,
+    It `is_lasting` if it stays the same for as long as none of the files and folders at `looked` changes,
     and no path of `places` leads elsewhere: nothing is under way, and everything could be read.
     """
 
@@ -192,9 +192,10 @@ def gather_metrics(
     hands: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Gathered:
-    """Everything `wanted` is about; `hands` and `meanwhile` are for `read_usage`, which ours is done in, too.
+    """Return everything `wanted` is about.
 
-    Raises WrongUseError for a session that is not there, or not only one.
+    `hands` and `meanwhile` go to `read_usage`, which reads our journals meanwhile, too. Raises WrongUseError
+    if the session named does not exist or is not the only one of that name.
     """
     root = find_near_root(cwd)
     places = [(str(view["session"]), root) for view in read_sessions_at(root, folders.sessions)]

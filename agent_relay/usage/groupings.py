@@ -1,4 +1,4 @@
-"""Name what the rows of metrics can stand for; kept apart because `aggregation` is slow to load."""
+"""List the groupings of metrics, the values of `--by`; kept apart because `aggregation` loads slowly."""
 
 from typing import Literal, get_args
 

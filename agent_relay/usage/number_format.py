@@ -1,4 +1,4 @@
-"""Format numbers for people: counts, money and spans of time, and small bars and lines of many."""
+"""Format numbers for people: counts, money, durations, small bars and sparklines."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,12 +9,12 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 
 def render_count(count: int) -> str:
-    """`1,234,567`."""
+    """Render a count: `1,234,567`."""
     return f"{count:,}"
 
 
 def render_cost(cost: Decimal | None, *, is_whole: bool) -> str:
-    """`$1.23`; `>$1.23` where the price of a part is not known, `unknown` where that of all of it is not."""
+    """Render a cost: `$1.23`; `>$1.23` if the price of a part is not known, `unknown` for `None`."""
     if cost is None:
         return "unknown"
     shown = f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
@@ -22,7 +22,7 @@ def render_cost(cost: Decimal | None, *, is_whole: bool) -> str:
 
 
 def render_span(length_ms: int | None) -> str:
-    """`4.2 s`, `12 min`, `3 h 05`, `2 d 04 h`; `-` where nothing tells it."""
+    """Render a duration: `4.2 s`, `12 min`, `3 h 05`, `2 d 04 h`; `-` for `None`."""
     if length_ms is None:
         return "-"
     seconds = length_ms / 1000
@@ -37,7 +37,7 @@ def render_span(length_ms: int | None) -> str:
 
 
 def draw_bar(part: int, most: int, width: int, *, is_plain: bool = False) -> str:
-    """A bar of up to `width` characters for `part` of `most`; never empty for what is not nothing."""
+    """Draw a bar of up to `width` characters for `part` of `most`; never empty for a part above 0."""
     if most <= 0 or part <= 0:
         return ""
     if is_plain:
@@ -47,7 +47,7 @@ def draw_bar(part: int, most: int, width: int, *, is_plain: bool = False) -> str
 
 
 def draw_line(values: Sequence[int], *, is_plain: bool = False) -> str:
-    """One character a value, higher for more; empty where there is nothing to compare."""
+    """Draw a sparkline, one character a value, higher for more; empty if there is nothing to compare."""
     most = max(values, default=0)
     if len(values) < 2 or most <= 0:  # noqa: PLR2004 - one value is no line
         return ""

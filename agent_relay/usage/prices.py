@@ -1,4 +1,4 @@
-"""Look up what models cost in the price library's own data, which comes with it: nothing is fetched."""
+"""Look up what models cost in the data that comes with the price library: nothing is fetched."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ _ABOVE = 1
 
 
 def load_prices() -> None:
-    """The library is there afterwards; dear to load, and only what shows money needs it.
+    """Import the price library; slow, and only what shows money needs it.
 
-    What would fetch newer prices is not loaded with it, nor what would check those, tell its version, or take
-    apart a provider's address: here they never do, and together they are dearer than the rest. What it has
-    from Python's back ports Python has.
+    Stubbed out are the parts that fetch newer prices, check them, find the library's version and take apart
+    a provider's address: none is used here, and together they take longer than the rest. What it imports
+    from `typing_extensions` Python has itself.
     """
     load_lean(
         _LIBRARY,
@@ -41,7 +41,7 @@ def load_prices() -> None:
 
 
 def _try_out() -> None:
-    """The library tells the price of the first model it knows."""
+    """Look up the price of the first model the library knows."""
     from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()
@@ -51,7 +51,7 @@ def _try_out() -> None:
 
 
 def _find_version() -> str:
-    """The library's, as the folder beside it that tells of its installation is called."""
+    """Return the library's version, read from the name of its `.dist-info` folder."""
     beside = os.path.dirname(os.path.dirname(sys.modules[_LIBRARY].__file__ or ""))
     names = list[str]()
     with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ def _find_version() -> str:
 
 
 class PriceList:
-    """The rates of models, asked of the library once for each model and price."""
+    """The rates of models; the library is asked once for each model, hourly where its price changes."""
 
     def __init__(self) -> None:
         load_prices()
@@ -75,7 +75,7 @@ class PriceList:
         self._changing: dict[str, bool] = {}
 
     def get_rates(self, model: str, at_ms: int) -> Sequence[Rate]:
-        """The rates of `model` at a moment, by rising size of the request; empty where none is known."""
+        """Return the rates of `model` at a moment, by rising size of the request; empty if none is known."""
         is_changing = self._changing.get(model)
         if is_changing is None:
             is_changing = self._changing[model] = self._is_changing(model)
@@ -91,7 +91,7 @@ class PriceList:
         return f"genai-prices {_find_version()}"
 
     def find_newest(self, today: date) -> date | None:
-        """The newest change of a price up to today in the data, which is at least as new as that."""
+        """Return the date of the newest price change up to today: the data is at least as new."""
         from genai_prices.types import StartDateConstraint
 
         dates = [
@@ -105,7 +105,7 @@ class PriceList:
         return max((found for found in dates if found <= today), default=None)
 
     def _is_changing(self, model: str) -> bool:
-        """Whether its price depends on the moment."""
+        """Tell whether the model's price depends on the moment."""
         try:
             _, found = self._snapshot.find_provider_model(model, None, None, None)
         except LookupError:
@@ -114,7 +114,7 @@ class PriceList:
 
 
 def _ask(snapshot: "DataSnapshot", model: str, at: datetime) -> Sequence[Rate]:
-    """The rates of the model at a moment, by rising size of the request."""
+    """Ask the library for the model's rates at a moment, by rising size of the request."""
     from genai_prices.types import TieredPrices
 
     try:

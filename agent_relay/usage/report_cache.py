@@ -1,4 +1,4 @@
-"""Cache finished reports with the state of every file they were made of; asking again costs one look.
+"""Cache finished reports with the state of every file they were made of: repeated questions are cheap.
 
 The cache may be deleted at any time. A hot command reads it, so this imports nothing heavy.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from agent_relay.usage.scan.files import Found
 
 _PLACES = 61
-"""As many reports are kept at most; another question may take the place of one."""
+"""The most reports that are kept; another question may take the place of one."""
 _REPORT_BYTES = 1 << 20
 _FILE_BYTES = 16 << 20
 _MOST_PATHS = 50_000
 YOUNG_NS = 2_000_000_000
-"""What changed so shortly before may change again without a clock of a file system showing it."""
+"""A file changed so shortly before may change again without its time stamp showing it."""
 _VARIABLES = (
     "HOME", "TZ", "COLUMNS", "AGENT_RELAY_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME",
     "XDG_CACHE_HOME", "TZDIR",
@@ -32,9 +32,9 @@ _ZONE = "/etc/localtime"
 
 
 def find_report(folder: str, question: str) -> str:
-    """The report kept for `question`, where nothing it was made of has changed; empty for none.
+    """Return the report kept for `question` if nothing it was made of has changed; empty for none.
 
-    Also none on another day: the newest known price depends on it.
+    A report of another day does not count: the newest known price depends on it.
     """
     try:
         check_private(folder)
@@ -69,12 +69,11 @@ def keep_report(
     began_ns: int,
     places: "Mapping[str, str] | None" = None,
 ) -> None:
-    """`report` is kept for `question`, unless that cannot be done or something it was made of is too young.
+    """Keep `report` for `question`, unless that cannot be done or something it was made of is too young.
 
-    `paths` are the files and folders it was made of, also those that were not there, and `found` files in the
+    `paths` are the files and folders it was made of, also those that did not exist, and `found` files in the
     state they were read in; `names` the variables of the environment; `began_ns` is when the first of them
-    was looked at, on the clock of files. `places` are paths with what they were once their links were
-    followed.
+    was looked at, on the clock of files. `places` are paths with what they resolved to.
     """
     states = {path: _look(path) for path in paths}
     states |= {one.path: [one.inode, one.size, *one.changed] for one in found}
@@ -100,7 +99,7 @@ def keep_report(
 
 
 def _look(path: str) -> "list[int] | None":
-    """What tells whether a file or folder has changed; `None` where there is none, or none we may see."""
+    """Return the state that changes with a file or folder; `None` if it does not exist or cannot be seen."""
     try:
         known = os.stat(path)
     except (OSError, ValueError):

@@ -14,11 +14,11 @@ from agent_relay.usage._dedupe import Native
 from agent_relay.usage.session_work import LegWork, find_leg
 
 QUARTER_MS = 900_000
-"""Days in every zone, and prices, begin with a quarter of an hour."""
+"""Days in every zone, and prices, change only at a quarter of an hour."""
 
 
 class WorkOwner(msgspec.Struct, frozen=True):
-    """Whose work something was: a `session` and `leg` of ours, or `agent:native-id` for a user's own."""
+    """Whose work something was: a `session` and `leg` of ours, or `agent:native-id` for the user's own."""
 
     session: str
     leg: str
@@ -26,11 +26,11 @@ class WorkOwner(msgspec.Struct, frozen=True):
 
 
 Run = tuple[WorkOwner, int, int]
-"""Whose some answers or turns were, the place of the first, and that behind the last."""
+"""The owner of some answers or turns, the index of the first, and the index after the last."""
 
 
 class OwnerFinder:
-    """Tells whose work a moment of one native session was; `is_plain` where all is `own`, the user's."""
+    """Finds whose work a moment of one native session was; `is_plain` if all is `own`, the user's."""
 
     def __init__(self, legs: Sequence[tuple[WorkOwner, LegWork]], native: Native) -> None:
         name = f"{native.agent}:{native.session}"
@@ -40,13 +40,13 @@ class OwnerFinder:
         self.is_plain = not legs
 
     def __call__(self, at: int) -> WorkOwner:
-        """Of the leg at work then; the user's own where none was."""
+        """Return the leg at work at that moment; the user's own if none was."""
         leg = find_leg(self._legs, at) if self._legs else None
         return self.own if leg is None else self._owners[leg.leg]
 
 
 def cut_runs(moments: Sequence[int], models: Sequence[str], find: OwnerFinder, since: int) -> list[Run]:
-    """Those that were asked for, in pieces of one model and owner within a quarter hour."""
+    """Return the runs from `since` on, each of one model and owner within a quarter of an hour."""
     runs, is_plain = list[Run](), find.is_plain and len(set(models)) <= 1
     place, size = bisect_left(moments, since), len(moments)
     while place < size:
@@ -69,7 +69,7 @@ def cut_runs(moments: Sequence[int], models: Sequence[str], find: OwnerFinder, s
 class NativeTurn(msgspec.Struct, frozen=True, gc=False):
     """One turn. `active_ms` is the time to the last thing it did; `model` is the first that answered.
 
-    `at` is 0 where nothing dates its prompt: then nobody knows how long it took.
+    `at` is 0 if nothing dates its prompt: then its length is unknown.
     """
 
     at: int
@@ -79,7 +79,7 @@ class NativeTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 def cut_turns(native: Native, answers: Columns, limits: Sequence[int]) -> list[NativeTurn]:
-    """The turns in order; one that ended in an error, or at one of the moments of `limits`, has failed.
+    """Return the turns in order; those that ended in an error, or at a moment of `limits`, have failed.
 
     `answers` are the native session's.
     """

@@ -8,11 +8,11 @@ import msgspec
 from agent_relay.domain.state import State
 
 WAITING = frozenset({State.LIMITED, State.RESTING})
-"""The states in which a session waits for a limit to end, or for somebody to go on."""
+"""The states in which a session waits for a limit to end, or for a person to continue it."""
 EARLY_MS = 2_000
 """A native record may be dated a moment before the leg's first journal line."""
 LATE_MS = 10_000
-"""What an agent wrote while it was being ended is still the leg's."""
+"""What an agent wrote while it was being ended still belongs to the leg."""
 
 
 class StateSpan(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class StateSpan(msgspec.Struct, frozen=True):
 
 
 class HandoffSpan(msgspec.Struct, frozen=True):
-    """A handoff that was done: begun by a limit or not, from what called for it to the successor at work."""
+    """A completed handoff, begun by a limit or not; `took_ms` is from its cause to the successor at work."""
 
     from_leg: str
     leg: str
@@ -35,10 +35,10 @@ class HandoffSpan(msgspec.Struct, frozen=True):
 
 
 class LegWork(msgspec.Struct):
-    """One leg's time, epoch in ms, and the native sessions it has been at.
+    """One leg's time, epoch in ms, and the native sessions it worked in.
 
     `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
-    present for one that lives.
+    present for a living one.
     """
 
     leg: str
@@ -50,7 +50,7 @@ class LegWork(msgspec.Struct):
 
 
 class SessionWork(msgspec.Struct):
-    """One session of ours as its journal tells it; one that `is_under_way` changes as time passes."""
+    """One session of ours as its journal records it; one that `is_under_way` changes as time passes."""
 
     session: str
     root: str
@@ -63,9 +63,9 @@ class SessionWork(msgspec.Struct):
 
 
 def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:
-    """Which of the legs that were at one native session something in it is the work of; `None` for none.
+    """Return the leg whose work something in their common native session is; `None` for none.
 
-    The newest that had begun, as far as one had; a leg's last words may be written while it is being ended.
+    It is the newest that had begun, if one had; an agent may still write while its leg is being ended.
     """
     found = None
     for leg in legs:
@@ -75,5 +75,5 @@ def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:
 
 
 def to_ms(at: datetime) -> int:
-    """`at` as an epoch in ms."""
+    """Return `at` as epoch in ms."""
     return int(at.timestamp() * 1000)

@@ -1,6 +1,6 @@
 """Add up tokens, what they cost, and all else that one row of metrics shows.
 
-What is not known, such as the price of a model, is said to be unknown and never counted as nothing.
+What is not known, such as the price of a model, is reported as unknown and never counted as zero.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from agent_relay.transcripts.usage.answer_columns import list_columns
 from agent_relay.transcripts.usage.records import AnswerUsage
 
 UNNAMED = "unknown"
-"""What a model is called that no record names."""
+"""The name for a model that no record names."""
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -28,14 +28,14 @@ class Rate(msgspec.Struct, frozen=True):
     output: Decimal
 
     def __hash__(self) -> int:
-        """Of one price: decimals are dear to hash, and few rates share it."""
+        """Hash one price only: hashing decimals is slow, and few rates share it."""
         return hash(self.output)
 
 
 Rates = Callable[[str, int], Sequence[Rate]]
-"""The rates of a model at a moment (epoch in ms), by rising `above`; empty where its price is not known.
+"""The rates of a model at a moment (epoch in ms), by rising `above`; empty if its price is not known.
 
-They are the same all through a quarter of an hour.
+They are constant within a quarter of an hour.
 """
 
 
@@ -56,11 +56,11 @@ class Bill(msgspec.Struct):
     paid: dict[Rate, list[int]] = msgspec.field(default_factory=dict)
 
     def add(self, used: AnswerUsage, rates: Rates) -> None:
-        """Take one answer in."""
+        """Add one answer."""
         self.add_all(used.model, list_columns((used,)).counts, rates(used.model, used.at))
 
     def add_all(self, model: str, counts: Sequence[Sequence[int]], rates: Sequence[Rate]) -> None:
-        """Take answers of a model in, by the `counts` of `Columns`, all of when these were its rates."""
+        """Add answers of a model, given as the `counts` of `Columns`; `rates` must hold for all of them."""
         if not rates:
             self._add_at(None, counts)
             tokens = sum(map(sum, counts[:4]))
@@ -83,7 +83,7 @@ class Bill(msgspec.Struct):
                 self._add_at(rate, [[column[place] for place in same] for column in counts])
 
     def _add_at(self, rate: Rate | None, counts: Sequence[Sequence[int]]) -> None:
-        """Take answers in that all pay the same; `None` where nobody knows what."""
+        """Add answers that all pay the same rate; `None` if it is unknown."""
         new, cached, written, output, reasoning, long = map(sum, counts)
         self.answers += len(counts[0])
         self.input += new
@@ -99,7 +99,7 @@ class Bill(msgspec.Struct):
         known[:] = map(add, known, counts)
 
     def merge(self, bill: "Bill") -> None:
-        """Take all of another bill in."""
+        """Add all of another bill."""
         self.answers += bill.answers
         self.input += bill.input
         self.cached += bill.cached
@@ -118,7 +118,7 @@ class Bill(msgspec.Struct):
 
     @property
     def cost(self) -> Decimal | None:
-        """US dollars for what has a known price; `None` where nothing has."""
+        """US dollars for what has a known price; `None` if nothing has."""
         if not self.paid:
             return None if self.unpriced else Decimal(0)
         return sum((_multiply(rate, sums) for rate, sums in self.paid.items()), Decimal(0))
@@ -130,7 +130,7 @@ def _multiply(rate: Rate, sums: Sequence[int]) -> Decimal:
 
 
 class MetricsRow(msgspec.Struct):
-    """What one key of the table has come to; times in ms, `None` where nothing tells them.
+    """One row of the table; times in ms, `None` where unknown.
 
     `untold` counts legs that left no transcript we can read: what they used is not known.
     """
@@ -153,7 +153,7 @@ class MetricsRow(msgspec.Struct):
     untold: int = 0
 
     def merge(self, row: "MetricsRow") -> None:
-        """Take all of another row in, but for its key and its agents."""
+        """Add all of another row except its key and its agents."""
         self.bill.merge(row.bill)
         if row.first and (not self.first or row.first < self.first):
             self.first = row.first

@@ -1,16 +1,19 @@
-"""Lines over the lowest rows of an agent's screen, for what relay says while the agent has the terminal."""
+"""Messages of relay over the lowest rows of the screen while an agent has the terminal."""
 
 LABEL = " relay "
 SHORTEST_S = 2.0
-"""Who types at that moment should see it, too; their keys reach the agent meanwhile."""
+"""How long a message stays at least, so that a person who is typing sees it, too; keys reach the agent."""
 LONGEST_S = 10.0
-"""Nobody may be there: an agent's screen is not kept from moving for longer than this."""
+"""How long a message stays at most: an agent's screen must not stay covered when nobody is there."""
 # The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.
 _PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
 
 
 def render_line(text: str, rows: int, cols: int) -> bytes:
-    """`text` over the lowest of `rows`, cut to what they hold; a repaint afterwards brings back the rest."""
+    """Return what paints `text` over the lowest of `rows`, cut to what they hold.
+
+    A repaint afterwards brings back what was covered.
+    """
     parts = split_line(text, rows, cols)
     first = rows - len(parts) + 1
     painted = "".join(
@@ -21,7 +24,7 @@ def render_line(text: str, rows: int, cols: int) -> bytes:
 
 
 def split_line(text: str, rows: int, cols: int) -> list[str]:
-    """Return `text` in as many pieces as it takes rows."""
+    """Return `text` in as many pieces as it takes rows, at most all rows but one."""
     # Loaded where something is said: attaching must not pay for it.
     from agent_relay.domain.text.counts import split_columns
 
@@ -30,5 +33,5 @@ def split_line(text: str, rows: int, cols: int) -> list[str]:
 
 
 def clean(text: str) -> str:
-    """The text without control characters, which could move the cursor or worse."""
+    """Return the text without control characters, which could move the cursor or worse."""
     return "".join(sign if sign.isprintable() else " " for sign in text)

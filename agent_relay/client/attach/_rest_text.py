@@ -16,7 +16,7 @@ _HOUR_S = 3600
 
 
 class RestStatus:
-    """What the daemon says of the rest, each field as it should be or empty."""
+    """What the daemon says about the rest; a field of the wrong type is empty."""
 
     __slots__ = (
         "agents",
@@ -49,12 +49,12 @@ class RestStatus:
 
     @property
     def others(self) -> "list[tuple[str, str]]":
-        """Who may be chosen although they rest, and why they would not be: no more than one key can name."""
+        """The agents that can be chosen although they rest, with the reason against each; at most nine."""
         return [(name, why) for name, why, can in self.agents if can][:9]
 
 
 def list_lines(rest: RestStatus, now: "datetime", *, chooses: bool = False, notice: str = "") -> "list[str]":
-    """What is said, a paragraph each: the most important first, the keys last."""
+    """Return what to show, a paragraph each: the most important first, the keys last."""
     if chooses:
         named = [f"{at} {name}{f' ({why})' if why else ''}" for at, (name, why) in enumerate(rest.others, 1)]
         return [notice, _CHOICE, *named, "Esc  back"]
@@ -63,7 +63,7 @@ def list_lines(rest: RestStatus, now: "datetime", *, chooses: bool = False, noti
 
 
 def fit(lines: "Sequence[str]", rows: int, cols: int) -> "list[str]":
-    """The paragraphs as rows of the terminal, at most all of them; what there is no room for goes first.
+    """Return the paragraphs as at most `rows` rows of the terminal, without what there is no room for.
 
     The first paragraph and the last one stay longest: what this is, and what can be pressed.
     """
@@ -75,7 +75,7 @@ def fit(lines: "Sequence[str]", rows: int, cols: int) -> "list[str]":
 
 
 def render_countdown(left_s: float) -> str:
-    """`2:14:05`, days first where there are any; `0:00:00` when it is over."""
+    """Return `2:14:05`, days first if there are any; `0:00:00` when it is over."""
     left = max(0, int(left_s))
     days, left = divmod(left, _DAY_S)
     hours, left = divmod(left, _HOUR_S)
@@ -110,7 +110,7 @@ def _list_keys(rest: RestStatus) -> str:
 
 
 def _wrap(text: str, cols: int) -> "list[str]":
-    """`text` in rows of at most `cols` columns: its parts one below the other, broken between words."""
+    """Return `text` in rows of at most `cols` columns: one part below the other, broken between words."""
     if count_columns(text) <= cols:
         return [text] if text.strip() else []
     return [row for part in text.split(_APART) for row in _break(part.strip(), cols)]

@@ -46,7 +46,7 @@ class Signals:
             return
 
     def take(self) -> set[int]:
-        """The signals since the last call."""
+        """Return the signals since the last call."""
         try:
             os.read(self.fd, 4096)
         except BlockingIOError:

@@ -9,7 +9,7 @@ _LAST_WORDS_S = 1.0
 
 
 class Stream:
-    """Input to the holder's end of the pair, output from it; `passed` is the end to pass on.
+    """Copies input to a socket pair and output from it; `passed` is the end to pass on to the holder.
 
     While it is `covered`, output is dropped: something else is shown, and a repaint follows.
     """
@@ -29,23 +29,23 @@ class Stream:
         self.covered = False
 
     def hold(self) -> bytes:
-        """Neither read nor show anything until `held` is false again; returns what was read and not given."""
+        """Read and show nothing until `held` is false again; return what was read but not sent."""
         self.held = True
         waiting, self._waiting = self._waiting, b""
         return waiting
 
     def release(self, waiting: bytes) -> None:
-        """Go on as before `hold`; `waiting` is given first."""
+        """Go on as before `hold`; `waiting` is sent first."""
         self.held = False
         self._waiting = waiting
 
     def take_waiting(self) -> bytes:
-        """Return what was read and nobody was given."""
+        """Return what was read but not sent, and drop it here."""
         waiting, self._waiting = self._waiting, b""
         return waiting
 
     def register(self, poll: "select.poll") -> None:
-        """Say what is to be waited for now: input only while its last read has been taken."""
+        """Register what to wait for now: input only if everything read before was sent."""
         if self._pair.fileno() >= 0:
             writable = select.POLLOUT if self._waiting and not self._ended else 0
             poll.register(self._pair.fileno(), select.POLLIN | writable)
@@ -58,7 +58,7 @@ class Stream:
                 return
 
     def serve(self, fd: int, ready: int) -> None:
-        """Deal with what is ready."""
+        """Handle a descriptor that is ready."""
         if fd == self._source:
             self._take()
         elif fd == self._pair.fileno():
@@ -90,7 +90,7 @@ class Stream:
             self._ended = True
 
     def show(self) -> bool:
-        """Write what the agent said; whether more may come."""
+        """Write output of the agent; return whether more may come."""
         try:
             data = self._pair.recv(READ_BYTES)
         except BlockingIOError:
@@ -104,7 +104,7 @@ class Stream:
         return True
 
     def finish(self) -> None:
-        """Everything the agent said has been written; the pair is closed. The other end should be."""
+        """Write the rest of the agent's output and close the pair. The other end should be closed by then."""
         # The holder's last words to the terminal come even behind the relay prompt.
         self.held = self.covered = False
         self._pair.settimeout(_LAST_WORDS_S)
@@ -115,7 +115,7 @@ class Stream:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """All of it is written, even to a descriptor somebody made non-blocking. Raises OSError."""
+    """Write all of `data`, even to a descriptor somebody made non-blocking; raise OSError if that fails."""
     while data:
         try:
             data = data[os.write(fd, data) :]

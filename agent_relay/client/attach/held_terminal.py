@@ -33,10 +33,10 @@ _UNDELIVERED_COLUMNS = 200
 
 
 class HeldTerminal:
-    """Use as a context manager: whatever happens, the terminal is as it was afterwards.
+    """The terminal over several legs; a context manager that restores it whatever happens.
 
-    `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none;
-    it raises RelayError where that cannot be.
+    `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none; it
+    raises RelayError if that is not possible.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class HeldTerminal:
         return bool(self._texts)
 
     def attach(self, socket_path: str, *, on_relay_key: "Command", line: str = "") -> "AttachOutcome":
-        """As `client.attach.attach`, with what was typed before; the terminal stays held below a bar."""
+        """Attach as `loop.attach` does, with what was typed before; keep the terminal if there is a bar."""
         was_held = self.is_held
         if self._keys is not None:
             # The scanner of the next agent's holder goes on from what was typed.
@@ -101,7 +101,7 @@ class HeldTerminal:
         return outcome
 
     def show(self, texts: "Sequence[str]") -> None:
-        """Show this bar and hold what is typed; without texts the terminal is the person's again."""
+        """Show this bar and hold what is typed; without texts give the terminal back to the person."""
         told = list(texts)
         if told == self._texts or not self._can_hold():
             return
@@ -116,10 +116,10 @@ class HeldTerminal:
         self._terminal.write(self._paint())
 
     def wait(self, fd: int, limit_s: float) -> None:
-        """Wait until `fd` has something to read, at most so long; the bar is kept, and keys are held.
+        """Wait until `fd` has something to read, at most `limit_s`; keep the bar and hold keys meanwhile.
 
-        Ctrl-C is for the next agent, as it is while there is one. Only after Escape could not cancel the
-        handoff does it raise KeyboardInterrupt: the person wants to leave.
+        Ctrl-C is held for the next agent, as it is sent to a running one. Only after Escape could not cancel
+        the handoff does it raise KeyboardInterrupt: the person wants to leave.
         """
         deadline = time.monotonic() + limit_s
         while (left_s := deadline - time.monotonic()) > 0:
@@ -140,7 +140,7 @@ class HeldTerminal:
                 return
 
     def settle(self) -> str:
-        """The terminal is the person's again; return what they typed and nobody was given, as a line."""
+        """Give the terminal back; return a line about what was typed and not delivered, empty for nothing."""
         if self.is_held:
             self._take_unread()
         self._leave()
@@ -148,7 +148,7 @@ class HeldTerminal:
         return describe_undelivered(held) if held else ""
 
     def _take_unread(self) -> None:
-        """Hold what nobody read yet; nothing can be held back any more."""
+        """Hold the keys that are still unread; the switch can no longer be held back."""
         keys = self._open_keys()
         while select.select([self._terminal.source], [], [], 0)[0]:
             rest: bytes | None = self._read_source()
@@ -160,7 +160,7 @@ class HeldTerminal:
         self._keys = None
 
     def _read_source(self) -> bytes:
-        """Return what was typed; empty where the terminal is gone."""
+        """Return what was typed; empty if the terminal is gone."""
         try:
             return os.read(self._terminal.source, _READ_BYTES)
         except OSError:
@@ -202,7 +202,7 @@ class HeldTerminal:
         return above + b"\x1b[?7l" + render_bar(self._texts, rows, cols)
 
     def _erase(self) -> bytes:
-        """Return what clears the bar and the message above it, the cursor left where they began."""
+        """Return what clears the bar and the message above it, with the cursor left where they began."""
         from agent_relay.client.attach._overlay import split_line
 
         rows, cols = self._size()
@@ -264,7 +264,7 @@ class HeldTerminal:
         return self._held.add(typed)
 
     def _ask_below_agent(self) -> str:
-        """Return what to show above the bar, where it stays until there is another agent."""
+        """Ask to hold the switch back; return what to show above the bar until there is another agent."""
         self._message = self._ask_to_hold_back()
         return self._message
 
@@ -282,7 +282,7 @@ class HeldTerminal:
 
 
 def describe_undelivered(data: bytes) -> str:
-    """Return a line that tells a person what they typed and no agent was given; empty where it is no text."""
+    """Return a line about what a person typed and no agent was given; empty if it contains no text."""
     from agent_relay.domain.text.plain import clean_text
     from agent_relay.terminal.bar_row import fit
 

@@ -31,11 +31,11 @@ _DONE_S = 1.0
 
 
 class AttachOutcome:
-    """How it ended.
+    """How an attachment ended.
 
-    `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (the person or the
-    daemon let go; the agent goes on), `resting` (every agent rests: that is shown in its place) or
-    `lost` (the holder is gone without a word; `status` is -1). `held` is what was typed and the agent was not
+    `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (by the person or the
+    daemon; the agent goes on), `resting` (every agent rests, and the resting screen comes next) or `lost`
+    (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
     given, `bar` the texts of the bar that the terminal shows, if any.
     """
 
@@ -59,15 +59,15 @@ def attach(
     keep: bool = False,
     hold_back: "Callable[[], str] | None" = None,
 ) -> AttachOutcome:
-    """Standard input and output are the leg's until the outcome; the terminal is restored on every way out.
+    """Connect standard input and output to the leg; return how that ended.
 
-    `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
-    returns lines to show, none to go back at once, or what they come of; a RelayError is shown. `terminal`
-    is given by callers who hold it over several legs; `line` is shown over the agent's screen for a while.
-    `held` is what was typed before, and comes first; with `keep`, what stands on the terminal stays until the
-    agent paints. `hold_back` is called where the person presses Escape below a bar; it says what to show.
-    Raises RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP,
-    SIGINT and SIGQUIT, or when the terminal is gone.
+    The terminal is restored on every way out. `relay_key` is a control byte. `on_relay_key` gets each line
+    typed behind it, except `/detach`, and returns lines to show, none to go back at once, or a PendingAnswer;
+    a RelayError is shown. `terminal` is given by callers who hold it over several legs; `line` is shown over
+    the agent's screen for a while. `held` is what was typed before, and is sent first; with `keep`, the
+    terminal's contents stay until the agent paints. `hold_back` is called when the person presses Escape
+    below a bar; it returns what to show. Raises RelayError if no holder listens or it refuses, SystemExit
+    with 128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
     """
     try:
         sock = connect(socket_path, timeout_s=_ANSWER_S)
@@ -125,7 +125,7 @@ class _Attachment:
             self._sock.close()
 
     def _take_held(self) -> None:
-        """The outcome has what was typed and not given to the agent: first what the holder had of it."""
+        """Add to the outcome what was typed and not given to the agent: first what the holder had of it."""
         for event in self._events:
             if self._outcome is not None and event["event"] == "detached":
                 _fill(self._outcome, event)
@@ -179,7 +179,7 @@ class _Attachment:
             return
 
     def _ask(self, op: str) -> dict[str, object]:
-        """Say it and wait until it is done; events that come meanwhile are kept. Empty without an answer."""
+        """Send a request and return its answer, empty without one; keep events that come meanwhile."""
         self._say(op, id=op)
         deadline = time.monotonic() + _DONE_S
         poll = select.poll()
@@ -193,7 +193,7 @@ class _Attachment:
         return {}
 
     def _wait(self, *, keys: bool, limit_s: float | None = None) -> bool:
-        """Wait for anything and deal with it, except events and `keys`: whether those are ready."""
+        """Wait for anything and handle it, except events and `keys`; return whether keys are ready."""
         poll = select.poll()
         poll.register(self._sock.fileno(), select.POLLIN)
         poll.register(self._signals.fd, select.POLLIN)
@@ -215,7 +215,7 @@ class _Attachment:
         return typed
 
     def _receive(self) -> list[dict[str, object]]:
-        """Keep the events that came; returns the answers that came."""
+        """Keep the events that came; return the answers that came."""
         messages: list[dict[str, object]] = []
         try:
             data = self._sock.recv(READ_BYTES)
@@ -298,9 +298,9 @@ class _Attachment:
         self._give_back(b"", relay_key=isinstance(line, PromptExit) and line.key, typed=prompt.left)
 
     def _tell(self, text: str, *, below: int = 0) -> None:
-        """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read.
+        """Show a message; keys typed meanwhile go to the agent, and end the message once it could be read.
 
-        The `below` lowest rows stay as they are: the bar's, where there is one.
+        The `below` lowest rows stay as they are: those of the bar, if there is one.
         """
         if not self._terminal.is_tty or not self._ask("cover").get("ok"):
             return
@@ -322,7 +322,7 @@ class _Attachment:
             self._give_back(b"")
 
     def _give_back(self, waiting: bytes, *, relay_key: bool = False, typed: bytes = b"") -> None:
-        """The terminal is the agent's again, given what was `typed` and what was `waiting`."""
+        """Give the terminal back to the agent, with what was `typed` and what was `waiting`."""
         self._prompting = False
         self._events += self._said_meanwhile
         self._said_meanwhile = []
@@ -331,7 +331,7 @@ class _Attachment:
         self._say("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
 
     def _read_key(self, *, wait: bool, limit_s: float = 0.0) -> bytes | None:
-        """The next bytes typed; `None` when there is more important to see, or nothing within `limit_s`."""
+        """Return the next bytes typed; `None` if events are to be handled, or nothing came in `limit_s`."""
         while not self._events:
             if self._wait(keys=True, limit_s=None if wait else limit_s):
                 try:
@@ -347,7 +347,7 @@ class _Attachment:
 
 
 def _fill(outcome: AttachOutcome, event: dict[str, object]) -> None:
-    """What the holder says of a terminal it let go belongs to the outcome; an older one says nothing."""
+    """Copy the holder's report about a released terminal into the outcome; older holders send none."""
     held, bar = event.get("held"), event.get("bar")
     if isinstance(held, str) and held:
         outcome.held = held.encode("latin-1", "replace")

@@ -16,11 +16,11 @@ _BACK = frozenset((b"\x7f", b"\x08", b"\x1b[A", b"\x1bOA", b"\x1b[5~"))
 
 
 def show(terminal: "UserTerminal", typed: "PromptInput", lines: "Sequence[str]") -> bytes:
-    """What was typed meanwhile and is the agent's, once the person has seen the lines.
+    """Show the lines until the person has seen them; return what was typed meanwhile for the agent.
 
-    Lines too long for the window go on in the next row. What fits stands at the bottom until any key; more
-    than that is turned page by page, and any key that turns no page ends it. Control characters are made
-    harmless.
+    Lines too long for the window go on in the next row. What fits is shown at the bottom until any key is
+    pressed; longer text is turned page by page, and any key that turns no page ends it. Control characters
+    are made harmless.
     """
     # What was typed before there was anything to see does not end it.
     left = typed.take_rest()
@@ -46,7 +46,10 @@ def show(terminal: "UserTerminal", typed: "PromptInput", lines: "Sequence[str]")
 
 
 def _paint(folded: "Sequence[str]", at: int, room: int, cols: int) -> bytes:
-    """The rows from `at` and below them what keys do; where there are pages, all of the screen is theirs."""
+    """Return what paints the rows from `at` and, below them, what the keys do.
+
+    If there is more than one page, the rows take the whole screen.
+    """
     shown = folded[at : at + room]
     has_pages = len(folded) > room
     labels = [" any key "]
@@ -62,7 +65,7 @@ def _paint(folded: "Sequence[str]", at: int, room: int, cols: int) -> bytes:
 
 
 def fold(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` columns, cut between words where there are some."""
+    """Return the text in pieces of at most `width` columns, cut between words if there are any."""
     parts, line, used, space = [], "", 0, 0
     for sign in text:
         columns = count_columns(sign)

@@ -31,7 +31,7 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class PendingAnswer:
-    """Something that takes a while behind a line: `label` says what."""
+    """The answer to a line that takes a while; `label` says what is being done."""
 
     __slots__ = ("label",)
 
@@ -39,20 +39,20 @@ class PendingAnswer:
         self.label = label
 
     def poll(self) -> "Sequence[str] | None":
-        """The lines to show once it is over, `None` before. Raises RelayError where it cannot be done."""
+        """Return the lines to show once it is over, `None` before. Raise RelayError if it cannot be done."""
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """It should be over soon; harmless when it is."""
+        """Ask for an early end; harmless when it is over."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Nobody waits for it any more, because the agent or its terminal is gone."""
+        """Stop waiting for it, because the agent or its terminal is gone."""
         self.cancel()
 
 
 class PromptExit:
-    """What the prompt ended in: the relay key again (`key`), or nothing to do."""
+    """How the prompt ended without a line: by the relay key again (`key`), or with nothing to do."""
 
     __slots__ = ("key",)
 
@@ -63,8 +63,8 @@ class PromptExit:
 class LinePrompt:
     """Asks for one line.
 
-    `left` is what was typed and is the agent's: whatever came behind the line, beside the key that ends a
-    notice, or from the terminal itself. Nothing else typed vanishes: it is in the line, or the bell rings.
+    `left` is input for the agent: whatever came after the line, with the key that ends a notice, or from the
+    terminal itself. No other text is lost: it is in the line, or the bell rings.
     """
 
     __slots__ = ("_input", "_key", "_line", "_terminal", "left")
@@ -77,7 +77,10 @@ class LinePrompt:
         self.left = b""
 
     def ask(self, typed: bytes) -> "str | PromptExit":
-        """The line, stripped and not empty, or how it was left. `typed` came right after the relay key."""
+        """Return the line, stripped and not empty, or how the prompt was left.
+
+        `typed` came right after the relay key.
+        """
         self._terminal.write(_PLAIN)
         self._input.push(typed)
         done: str | PromptExit | None = None
@@ -115,7 +118,7 @@ class LinePrompt:
         return None
 
     def _paste(self, piece: bytes) -> None:
-        """A paste is text of the line, in one line."""
+        """Add a paste to the line as text, its control characters as blanks."""
         if piece == _ESCAPE or not piece.startswith(_ESCAPE):
             self._add(bytes(max(sign, _SPACE) for sign in piece))
 
@@ -145,9 +148,9 @@ class LinePrompt:
     def wait(
         self, found: "Sequence[str] | PendingAnswer", is_wanted: "Callable[[], bool]"
     ) -> "Sequence[str]":
-        """The lines that come of `found`, a spinner turning meanwhile; none where the terminal `is_wanted`.
+        """Return the lines of `found`, with a spinner until they come; none if the terminal `is_wanted`.
 
-        Escape and Ctrl-C cancel it; whatever else is typed is the agent's.
+        Escape and Ctrl-C cancel it; whatever else is typed is for the agent.
         """
         if not isinstance(found, PendingAnswer):
             return found
@@ -176,7 +179,7 @@ class LinePrompt:
         self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}".encode())
 
     def show(self, lines: "Sequence[str]") -> None:
-        """Show what came of the line until a key is pressed, page by page where it is long."""
+        """Show the lines until a key is pressed, page by page if there are many."""
         from agent_relay.client.attach.pager import show
 
         self.left += show(self._terminal, self._input, lines)

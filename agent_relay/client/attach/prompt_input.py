@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Read(Protocol):
-        """More input. Without `wait` only what is there already, or comes within `limit_s`."""
+        """Reads more input; without `wait` only what has arrived, or arrives within `limit_s`."""
 
         def __call__(self, *, wait: bool, limit_s: float = ...) -> bytes | None:
-            """The next bytes typed; `None` when the leg ended meanwhile, or nothing is there."""
+            """Return the next bytes typed; `None` if the leg ended meanwhile, or nothing was typed."""
 
 
 ESCAPE = b"\x1b"
@@ -30,7 +30,7 @@ _PASTED = re.compile(rb"\x1b\[201~|[^\x1b]+|\x1b(?!\Z|\[\Z|\[2\Z|\[20\Z|\[201\Z)
 
 
 class PromptInput:
-    """Input read when it is needed. `in_paste` is about what comes next."""
+    """Input in units, read when needed; `in_paste` tells whether the next unit is within a paste."""
 
     __slots__ = ("_at", "_pending", "_read", "in_paste")
 
@@ -42,19 +42,19 @@ class PromptInput:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything that was read was taken."""
+        """Whether everything that was read has been taken."""
         return self._at == len(self._pending)
 
     def push(self, typed: bytes) -> None:
-        """Have `typed`, which was read elsewhere, come behind what was read and not taken."""
+        """Append `typed`, which was read elsewhere, to what was read and not taken."""
         # What was taken is cut off here and not with every key: a pasted megabyte is a million keys.
         self._pending = self._pending[self._at :] + typed
         self._at = 0
 
     def take(self) -> bytes | None:
-        """A character, whole escape sequence or piece of a paste; `None` when the leg ended meanwhile.
+        """Return a character, whole escape sequence or piece of a paste; `None` if the leg ended meanwhile.
 
-        A sequence that stops in the middle is waited for, but Escape alone is a key.
+        An incomplete sequence is waited for, but Escape alone is a key.
         """
         while True:
             end = self._find_end()
@@ -68,7 +68,7 @@ class PromptInput:
             self.push(data)
 
     def _find_end(self) -> int:
-        """Return the place behind what comes next, where we stand while the rest of it is not here."""
+        """Return the end of the next unit, or the current position while the rest of it is missing."""
         found = (_PASTED if self.in_paste else _UNIT).match(self._pending, self._at)
         if found is not None and found.end() > self._at:
             return found.end()
@@ -77,12 +77,12 @@ class PromptInput:
         return len(self._pending) if is_key or left > _LONGEST_SEQUENCE else self._at
 
     def take_within(self, limit_s: float) -> bytes:
-        """What was typed and not taken, in whatever state; where nothing was, what comes within `limit_s`."""
+        """Return what was typed and not taken, complete or not; if nothing was, what comes in `limit_s`."""
         taken = self._take_pending()
         return taken or self._read(wait=False, limit_s=limit_s) or b""
 
     def take_rest(self) -> bytes:
-        """Everything typed so far and not taken, in whatever state."""
+        """Return everything typed so far and not taken, complete or not."""
         return self._take_pending() + (self._read(wait=False) or b"")
 
     def _take_pending(self) -> bytes:

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from agent_relay.client.attach.session_loop import Asking, SessionPlace
 
     class Daemon(Asking, Protocol):
-        """What is used of a connection to the daemon."""
+        """The part of a connection to the daemon that is used here."""
 
         def fileno(self) -> int:
-            """The descriptor to watch for notices."""
+            """Return the descriptor to watch for notices."""
 
         def take_notices(self) -> list[dict[str, object]]:
-            """The notices that are here."""
+            """Return the notices that have arrived."""
 
 
 IGNORE_KEYS_S = 0.7
-"""Who is typing to an agent when this comes must not choose by that: keys count once none came this long."""
+"""Keys count only after a pause this long: a person typing to an agent must not choose by accident."""
 _LOOK_S = 30.0
-"""How often the daemon is asked without a reason: a ledger may be changed from another terminal."""
+"""How often the daemon is asked without a notice: a ledger may be changed from another terminal."""
 _AGAIN_S = 1.0
 _ANSWER_S = 30.0
 _SPLIT_S = 0.1
@@ -50,11 +50,10 @@ def show_rest(
 ) -> tuple[str, str]:
     """Show the resting screen; return how it ended and a line to print.
 
-    It ended with `LEFT`, `SHOW_SCREEN` for the agent's own, or `CONTINUE` where the rest is over.
-
-    `agree_always` writes into the user's configuration that work goes on by itself at every reset. The
-    terminal is restored on every way out. Raises SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and
-    SIGQUIT, or when the terminal is gone.
+    It ends with `LEFT`, `SHOW_SCREEN` for the agent's own, or `CONTINUE` if the rest is over. `agree_always`
+    writes into the user's configuration that work goes on by itself at every reset. The terminal is restored
+    on every way out. Raises SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the
+    terminal is gone.
     """
     with Signals() as signals, UserTerminal(over=True) as terminal:
         screen = _RestScreen(place, terminal, signals, reconnect, agree_always)
@@ -91,7 +90,7 @@ class _RestScreen:
 
     @property
     def parting(self) -> str:
-        """What is still to be known by who left."""
+        """The line to print for a person who left."""
         plan = f" {self._rest.plan}" if self._rest.plan else ""
         return f"Detached; the session is resting.{plan} To return: agent-relay attach {self._session}"
 
@@ -110,7 +109,7 @@ class _RestScreen:
             self._daemon.close()
 
     def _ask(self) -> None:
-        """What the daemon says now; while it cannot be asked, what it said last stays."""
+        """Ask the daemon for the state of the rest; keep its last answer while it cannot be asked."""
         self._ask_at = time.monotonic() + _LOOK_S
         try:
             if self._daemon is None:
@@ -132,14 +131,14 @@ class _RestScreen:
             self._rest = RestStatus(answer, has_leg=bool(found))
 
     def _miss(self) -> None:
-        """The daemon is gone: another one is looked for, or started, a moment later."""
+        """Close the connection to a daemon that is gone; another one is found or started a moment later."""
         if self._daemon is not None:
             self._daemon.close()
         self._daemon = None
         self._ask_at = time.monotonic() + _AGAIN_S
 
     def _request(self, op: str, **fields: object) -> bool:
-        """Whether the daemon did it; otherwise why not is shown."""
+        """Send a request; return whether the daemon did it, and otherwise show why not."""
         self._notice = ""
         try:
             if self._daemon is None:
@@ -188,7 +187,7 @@ class _RestScreen:
                 self._hear_notices()
 
     def _count_pause_s(self) -> float:
-        """How long nothing changes by itself: up to the next whole second before the reset."""
+        """Return how long nothing changes by itself: up to the next whole second before the reset."""
         until_asked_s = max(0.0, self._ask_at - time.monotonic())
         if self._rest.until is None or self._rest.back:
             return until_asked_s
@@ -216,7 +215,7 @@ class _RestScreen:
             self._painted = ()
 
     def _hear_keys(self) -> None:
-        """A key that came alone is one; many at once are a paste, or were meant for the agent."""
+        """Obey a key that came alone; many at once are a paste, or were meant for the agent."""
         data = _read(self._terminal.source)
         if data == ESCAPE and select.select([self._terminal.source], [], [], _SPLIT_S)[0]:
             data += _read(self._terminal.source)
@@ -253,7 +252,7 @@ class _RestScreen:
             self._terminal.write(_BELL)
 
     def _choose(self, key: bytes) -> None:
-        """The agent whose number was pressed takes over although it rests; Escape goes back."""
+        """Let the agent whose number was pressed take over although it rests; Escape goes back."""
         others = self._rest.others
         at = int(key) - 1 if key.isdigit() else -1
         if 0 <= at < len(others):
@@ -275,13 +274,13 @@ class _RestScreen:
 
 
 def _read_nothing(*, wait: bool, limit_s: float = 0.0) -> bytes | None:
-    """Keys are pushed as they come: there are never more to be waited for."""
+    """Return `None`: keys are pushed as they come, so there are never more to wait for."""
     del wait, limit_s
     return None
 
 
 def _read(source: int) -> bytes:
-    """What was typed. Raises SystemExit where the terminal is gone."""
+    """Return what was typed. Raise SystemExit if the terminal is gone."""
     try:
         data = os.read(source, 4096)
     except OSError:

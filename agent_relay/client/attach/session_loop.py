@@ -1,4 +1,4 @@
-"""Keeps a person's terminal on a session while its agents come and go."""
+"""Keep a person's terminal on a session while its agents come and go."""
 
 import time
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Asking(Protocol):
-        """What is used of a connection to the daemon."""
+        """The part of a connection to the daemon that is used here."""
 
         def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
-            """The answer to one operation."""
+            """Return the answer to one operation."""
 
         def subscribe(self) -> None:
-            """Notices come from now on."""
+            """Ask for notices from now on."""
 
         def notices(self, *, limit_s: float | None = ...) -> Iterator[dict[str, object]]:
-            """Notices as they come, until `limit_s` passes without one."""
+            """Yield notices as they come, until `limit_s` passes without one."""
 
         def fileno(self) -> int:
-            """What is ready when there are notices."""
+            """Return the descriptor that is ready when there are notices."""
 
         def close(self) -> None:
-            """The connection is given up."""
+            """Close the connection."""
 
     class Held(Protocol):
         """The person's terminal while no agent has it."""
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
             """Whether it shows the bar, and nothing may be printed on it."""
 
         def show(self, texts: list[str]) -> None:
-            """It shows this bar and holds keys, or with none is the person's again."""
+            """Show this bar and hold keys; without texts give the terminal back to the person."""
 
         def wait(self, fd: int, limit_s: float) -> None:
-            """Returns when the descriptor is ready, or later; KeyboardInterrupt where the person leaves."""
+            """Wait until `fd` is ready or `limit_s` is over; raise KeyboardInterrupt if the person leaves."""
 
         def settle(self) -> str:
-            """It is the person's again; what they typed and nobody was given, as a line, or nothing."""
+            """Give the terminal back; return a line about what was typed and not delivered, or empty."""
 
     class End(Protocol):
-        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 unknown."""
+        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 if unknown."""
 
         why: str
         status: int
@@ -61,16 +61,16 @@ PATIENCE_S = 3.0
 STUCK_S = 15.0
 """How long a limited session without an agent may take to find one."""
 FAILURES = 3
-"""How often a leg the daemon believes in may refuse to be attached."""
+"""How often attaching to a leg that the daemon names may fail."""
 NO_AGENT_STATUS = 3
 LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
-"""What came of showing a person that every agent rests: they left, want the agent's screen, or it is over."""
+"""How the resting screen ended: the person left, wants the agent's screen, or the rest is over."""
 _BY_A_PERSON = frozenset({130, 143})
-"""How an agent leaves whose person, or whose terminal's end, had it leave."""
+"""The exit statuses of an agent that its person, or the end of its terminal, ended."""
 
 
 class SessionPlace:
-    """Where a session is now, as the daemon's `open` and `where` say it."""
+    """Where a session is now, as the daemon answers `open` and `where`."""
 
     __slots__ = (
         "agent",
@@ -112,7 +112,7 @@ class SessionPlace:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a limit stands and nobody takes over: over, unless a next try is about to begin."""
+        """Whether the session is limited and no agent takes over: over, unless a next try is to begin."""
         return not self.leg and self.state == "limited"
 
 
@@ -120,9 +120,9 @@ class SessionLoop:
     """One terminal on one session.
 
     `attach` shows a leg until it ends, `say` prints a line to the person, `reconnect` finds or starts a
-    daemon where the one behind `connection` went away. Where the terminal is `held` between two agents, it
-    shows the bar, and what that says is not printed. `rest` shows a person that every agent rests and says
-    what came of it, with a line to print; without it such a session is over for this terminal.
+    daemon if the one behind `connection` went away. If the terminal is `held` between two agents, it shows
+    the bar, and what that says is not printed. `rest` shows a person that every agent rests and returns how
+    that ended, with a line to print; without it such a session is over for this terminal.
     """
 
     def __init__(
@@ -145,11 +145,12 @@ class SessionLoop:
         self._folder = ""
 
     def run(self, answer: "dict[str, object]") -> int:
-        """The exit status once the person detached (0) or no agent will come: the last agent's, or 3.
+        """Keep the terminal on the session until the person detaches or no agent comes; return a status.
 
-        `answer` is what the daemon said to `open` or `where`. Raises RelayError where the next agent
-        does not come in time or the daemon cannot be started again, KeyboardInterrupt where the person would
-        not wait.
+        The exit status is 0 after a detach, 3 if every agent rests, else the last agent's (1 instead of 0 if
+        its task is not done). `answer` is what the daemon answered to `open` or `where`. Raises RelayError if
+        the next agent does not come in time or the daemon cannot be started again, KeyboardInterrupt if the
+        person does not want to wait.
         """
         try:
             return self._run(answer)
@@ -158,7 +159,7 @@ class SessionLoop:
             raise
 
     def _give_back(self) -> None:
-        """The terminal is the person's, who learns what was typed and reached nobody."""
+        """Give the terminal back to the person, and print what was typed and not delivered."""
         if self._held is not None and (line := self._held.settle()):
             self._say(line)
 
@@ -205,9 +206,9 @@ class SessionLoop:
                 seen, looked, place = "", None, self._ask_again(place.session)
 
     def _wait(self, place: SessionPlace, seen: str, *, again: bool) -> SessionPlace:
-        """The session once another leg than `seen` can be attached, or none will come.
+        """Return the session once another leg than `seen` can be attached, or none will come.
 
-        With `again`, the leg `seen` counts too once the daemon had time to notice that it is gone.
+        With `again`, the leg `seen` counts, too, once the daemon had time to notice that it is gone.
         """
         began = time.monotonic()
         session, waited_s, spoken = place.session, 0.0, False
@@ -233,12 +234,12 @@ class SessionLoop:
         )
 
     def _ask_again(self, session: str) -> SessionPlace:
-        """Where the session is, asked of whichever daemon there is by now."""
+        """Reconnect to whichever daemon runs by now, and return where the session is."""
         self._follow()
         return self._ask(session)
 
     def _wait_for_notice(self) -> None:
-        """Wait until something has changed, at most for a while."""
+        """Wait until something has changed, at most `PATIENCE_S`."""
         if not self._is_held() or self._held is None:
             for _ in self._connection.notices(limit_s=PATIENCE_S):
                 return
@@ -251,7 +252,7 @@ class SessionLoop:
         return self._held is not None and self._held.is_held
 
     def _ask(self, session: str) -> SessionPlace:
-        """Where the session is; from its journal where a new daemon does not have it at work any more."""
+        """Return where the session is; from its journal if a new daemon no longer has it at work."""
         try:
             return SessionPlace(self._connection.request("where", session=session))
         except WrongUseError:
@@ -259,7 +260,7 @@ class SessionLoop:
             return SessionPlace(read_session(root, session))
 
     def _follow(self) -> None:
-        """A fresh connection that is told of changes. Raises DaemonUnreachableError where none can be had."""
+        """Open a new connection that gets notices. Raise DaemonUnreachableError if that fails."""
         self._connection.close()
         self._connection = self._reconnect()
         self._connection.subscribe()
@@ -289,7 +290,7 @@ class SessionLoop:
         return known if known > 0 or (known == 0 and is_done) else 1
 
     def _say_end(self, place: SessionPlace, status: int) -> None:
-        """What its daemon would have said of a bad end, where only the journal tells of the session."""
+        """Report a bad end as its daemon would have, if only the journal knows about the session."""
         if place.owed:
             go_on = continue_command(place.owed, place.session)
             self._say(

@@ -1,4 +1,4 @@
-"""The user's terminal while an agent has it: raw first, as it was in the end, whatever happens.
+"""The user's terminal while an agent has it: in raw mode, and restored at the end whatever happens.
 
 It can be lent to another program (an editor) while the agent's screen is covered.
 """
@@ -26,8 +26,8 @@ _PIECE_BYTES = 512
 class UserTerminal:
     """Standard input and output of this process; use as a context manager around everything that may raise.
 
-    With `over` what stands on the screen is not scrolled away: something is shown over it.
-    `is_tty` is whether keys come from a terminal, `is_single` whether input and output are one and the same.
+    With `over` the screen's contents are not scrolled away: something is shown over them. `is_tty` is whether
+    keys come from a terminal, `is_single` whether input and output are one and the same.
     """
 
     __slots__ = ("_entered", "_over", "_saved", "is_single", "is_tty", "source", "target")
@@ -68,7 +68,7 @@ class UserTerminal:
             self.write(GIVE_BACK)
 
     def hold(self) -> None:
-        """Take the terminal as it stands: nothing moves but to make a free row at the bottom."""
+        """Take the terminal as it is; scroll only to make a free row at the bottom."""
         if not self.is_tty:
             return
         self._saved = termios.tcgetattr(self.source)
@@ -81,7 +81,7 @@ class UserTerminal:
             raise
 
     def enter(self) -> None:
-        """Keys arrive one by one and unchanged; nothing is echoed."""
+        """Set raw mode: keys arrive one by one and unchanged, and nothing is echoed."""
         if self._saved is None:
             return
         modes = termios.tcgetattr(self.source)
@@ -98,7 +98,7 @@ class UserTerminal:
         termios.tcsetattr(self.source, termios.TCSANOW, modes)
 
     def leave(self) -> None:
-        """Every mode an agent can have set is off, the line discipline is as it was. Harmless twice."""
+        """Turn off every mode an agent can have set, and restore the line discipline. Harmless twice."""
         if not self._entered or self._saved is None:
             return
         self._entered = False
@@ -111,7 +111,7 @@ class UserTerminal:
             return
 
     def line_modes(self) -> list[object] | None:
-        """The line discipline as it was, for JSON: control characters as numbers; `None` without a tty."""
+        """Return the line discipline as it was, for JSON (characters as numbers); `None` without a tty."""
         if self._saved is None:
             return None
         signs = [part for part in self._saved if isinstance(part, list)]
@@ -119,7 +119,7 @@ class UserTerminal:
         return [*self._saved[:6], numbers]
 
     def size(self) -> tuple[int, int, int, int] | None:
-        """Rows, columns, and pixels of width and height; `None` where there is no terminal that knows."""
+        """Return rows, columns, and pixels of width and height; `None` if no terminal knows them."""
         for fd in (self.target, self.source):
             try:
                 rows, cols, width_px, height_px = struct.unpack(
@@ -132,7 +132,7 @@ class UserTerminal:
         return None
 
     def write(self, data: bytes) -> bool:
-        """Whether all of it was written; a terminal that is gone or stalled is not waited for."""
+        """Write `data`; return false if the terminal is gone or stalled, which is not waited for."""
         fd = self.target if os.isatty(self.target) else self.source
         poll = select.poll()
         poll.register(fd, select.POLLOUT)
@@ -158,10 +158,10 @@ def read_modes() -> list[object]:
 
 
 class LentTerminal:
-    """Within, a program that is started has the terminal with `modes`, those it had before the agent's.
+    """Lends the terminal to a started program, with `modes`, those it had before the agent's.
 
     Ctrl-C is that program's. Ctrl-Z stops it and this process together, so that the shell which started this
-    one has the terminal until `fg`. Raises nothing: where the terminal is gone, its next reader learns that.
+    one has the terminal until `fg`. Raises nothing: if the terminal is gone, its next reader notices that.
     """
 
     def __init__(self, modes: list[object]) -> None:
@@ -182,7 +182,7 @@ class LentTerminal:
 
 
 def _leave_to_program(number: int, frame: "FrameType | None") -> None:
-    """Do nothing. A handler, because what is ignored here would be ignored by the program, too."""
+    """Do nothing; a handler, because the program would inherit an ignored signal."""
     del number, frame
 
 

@@ -320,7 +320,7 @@ class Adapter(Strict):
     @model_validator(mode="before")
     @classmethod
     def _read_one_version(cls, tables: object) -> object:
-        """Take the key that named one version only, as adapters of earlier releases have it."""
+        """Convert the key for one version only, which adapters of earlier releases have."""
         if not isinstance(tables, dict) or "tested_version" not in tables:
             return tables
         rest = {key: value for key, value in tables.items() if key != "tested_version"}
@@ -332,7 +332,7 @@ class Adapter(Strict):
         return find_newest(self.tested_versions)
 
     def fit(self, version: str) -> "Adapter":
-        """Return the adapter as it is for this version; unchanged where that is not known."""
+        """Return the adapter as it is for this version; unchanged if the version is unknown."""
         fitted = self
         for one in self.versions:
             if version and one.contains(version):

@@ -1,7 +1,7 @@
 """The models of the two `config.toml` files: what a user, and more narrowly a project, may decide.
 
-What is exported and to where, and how a user who looks elsewhere is notified, are among it: nothing
-unless they say so.
+They also say what is exported and to where, and how a user who is not looking is notified: nothing
+by default.
 """
 
 import re
@@ -22,9 +22,9 @@ _ADDRESS = re.compile(rf"(?:https://[^\s/@?#:]+|http://{_LOOPBACK})(?::[0-9]{{1,
 
 
 def check_address(text: str) -> str:
-    """`text` where it is an address things may be sent to. Raises ValueError.
+    """Return `text` if it is an address that data may be sent to; raise ValueError if not.
 
-    https, or http to this machine; no user or password in it, which would stand in process lists and logs.
+    https, or http to this machine; no user or password in it, which would appear in process lists and logs.
     """
     if _ADDRESS.fullmatch(text) is None:
         raise ValueError(f"{text[:80]!r} is neither https nor http to this machine, or has a password in it")
@@ -55,12 +55,12 @@ _WEBHOOK_PREFIX = "webhook:"
 
 
 def list_notify_methods(value: object) -> object:
-    """Return one wish as a list of one, as the file may have it; anything else as it is."""
+    """Return a single method as a list of one, as the file may have it; anything else as it is."""
     return (value,) if isinstance(value, str) else value
 
 
 def check_notify_methods(wishes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `wishes` where they can be meant. Raises ValueError with a sentence for the user."""
+    """Return `wishes` if they are valid; raise ValueError with a sentence for the user if not."""
     for wish in wishes:
         if wish.startswith(_WEBHOOK_PREFIX):
             check_address(wish.removeprefix(_WEBHOOK_PREFIX))
@@ -75,7 +75,7 @@ def check_notify_methods(wishes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def find_webhook_addresses(wishes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the addresses of the webhooks among them."""
+    """Return the addresses of the webhooks among the methods."""
     return tuple(wish.removeprefix(_WEBHOOK_PREFIX) for wish in wishes if wish.startswith(_WEBHOOK_PREFIX))
 
 
@@ -161,7 +161,7 @@ class ContextConfig(Strict):
         return self
 
     def build_wishes(self) -> ContextWishes:
-        """The same for the state machine."""
+        """Return the same for the state machine."""
         return ContextWishes(
             mode=self.mode,
             advise=self.advise,
@@ -199,7 +199,7 @@ class BudgetConfig(Strict):
         return self
 
     def build_budget(self) -> Budget:
-        """The same for the state machine."""
+        """Return the same for the state machine."""
         return Budget(self.per, self.agent, self.tokens or 0, self.dollars, self.warn, self.then)
 
 
@@ -278,11 +278,11 @@ class UserConfig(Strict):
         return self.resume_at_reset is not False and not self.build_quiet_hours().always
 
     def build_quiet_hours(self) -> QuietHours:
-        """The hours in which nothing goes on by itself."""
+        """Return the hours in which nothing goes on by itself."""
         return parse_quiet_hours(self.quiet_hours)
 
     def list_names(self) -> dict[str, str]:
-        """Every agent that is named, with the first place in the file that names it."""
+        """Return every agent that is named, with the first place in the file that names it."""
         named = [(name, "order") for name in self.order]
         named += [(name, f"agents.{name}") for name in self.agents]
         named += [(budget.agent, "budgets") for budget in self.budgets]
@@ -290,15 +290,15 @@ class UserConfig(Strict):
         return {name: place for name, place in reversed(named) if name}
 
     def build_budgets(self) -> tuple[Budget, ...]:
-        """The budgets for the state machine."""
+        """Return the budgets for the state machine."""
         return tuple(budget.build_budget() for budget in self.budgets)
 
     def get_agent(self, name: str) -> AgentConfig:
-        """The wishes for one agent; the defaults where the file has none."""
+        """Return the settings for one agent; the defaults if the file has none."""
         return self.agents.get(name, AgentConfig())
 
     def find_fallbacks(self, agent: str = "", model: str = "") -> dict[str, str]:
-        """Another model for each agent that may go on with one when its own is limited.
+        """Return another model for each agent that may use one when its own is limited.
 
         `model` is the one that was asked for when `agent` was started, in place of the configured one.
         """
@@ -324,10 +324,10 @@ class ProjectConfig(Strict):
 
 
 def build_roster(known: tuple[str, ...], user: UserConfig, project: ProjectConfig) -> tuple[str, ...]:
-    """The agents allowed here, preferred first.
+    """Return the agents allowed here, preferred first.
 
-    `known` are those asked when nobody says anything. A project reorders and leaves out; an agent the
-    user did not allow stays out, and a project that leaves nobody is not listened to.
+    `known` is the roster if the user sets none. A project reorders and leaves out; an agent the user did not
+    allow stays out, and a project's order that would leave no agent is ignored.
     """
     allowed = user.order or known
     narrowed = tuple(name for name in project.order if name in allowed)

@@ -16,7 +16,7 @@ else:
 
 
 class NoGarbageCollection:
-    """While its block runs nobody looks for garbage: what modules are made of stays, for all the run."""
+    """While its block runs, garbage collection is off; what was loaded is exempt for the whole run."""
 
     def __init__(self) -> None:
         self._is_outer = gc.isenabled()
@@ -36,12 +36,12 @@ class NoGarbageCollection:
 
 
 class StubbedModule:
-    """While its block runs, whoever imports the module `name` gets one that only looks like it.
+    """While its block runs, importing the module `name` gives a stub.
 
-    For clients of the network that a library brings along: as dear to load as the rest, and never used here.
-    What is taken from it can be named, and not called: that raises AttributeError. With `is_mute` it can be
-    called, too, for libraries that make marks and tables with it while they are loaded; only what comes of
-    that cannot be used. Where the true one is loaded already it stays; whoever imports it later gets it.
+    For network clients that a library imports: as slow to load as the rest, and never used here. Names can be
+    taken from the stub, but not called: that raises AttributeError. With `is_mute` they can be called, too,
+    for libraries that build marks and tables with them while they are loaded; only the results cannot be
+    used. If the real module is already loaded, it stays; later imports get the real one.
     """
 
     def __init__(self, name: str, *, is_mute: bool = False) -> None:
@@ -68,10 +68,9 @@ class StubbedModule:
 
 
 class HiddenModule(StubbedModule):
-    """While its block runs nobody can import the module `name`, as where it is not installed.
+    """While its block runs, the module `name` cannot be imported, as if it were not installed.
 
-    For what a library takes from it where it can, and from Python where it cannot. Where it is loaded already
-    it stays.
+    For modules that a library uses if it can, with a fallback in Python. If it is already loaded, it stays.
     """
 
     def _make(self) -> "ModuleType | None":
@@ -79,7 +78,7 @@ class HiddenModule(StubbedModule):
 
 
 class ReplacedModule(StubbedModule):
-    """While its block runs, whoever imports the module `name` gets the `other`, which has the same."""
+    """While its block runs, importing the module `name` gives `other`, which has the same names."""
 
     def __init__(self, name: str, other: str) -> None:
         super().__init__(name)
@@ -90,7 +89,7 @@ class ReplacedModule(StubbedModule):
 
 
 def load_lean(library: str, try_out: "Callable[[], object]", *without: StubbedModule) -> None:
-    """`library` is there afterwards: loaded by `try_out` and `without` these, or whole where it needs one."""
+    """Load `library` by `try_out` with `without` stubbed; load it whole if a version needs one of them."""
     if library in sys.modules:
         return
     try:
@@ -109,11 +108,11 @@ def load_lean(library: str, try_out: "Callable[[], object]", *without: StubbedMo
 
 
 def disable_pydantic_plugins() -> None:
-    """From now on pydantic looks for no plugins of other packages, which it does before its first check.
+    """Keep pydantic from searching for plugins of other packages before its first check.
 
-    To look, it reads what is installed here, which is dearer than all our checks at a start; and a plugin
-    would be shown what users wrote. Its name for the module that looks is its own: where a version of it has
-    another, plugins are looked for.
+    To search, it reads what is installed here, which is slower than all our checks at a start; and a plugin
+    would see what users wrote. The name of pydantic's module for this is private: if a version of it uses
+    another name, plugins are searched for.
     """
     sys.modules.setdefault("pydantic.plugin._loader", _NoPlugins("pydantic.plugin._loader"))
 

@@ -20,27 +20,27 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def render_document(packet: ResumePacket) -> dict[str, object]:
-    """The packet's JSON object. What is unknown or empty is left out; fields we do not know stay in."""
+    """Return the packet's JSON object. Unknown or empty values are left out; unknown fields stay in."""
     data = packet.model_dump(by_alias=True)
     _leave_out_unknown(packet, data)
     return {key: _plain(value) for key, value in data.items()}
 
 
 def render_json(document: dict[str, object]) -> str:
-    """The document as people read and edit it: indented, fields in their order, a line feed at the end."""
+    """Render the document as people read and edit it: indented, fields in their order, a final line feed."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def fingerprint(document: dict[str, object]) -> str:
-    """SHA-256 of the document's canonical bytes: the same however it is indented or ordered."""
+    """Return the SHA-256 of the document's canonical bytes, the same for any indentation and order."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, object]:
-    """The JSON object in `data`, unchecked except for being one. `name` says in errors what was read.
+    """Parse the JSON object in `data`, unchecked except for being one.
 
-    Raises UntrustedDataError.
+    `name` says in errors what was read. Raises UntrustedDataError.
     """
     try:
         document: object = json.loads(data)
@@ -52,9 +52,9 @@ def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, 
 
 
 def parse_packet(document: dict[str, object], *, name: str = "the packet") -> ResumePacket:
-    """The packet in a JSON object of version 1 to ours.
+    """Parse the packet in a JSON object of version 1 to ours.
 
-    Raises UntrustedDataError where the object is something else, of a newer version, incomplete, or nested
+    Raises UntrustedDataError if the object is something else, of a newer version, incomplete, or nested
     absurdly deep. The message names the field, never its contents.
     """
     if document.get("schema") != SCHEMA:
@@ -96,7 +96,7 @@ def _where(problem: ValidationError) -> str:
 
 
 def _plain(value: object) -> object:
-    r"""`value` as JSON has it. Half characters, which torn transcripts hold, are written `\uNNNN`."""
+    r"""Return `value` as JSON has it. Half characters, which torn transcripts hold, become `\uNNNN`."""
     match value:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
@@ -113,7 +113,7 @@ def _plain(value: object) -> object:
 
 
 def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
-    """Drops from `data`, the dump of `model`, every declared field that says nothing."""
+    """Drop from `data`, the dump of `model`, every declared field that says nothing."""
     for name, field in type(model).model_fields.items():
         key = field.alias or name
         value: object = getattr(model, name)

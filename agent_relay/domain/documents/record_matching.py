@@ -16,12 +16,12 @@ _MOST_STRINGS = 2_000
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The compiled pattern; adapters hold a few hundred."""
+    """Return the compiled pattern, cached; adapters hold a few hundred."""
     return re.compile(pattern)
 
 
 def open_envelope(record: Record) -> Record:
-    """The record as its agent wrote it: our hook entry keeps payloads as `{"at": …, "payload": {…}}`."""
+    """Return the record as its agent wrote it: our hook keeps it as `{"at": …, "payload": {…}}`."""
     payload = record.data.get("payload")
     if record.source not in _ENVELOPED or not isinstance(payload, dict):
         return record
@@ -29,7 +29,7 @@ def open_envelope(record: Record) -> Record:
 
 
 def find_value(data: object, path: str) -> object:
-    """What stands at `path` (`a/b/0`, keys may hold dots, `.` the whole), or `None`."""
+    """Return the value at `path` (`a/b/0`, keys may hold dots, `.` the whole), or `None`."""
     if path == ".":
         return data
     here = data
@@ -45,7 +45,7 @@ def find_value(data: object, path: str) -> object:
 
 
 def find_text(data: object, path: str) -> str | None:
-    """The text at `path`: a string as it is, anything else but nothing as compact JSON."""
+    """Return the text at `path`: a string as it is, anything else but nothing as compact JSON."""
     value = find_value(data, path)
     if value is None:
         return None
@@ -55,7 +55,7 @@ def find_text(data: object, path: str) -> str | None:
 
 
 def is_meant(where: Where, data: object) -> bool:
-    """Whether the record satisfies every condition."""
+    """Return whether the record satisfies every condition."""
     return (
         all(_equals(find_value(data, path), wanted) for path, wanted in where.equals.items())
         and all(find_value(data, path) is None for path in where.absent)
@@ -74,7 +74,7 @@ def _contains(data: object, path: str, pattern: str) -> bool:
 
 
 def iter_strings(data: object) -> Iterator[str]:
-    """Every string value inside `data`, at most `_MOST_STRINGS` of them."""
+    """Yield every string value inside `data`, at most `_MOST_STRINGS` of them."""
     waiting = [data]
     count = 0
     while waiting and count < _MOST_STRINGS:
@@ -89,5 +89,5 @@ def iter_strings(data: object) -> Iterator[str]:
 
 
 def squeeze(text: str) -> str:
-    """`text` with every run of white space as one space: how rules see words that were wrapped."""
+    """Return `text` with every run of white space as one space, so that rules match wrapped words."""
     return " ".join(text.split())

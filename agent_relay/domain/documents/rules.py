@@ -25,7 +25,7 @@ class VersionRange(Strict):
         return is_within(version, start=self.from_version, before=self.before)
 
     def may_contain(self, version: str) -> bool:
-        """Return whether it is one of these, or may be: an empty version is not known."""
+        """Return whether it is one of these, or may be: an empty version is unknown."""
         return not version or self.contains(version)
 
 
@@ -347,7 +347,7 @@ class Rules(Strict):
                 raise ValueError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")
 
     def fit(self, version: str) -> "Rules":
-        """Return the rules that hold for this version of the agent; all of them where it is not known."""
+        """Return the rules that hold for this version of the agent; all of them if it is unknown."""
 
         def keep(rules: Sequence[_Ranged]) -> tuple[_Ranged, ...]:
             return tuple(rule for rule in rules if rule.may_contain(version))
@@ -362,6 +362,6 @@ class Rules(Strict):
         return self.model_copy(update={**kept, "continues": continues})
 
     def is_structured(self) -> bool:
-        """Whether any limit can be read from something other than the screen."""
+        """Return whether any limit can be read from something other than the screen."""
         structured = {feed.name for feed in self.feeds if feed.source is not Source.SCREEN}
         return any(structured & set(rule.feeds) for rule in self.limits)

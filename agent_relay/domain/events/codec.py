@@ -14,7 +14,7 @@ _B = TypeVar("_B")
 
 
 def render_event(event: Event) -> dict[str, object]:
-    """The JSON object of one journal line."""
+    """Render the JSON object of one journal line."""
     body = event.body
     if isinstance(body, Unknown):
         data = dict(body.data)
@@ -31,10 +31,10 @@ def render_event(event: Event) -> dict[str, object]:
 
 
 def parse_event(line: Mapping[str, object]) -> Event:
-    """The event of one journal line.
+    """Parse the event of one journal line.
 
     Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
-    UntrustedDataError where the line is of a newer version, no event at all, or a known one lacks a field.
+    UntrustedDataError if the line is of a newer version, no event at all, or a known one lacks a field.
     """
     number, at, name, data = parse_head(line, version=JOURNAL_VERSION)
     generation = line.get("g")
@@ -46,9 +46,9 @@ def parse_event(line: Mapping[str, object]) -> Event:
 
 
 def parse_head(line: Mapping[str, object], *, version: int) -> tuple[int, datetime, str, dict[str, object]]:
-    """Number, moment, name and data of a journal line of any kind of journal.
+    """Parse number, moment, name and data of a journal line of any kind of journal.
 
-    Raises UntrustedDataError where its format is newer than `version`, or it is no event.
+    Raises UntrustedDataError if its format is newer than `version`, or it is no event.
     """
     found = line.get("v")
     if type(found) is int and found > version:
@@ -69,14 +69,14 @@ def parse_head(line: Mapping[str, object], *, version: int) -> tuple[int, dateti
 
 
 def _is_texts(value: object) -> bool:
-    """Whether it is a list of nothing but texts, as every list in an event is."""
+    """Return whether it is a list of nothing but texts, as every list in an event is."""
     return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
 
 
 def build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) -> _B:
-    """The `kind` of event `data` describes; what it does not know of is dropped.
+    """Build the `kind` of event `data` describes; unknown fields are dropped.
 
-    Raises UntrustedDataError where a field is missing or of the wrong type.
+    Raises UntrustedDataError if a field is missing or of the wrong type.
     """
     values: dict[str, object] = {}
     for field in fields(kind):  # type: ignore[arg-type]  # every event is a dataclass

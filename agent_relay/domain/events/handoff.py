@@ -8,8 +8,8 @@ from typing import ClassVar
 class HandoffBegun:
     """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
 
-    `model` is the one it is to go on with where relay chose that, too; the agent may be the same then.
-    `parent` is the handoff this one goes on from, `depth` how many there are of them with this one, 0 where
+    `model` is the one it is to go on with if relay chose that, too; the agent may be the same then.
+    `parent` is the handoff this one follows, `depth` how many there are of them with this one, 0 if
     an older version did not count. `rolls_back` is the failed handoff this one makes up for. The rest are its
     `Terms`.
     """
@@ -65,7 +65,7 @@ class PacketPublished:
 
 @dataclass(frozen=True, slots=True)
 class PacketSaved:
-    """A packet of the session's state was published that no handoff is for; paths as above."""
+    """A packet of the session's state was published without a handoff; paths as above."""
 
     name: ClassVar[str] = "packet.saved"
     packet: str
@@ -106,7 +106,7 @@ class HandoffFailed:
 
 @dataclass(frozen=True, slots=True)
 class HandoffCancelled:
-    """A person called the handoff off at `step`; the session will rest, with its packet if it has one."""
+    """A person cancelled the handoff at `step`; the session will rest, with its packet if it has one."""
 
     name: ClassVar[str] = "handoff.cancelled"
     handoff: str

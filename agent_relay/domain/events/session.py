@@ -1,6 +1,6 @@
 """The lines of a session's journal: `Event`, the union of all, and those about the session and its legs.
 
-Here too: the task's delivery, what a leg was asked before the agent's own record says it, the session's
+Also here: the task's delivery, prompts reported before the agent's own record has them, the session's
 move to another place, and what may go on by itself when a limit is over.
 """
 
@@ -54,8 +54,8 @@ class SessionMoved:
 class PromptSeen:
     """The leg's agent took a prompt of the user's, by its own signals, at `asked_at` (ISO 8601).
 
-    Of a long `text` the end is missing: `left_out` characters. `native_id` is the conversation it was asked
-    in, empty where nobody knows it.
+    A long `text` is cut at its end, by `left_out` characters. `native_id` is the conversation it was asked
+    in, empty if unknown.
     """
 
     name: ClassVar[str] = "prompt.seen"
@@ -68,7 +68,7 @@ class PromptSeen:
 
 @dataclass(frozen=True, slots=True)
 class ResumeAgreed:
-    """While everybody rested, a person said that work may go on by itself then, once; or took that back."""
+    """During a rest, a person agreed that work goes on by itself afterwards, once; or took that back."""
 
     name: ClassVar[str] = "resume.agreed"
     agreed: bool = True
@@ -76,9 +76,9 @@ class ResumeAgreed:
 
 @dataclass(frozen=True, slots=True)
 class LegContinues:
-    """The leg's agent said that it goes on by itself `at` (ISO 8601); with an empty one it says so no more.
+    """The leg's agent said that it goes on by itself `at` (ISO 8601); empty if it no longer says so.
 
-    `allowed` is whether that is left to it; otherwise its own timer is cancelled.
+    `allowed` is whether relay leaves it to do so; otherwise its timer is cancelled.
     """
 
     name: ClassVar[str] = "leg.continues"
@@ -103,7 +103,7 @@ class SessionCreated:
 class LegStarting:
     """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
 
-    A `headless` one works on one turn without a screen. The last five say whose it is, as `Owner` has them;
+    A `headless` one works on one turn without a screen. The last five name its owner, as `Owner` has them;
     empty in journals older than them.
     """
 
@@ -125,7 +125,7 @@ class LegStarting:
 
     @property
     def owner(self) -> Owner:
-        """Whose the leg is."""
+        """The owner of the leg."""
         return Owner(self.host, self.machine, self.boot, self.pid_namespace, self.runtime)
 
 
@@ -228,7 +228,7 @@ class LegEnded:
 
 @dataclass(frozen=True, slots=True)
 class SessionRested:
-    """Nobody is available; `until` is the earliest reset (ISO 8601) or empty."""
+    """No agent is available; `until` is the earliest reset (ISO 8601) or empty."""
 
     name: ClassVar[str] = "session.rested"
     why: str
@@ -238,7 +238,7 @@ class SessionRested:
 
 @dataclass(frozen=True, slots=True)
 class SessionWoke:
-    """A rest is over and the session's leg still lives; with `offers` its agent waits to be told to go on."""
+    """A rest is over and the leg still lives; with `offers` its agent waits for a prompt to go on."""
 
     name: ClassVar[str] = "session.woke"
     why: str = ""
@@ -272,7 +272,7 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A line of a newer version: carried, not lost."""
+    """A line of a newer version: kept, not dropped."""
 
     name: str
     data: Mapping[str, object]

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TurnBegun:
-    """A headless turn was asked of `agent`: one prompt, to be worked on to its end by whoever can.
+    """A headless turn was asked of `agent`: one prompt, to be worked on to its end by any agent that can.
 
-    `most` is how many legs it may take in all, 0 for as many as there are; with `ends` the session ends
-    with it. In a chat `seat` is the agent whose turn it is, `others` are those who may not take it over.
-    `message` is the id its asker gave it, empty for none: who was not answered asks again by it.
+    `most` is how many legs it may take in all, 0 for no limit; with `ends` the session ends
+    with it. In a chat `seat` is the agent whose turn it is, `others` are those that may not take it over.
+    `message` is the id its asker gave it, empty for none: a client that got no answer asks again by it.
     """
 
     name: ClassVar[str] = "turn.begun"
@@ -27,7 +27,7 @@ class TurnBegun:
 class TurnEnded:
     """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
 
-    `said` are the agent's words of a turn of a chat: the other agents are told them. `refused` are the tools
+    `said` are the agent's words in a turn of a chat: the other agents are given them. `refused` are the tools
     its agent asked for and was not allowed to use. One that was stopped with no `leg` never began: no agent
     was asked.
     """
@@ -42,7 +42,7 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class ChatBegun:
-    """From here on `agents` take turns; `task` is what the user says to them, empty where they only go on.
+    """From here on `agents` take turns; `task` is the user's message to them, empty if they only go on.
 
     `most` is how many turns they may take. `message` is the id its asker gave it, as a turn's.
     """

@@ -62,7 +62,7 @@ class BudgetNoted:
 
 @dataclass(frozen=True, slots=True)
 class BudgetApplied:
-    """What the user wants done when the budget is used up is about to be done, to the leg."""
+    """The action the user set for a used-up budget is about to be taken on the leg."""
 
     name: ClassVar[str] = "budget.applied"
     leg: str

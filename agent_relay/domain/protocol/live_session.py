@@ -18,7 +18,7 @@ _MOST_TROUBLE = 500
 
 @dataclass(frozen=True, slots=True)
 class LiveSession:
-    """One session at work: its journal's newest line, its screen, what its agent last said of itself."""
+    """One session at work: its journal's newest line, its screen, what its agent last reported."""
 
     session: str
     number: int = 0
@@ -32,12 +32,12 @@ class LiveSession:
 
 
 def build_context(used: int, room: int) -> ContextUsed:
-    """The context with its percentage, which may be above a hundred."""
+    """Return the context with its percentage, which may be above a hundred."""
     return ContextUsed(used=used, room=room, percent=100 * used // room if room > 0 else None)
 
 
 def cut_screen(screen: Screen) -> tuple[str, tuple[str, ...]]:
-    """The title and the rows that are sent: bounded, without empty rows at the end."""
+    """Return the title and the rows that are sent: bounded, without empty rows at the end."""
     rows = [clean_text(row.text).replace("\t", " ").replace("\n", " ") for row in screen.rows[:MOST_ROWS]]
     while rows and not rows[-1].strip():
         rows.pop()
@@ -52,7 +52,7 @@ def _cut(row: str) -> str:
 
 
 def render_live(live: LiveSession) -> dict[str, object]:
-    """The same as JSON values."""
+    """Return the live session as JSON values."""
     return {
         "session": live.session,
         "number": live.number,
@@ -68,7 +68,7 @@ def render_live(live: LiveSession) -> dict[str, object]:
 
 
 def parse_live(value: object) -> LiveSession:
-    """The same from JSON values. Raises UntrustedDataError where they are not that."""
+    """Parse a live session from JSON values; raise UntrustedDataError if they are not one."""
     try:
         return _parse(value)
     except (KeyError, TypeError, ValueError):
@@ -92,7 +92,7 @@ def _parse(value: object) -> LiveSession:
 
 
 def _parse_windows(value: object, minutes: object) -> tuple[WindowUsed, ...]:
-    """The windows; their lengths, which daemons of before did not tell, stand in a list of their own."""
+    """Parse the windows; their lengths are a list of their own, which older daemons do not send."""
     rows, lengths = _list(value)[:_MOST_WINDOWS], [_whole(one) for one in _list(minutes)]
     lengths += [0] * (len(rows) - len(lengths))
     return tuple(_parse_window(row, length) for row, length in zip(rows, lengths, strict=False))

@@ -1,7 +1,7 @@
-"""JSON for hot commands: Python's own C reader and writer, without the modules `json` brings along.
+"""JSON for hot commands: Python's own C reader and writer, without the modules `json` imports.
 
 `import json` loads `re` and `enum`, which costs a third of a bare Python; its two accelerators do the
-same work alone. Where this Python has none, or others, `json` itself is used. A test compares the two.
+same work alone. If this Python has none, or others, `json` itself is used. A test compares the two.
 """
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def parse_json(text: "str | bytes") -> object:
-    """The value of one JSON document. Raises ValueError or RecursionError where it is not one."""
+    """Parse one JSON document; raise ValueError or RecursionError if it is not one."""
     if not isinstance(text, str):
         text = str(text, "utf-8")
     text = text.strip(" \t\n\r")
@@ -21,10 +21,10 @@ def parse_json(text: "str | bytes") -> object:
 
 
 def parse_line(line: bytes) -> object:
-    """Return the value of one line of a journal; raises as `parse_json` does.
+    """Parse one line of a journal; raise as `parse_json` does.
 
-    Half a surrogate pair, which no text and no name of a file can hold, is U+FFFD in it. The halves Python
-    puts for the bytes of a name that is not UTF-8 (U+DC80 to U+DCFF) stay.
+    Half a surrogate pair, which no text and no file name can hold, becomes U+FFFD. The halves Python
+    uses for the bytes of a name that is not UTF-8 (U+DC80 to U+DCFF) stay.
     """
     value = parse_json(line)
     return _mend(value) if b"\\ud" in line or b"\\uD" in line else value
@@ -46,15 +46,15 @@ def _replace_half(character: str) -> str:
 
 
 def render_json(value: object) -> str:
-    """The value as JSON without spaces, in ASCII, lone surrogates escaped.
+    """Render the value as JSON without spaces, in ASCII, lone surrogates escaped.
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot say, NaN included.
+    Raises TypeError, ValueError or RecursionError for what JSON cannot express, NaN included.
     """
     return _write(value)
 
 
 class _Reading:
-    """What the accelerator asks about; the defaults of `json.loads`, but for NaN, which is refused."""
+    """The settings the accelerator reads; the defaults of `json.loads`, except that NaN is refused."""
 
     strict = True
     object_hook = None

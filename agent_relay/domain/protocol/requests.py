@@ -9,7 +9,7 @@ from agent_relay.domain.errors import WrongUseError
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who asks: the other process, as the kernel names it; `client` is its version of agent-relay."""
+    """The process that asks, as the kernel names it; `client` is its version of agent-relay."""
 
     pid: int
     uid: int
@@ -24,35 +24,35 @@ class Request:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The field as text; raises WrongUseError where it is missing without a default or is no text."""
+        """Return the field as text; raise WrongUseError if it is no text or missing without a default."""
         value = self.fields.get(name, default)
         if not isinstance(value, str):
             raise WrongUseError(f"{self.op} needs {name} as text")
         return value
 
     def number(self, name: str, default: int | None = None) -> int:
-        """The field as a whole number; raises WrongUseError as `text` does."""
+        """Return the field as a whole number; raise WrongUseError as `text` does."""
         value = self.fields.get(name, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise WrongUseError(f"{self.op} needs {name} as a whole number")
         return value
 
     def flag(self, name: str) -> bool:
-        """The field as yes or no, absent meaning no; raises WrongUseError where it is neither."""
+        """Return the field as yes or no, absent meaning no; raise WrongUseError if it is neither."""
         value = self.fields.get(name, False)
         if not isinstance(value, bool):
             raise WrongUseError(f"{self.op} needs {name} as true or false")
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The field as a list of texts, absent meaning none; raises WrongUseError where it is not that."""
+        """Return the field as a list of texts, absent meaning none; raise WrongUseError if it is not one."""
         value = self.fields.get(name, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise WrongUseError(f"{self.op} needs {name} as a list of texts")
         return tuple(value)
 
     def mapping(self, name: str) -> dict[str, str]:
-        """The field as texts by name, absent meaning none; raises WrongUseError where it is not that."""
+        """Return the field as texts by name, absent meaning none; raise WrongUseError if it is not that."""
         value = self.fields.get(name, {})
         if not isinstance(value, dict) or not all(isinstance(entry, str) for entry in value.values()):
             raise WrongUseError(f"{self.op} needs {name} as texts by name")
@@ -67,10 +67,10 @@ It runs to its end even where the client goes away; it is cancelled only when th
 
 
 class NoticeSender(Protocol):
-    """Where the application says that something changed."""
+    """Through which the application reports that something changed."""
 
     def tell(self, session: str) -> None:
-        """Subscribers will ask again about this session. Returns at once; call it in the event loop."""
+        """Notify subscribers that this session changed. Returns at once; call it in the event loop."""
         ...
 
 
@@ -78,13 +78,13 @@ class App(Protocol):
     """What the daemon serves."""
 
     async def start(self) -> None:
-        """Takes up what an earlier daemon left; the daemon answers requests only after this."""
+        """Take over what an earlier daemon left; the daemon answers requests only after this."""
         ...
 
     async def stop(self) -> None:
-        """Lets go of everything, holders left running. Called once, with a limit on its time."""
+        """Release everything, holders left running. Called once, with a limit on its time."""
         ...
 
     def handlers(self) -> Mapping[str, Handler]:
-        """The operations offered, by name."""
+        """Return the operations offered, by name."""
         ...

@@ -246,7 +246,7 @@ RunEvent = Annotated[
 
 
 def build_run_schema() -> dict[str, object]:
-    """The JSON Schema of one line."""
+    """Build the JSON Schema of one line of `run --json`."""
     schema: dict[str, object] = TypeAdapter(RunEvent).json_schema(mode="serialization")
     head: dict[str, object] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -295,7 +295,7 @@ ChatEvent = Annotated[ChatStarted | TurnNext | ChatOver | RunEvent, Field(discri
 
 
 def build_chat_schema() -> dict[str, object]:
-    """The JSON Schema of one line."""
+    """Build the JSON Schema of one line of `chat --json`."""
     schema: dict[str, object] = TypeAdapter(ChatEvent).json_schema(mode="serialization")
     head: dict[str, object] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -143,7 +143,7 @@ WatchEvent = Annotated[
 
 
 def build_watch_schema() -> dict[str, object]:
-    """The JSON Schema of one line."""
+    """Build the JSON Schema of one line."""
     schema: dict[str, object] = TypeAdapter(WatchEvent).json_schema(mode="serialization")
     head: dict[str, object] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

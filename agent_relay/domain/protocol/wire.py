@@ -1,6 +1,6 @@
-"""The daemon's protocol: one JSON object a line, its size, its words, and how errors travel.
+"""The daemon's protocol: one JSON object a line, its size, its words, and how errors are sent.
 
-Hot commands import this module: nothing but the errors is loaded for it.
+Hot commands import this module: it loads nothing but the errors.
 """
 
 from agent_relay.domain.errors import (
@@ -50,10 +50,10 @@ _ERRORS: "dict[object, type[RelayError]]" = {
 
 
 def render_line(message: "Mapping[str, object]") -> bytes:
-    """The message as one line with its newline.
+    """Render the message as one line with its newline.
 
-    File names that are not UTF-8 pass as lone surrogates, escaped. Raises UntrustedDataError where it is
-    too long or holds what JSON cannot say.
+    File names that are not UTF-8 pass as lone surrogates, escaped. Raises UntrustedDataError if it is
+    too long or holds what JSON cannot express.
     """
     try:
         line = render_json(message).encode() + b"\n"
@@ -67,7 +67,7 @@ def render_line(message: "Mapping[str, object]") -> bytes:
 
 
 def parse_line(line: bytes) -> dict[str, object]:
-    """The message of one line, with or without its newline. Raises UntrustedDataError, quoting nothing."""
+    """Parse the message of one line, newline or not; raise UntrustedDataError, quoting nothing."""
     if len(line) > LINE_LIMIT_BYTES:
         raise UntrustedDataError(f"a line is longer than {LINE_LIMIT_BYTES} bytes")
     try:
@@ -80,18 +80,18 @@ def parse_line(line: bytes) -> dict[str, object]:
 
 
 def build_hello(client: str) -> dict[str, object]:
-    """A client's first message; `client` is its version of agent-relay."""
+    """Build a client's first message; `client` is its version of agent-relay."""
     return {"op": OP_HELLO, "version": WIRE_VERSION, "client": client}
 
 
 def build_refusal(error: RelayError) -> dict[str, object]:
-    """The answer that carries an error, without its request's id."""
+    """Build the answer that carries an error, without its request's id."""
     why = {"why": AT_WORK} if isinstance(error, AtWorkError) else {}
     return {"ok": False, "error": error.sentence, "hint": error.hint, "code": error.code, **why}
 
 
 def parse_refusal(answer: "Mapping[str, object]") -> RelayError:
-    """The error an answer carries, of the class its code names, with sentence and hint kept."""
+    """Return the error an answer carries, of the class its code names, with sentence and hint kept."""
     sentence, hint, code = answer.get("error"), answer.get("hint"), answer.get("code")
     sentence = sentence if isinstance(sentence, str) and sentence else "the daemon refused without a reason"
     kind = _ERRORS.get(code, RelayError) if isinstance(code, int) else RelayError

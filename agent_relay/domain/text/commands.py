@@ -1,6 +1,6 @@
-"""Commands as hints name them, each usable where it is read; the words `agent-relay` keeps for itself.
+"""Commands as hints name them, each usable where it is read; the names `agent-relay` reserves.
 
-An agent whose name is such a word is reached by `agent-relay agent NAME` alone. Hot commands load this:
+An agent with a reserved name is reached by `agent-relay agent NAME` alone. Hot commands load this:
 it imports nothing.
 """
 
@@ -40,7 +40,7 @@ COMMAND_NAMES = frozenset(
 
 
 def agent_command(agent: str, *words: str) -> str:
-    """Return the command that starts, continues or hands over to `agent`, whatever commands are called.
+    """Return the command that starts, continues or hands over to `agent`, even if its name is reserved.
 
     `words` follow it: options and their values, which need no quotes in a shell.
     """
@@ -49,7 +49,7 @@ def agent_command(agent: str, *words: str) -> str:
 
 
 def continue_command(agent: str, session: str, *words: str) -> str:
-    """Return the command that goes on with `session` under `agent`, from any folder."""
+    """Return the command that continues `session` under `agent`, from any folder."""
     return agent_command(agent, "--session", session, *words)
 
 
@@ -59,5 +59,5 @@ def relay_command(session: str) -> str:
 
 
 def retry_command(handoff: str, *words: str) -> str:
-    """Return the command that lets the handoff go on from where it stopped."""
+    """Return the command that resumes the handoff where it stopped."""
     return " ".join(("agent-relay handoff retry", handoff, *words))

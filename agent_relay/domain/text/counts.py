@@ -1,4 +1,4 @@
-"""Counts: things in words, columns of a terminal, and how much of an agent's output is told."""
+"""Counts: things in words, columns of a terminal, and how much of an agent's output is reported."""
 
 import unicodedata
 
@@ -9,7 +9,7 @@ def render_count(number: int, word: str) -> str:
 
 
 def count_columns(text: str) -> int:
-    """The columns of `text` on a terminal; it should hold no control characters."""
+    """Return the columns of `text` on a terminal; it should hold no control characters."""
     if text.isascii():
         return len(text)
     return sum(

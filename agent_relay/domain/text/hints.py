@@ -1,4 +1,4 @@
-"""Rewrite commands in a text as they are typed where it is shown: at the relay key, in the shell."""
+"""Rewrite commands in a text as they are typed where it is shown: after the relay key, or in the shell."""
 
 import re
 from collections.abc import Collection
@@ -49,15 +49,16 @@ def render_at_key(text: str, session: str) -> str:
 
 
 def render_over_screen(text: str, session: str = "", *, key: str = "") -> str:
-    """Return `text` for whoever's keys are the agent's; without a `session` it is about none but theirs.
+    """Return `text` for a person whose keys go to the agent.
 
-    `key` is the name of their relay key, empty where it is not known.
+    `session` is the one on their screen; without it, every command counts as about that one.
+    `key` is the name of their relay key, empty if unknown.
     """
     return name_key(_render(text, session, KEY_COMMANDS, is_shell=False), key)
 
 
 def name_key(text: str, key: str) -> str:
-    """Return `text` with the name `key` in place of `the relay key`; as it is where `key` is empty."""
+    """Return `text` with the name `key` in place of `the relay key`; unchanged if `key` is empty."""
     return text.replace(f"press {UNNAMED_KEY}", f"press {key}") if key else text
 
 
@@ -67,7 +68,7 @@ def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
 
 
 def _drop_key(text: str) -> str:
-    """Return `text` for where slash commands are typed without the key."""
+    """Return `text` for a place where slash commands are typed without the key."""
     return text.replace(_PRESS, "")
 
 
@@ -85,7 +86,7 @@ def _render(text: str, session: str, known: Collection[str], *, is_shell: bool) 
 
 
 def _put(match: re.Match[str], session: str, known: Collection[str], *, is_shell: bool) -> str:
-    """Return what is typed here for one command; empty where it stays as it is."""
+    """Return what is typed here for one command; empty if it stays unchanged."""
     word, options = match["word"] or "", match["options"]
     about = match["session"] or match["named"] or ""
     is_own = not about or not session or about == session

@@ -21,7 +21,7 @@ _STOPS = ".,:;!?)'"
 
 
 def name_limit(scope: str, model: str = "", text: str = "") -> str:
-    """Return how a sentence names a limit: in its agent's words where `text` has them, else by its scope.
+    """Return how a sentence names a limit: in its agent's words if `text` has them, else by its scope.
 
     `claude hit its session limit`, `the limit of MODEL`.
     """

@@ -18,7 +18,7 @@ _END = "\u00a7q"
 
 
 def iterate_probes(source: str) -> Iterator[tuple[str, str]]:
-    """Yield what begins a text and what it goes on with, again and again: `source` is the pattern's.
+    """Yield the head of a text and the unit to repeat after it; `source` is the pattern's.
 
     Runs of every kind of character, of the pattern's own words with its own punctuation between them, and of
     characters behind one of those words.

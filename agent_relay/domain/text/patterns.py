@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled on first use: most of ours are for moments few processes see."""
+"""Regular expressions that are compiled on first use: few processes need most of ours."""
 
 import re
 from typing import AnyStr, cast
@@ -7,9 +7,9 @@ _ASKED = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub",
 
 
 def compile_late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """What `re.compile` gives, and answers the same; it is compiled when something is first asked of it.
+    """Return a stand-in for what `re.compile` returns, compiled when it is first used.
 
-    For patterns that stand in our own code only, where a test compiles them all: what somebody else wrote
+    For patterns in our own code only, where a test compiles them all: an invalid pattern from elsewhere
     must be refused when it is read, not when it is first needed. Once compiled it is as fast as any other.
     """
     late = _Late(pattern, flags)
@@ -18,20 +18,20 @@ def compile_late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 def compile_all() -> None:
-    """Every pattern of the modules loaded is compiled: for a process whose children will ask them."""
+    """Compile every pattern of the modules loaded: for a process whose children will use them."""
     while _WAITING:
         next(iter(_WAITING)).prepare()
 
 
 def read_pattern(value: object) -> re.Pattern[str] | re.Pattern[bytes] | None:
-    """The pattern `value` is, compiled; `None` for anything else."""
+    """Return the pattern `value` is, compiled; `None` for anything else."""
     if isinstance(value, _Late):
         return value.compiled
     return value if isinstance(value, re.Pattern) else None
 
 
 class _Late:
-    """Empty slots until something is asked; then the methods of the compiled pattern stand in them."""
+    """A pattern with empty slots until its first use; then they hold the compiled pattern's methods."""
 
     __slots__ = ("_flags", "_pattern", *_ASKED)
 
@@ -41,7 +41,7 @@ class _Late:
 
     @property
     def compiled(self) -> re.Pattern[str] | re.Pattern[bytes]:
-        """The pattern itself."""
+        """The compiled pattern."""
         return re.compile(self._pattern, self._flags)
 
     def __getattr__(self, name: str) -> object:
@@ -50,7 +50,7 @@ class _Late:
         return getattr(self.prepare(), name)
 
     def prepare(self) -> re.Pattern[str] | re.Pattern[bytes]:
-        """The pattern itself; from now on its methods are ours."""
+        """Compile the pattern, copy its methods into the slots, and return it."""
         _WAITING.discard(self)
         compiled = self.compiled
         for asked in _ASKED:

@@ -24,7 +24,7 @@ _SUSPECT = compile_late("[^\t\n -~\u00a0-\u00ac\u00ae-\u0600\u3000-\u9fff]")
 
 
 def clean_text(text: str) -> str:
-    r"""`text` without terminal sequences, control characters but LF and TAB, or invisible characters.
+    r"""Return `text` without terminal sequences, control (but LF and TAB) or invisible characters.
 
     CR becomes LF; bidirectional overrides and undecodable bytes are written as `\uNNNN`. Idempotent.
     """
@@ -36,7 +36,7 @@ def clean_text(text: str) -> str:
 
 
 def quote_text(text: str) -> str:
-    """`text` cleaned, and unable to open or close the handoff document it stands in. Idempotent."""
+    """Return `text` cleaned, and unable to open or close the handoff document around it. Idempotent."""
     return _TAG.sub("\u2039", clean_text(text))
 
 

@@ -1,4 +1,4 @@
-"""Make a reason that a program gave readable: without log prefixes, the JSON around it, or a stack."""
+"""Make a program's error message readable: without log prefixes, the JSON around it, or a stack."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _FRAME = re.compile(r"^\s*+(?:at |[\s\[\]{}(),;.]*+$|Node\.js v)")
 
 
 def find_reason(errors: str) -> str:
-    """Return why a program failed, by what it wrote to its standard error; empty where that says nothing.
+    """Return why a program failed, by what it wrote to its standard error; empty if that gives no reason.
 
     That is the last line which is no part of a stack, or the JSON document at its end.
     """
@@ -39,7 +39,7 @@ def find_reason(errors: str) -> str:
 
 
 def quote_reason(text: str) -> str:
-    """Return `text`, an agent's words or a line of its log, in one line without what is no person's words."""
+    """Return `text`, an agent's words or a line of its log, in one line without log and JSON syntax."""
     line = " ".join(clean_text(text).split())
     for prefix in (_STAMP, _LEVEL, _MODULE):
         line = prefix.sub("", line, count=1)
@@ -50,7 +50,7 @@ def quote_reason(text: str) -> str:
 
 
 def _choose_field(line: str) -> str:
-    """Return the value that says why, of a log's line of `name=value`; any other line as it is."""
+    """Return the value that says why, of a log line of `name=value`; any other line as it is."""
     fields = {name: quoted or bare for name, quoted, bare in _FIELD.findall(line)}
     if len(fields) < 2 or not _FIELD.match(line):  # noqa: PLR2004 - one of them may stand in a sentence
         return line
@@ -60,7 +60,7 @@ def _choose_field(line: str) -> str:
 
 
 def _quote_message(line: str) -> str:
-    """Return what stands before a JSON document, and the innermost message in that; else `line`."""
+    """Return the text before a JSON document, and the innermost message in that; else `line`."""
     found = _OBJECT.search(line)
     if found is None:
         return line

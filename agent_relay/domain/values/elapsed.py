@@ -1,4 +1,4 @@
-"""Elapsed time and order of moments by a wall clock that is set while machines sleep."""
+"""Elapsed time and order of moments by a wall clock that may be set, on machines that sleep."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,9 +22,9 @@ class ClockJump:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A moment something began at: `at` (aware) for comparing with moments told later.
+    """A moment something began at: `at` (aware) for comparing with moments noted later.
 
-    `counts_from` is what is subtracted from a later now, both by the wall clock as it is set since.
+    `counts_from` is what is subtracted from a later now, both by the wall clock as it was set since.
     """
 
     at: datetime
@@ -41,21 +41,21 @@ class Start:
 
 
 def start_at(at: datetime) -> Start:
-    """Return what begins at `at`, a moment of the wall clock as it is set now."""
+    """Return the start of something that begins at `at`, by the wall clock as it is set now."""
     return Start(at, at)
 
 
 def is_later(at: datetime, than: datetime, now: datetime) -> bool:
-    """Return whether `at` is later than a moment told before, by a clock that may have been set back since.
+    """Return whether `at` is later than `than`, by a clock that may have been set back since `than`.
 
-    A moment that is yet to come was told before that; what is told after it is not later than now.
+    If `than` is in the future, it was noted before the clock was set back: any moment up to now is later.
     """
     return at <= now if than > now else at > than
 
 
 def has_passed(span: timedelta, since: datetime, now: datetime) -> bool:
-    """Return whether `span` has passed since a moment told by a clock that may have been set since.
+    """Return whether `span` has passed since a moment noted by a clock that may have been set since.
 
-    What lies further ahead than that was told by another time: nothing is to wait until it comes.
+    A moment that is further ahead than `span` was noted by another time: nothing is to wait until it comes.
     """
     return abs(now - since) >= span

@@ -11,11 +11,12 @@ AgentName = NewType("AgentName", str)
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The agent-relay of one user, told apart from another one of the same user.
+    """The agent-relay of one user; tells it apart from another one of the same user.
 
     `host` is the machine's name, `machine` a digest of its id (two machines may have one name, and clones one
-    id), `boot` the kernel's boot id, `pid_namespace` what pids count in, `runtime` the absolute path of the
-    runtime folder. A field is empty where it could not be read; all are in journals older than this class.
+    id), `boot` the kernel's boot id, `pid_namespace` the namespace of its pids, `runtime` the absolute path
+    of the runtime folder. A field is empty if it could not be read; all are in journals older than this
+    class.
     """
 
     host: str = ""

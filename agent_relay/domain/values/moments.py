@@ -8,7 +8,7 @@ _NAMED_DAYS = {0: "today", 1: "yesterday"}
 
 
 def parse_moment(text: object) -> "datetime | None":
-    """The aware moment; `None` for no moment, one without a zone, or what a damaged file holds."""
+    """Parse an aware moment; `None` for no moment, one without a zone, or what a damaged file holds."""
     from datetime import datetime
 
     try:
@@ -19,9 +19,9 @@ def parse_moment(text: object) -> "datetime | None":
 
 
 def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
-    """Return when something was: `today 18:20`, `yesterday 09:10`, `Nov 21`, or `Nov 21, 2025`.
+    """Render when something was: `today 18:20`, `yesterday 09:10`, `Nov 21`, or `Nov 21, 2025`.
 
-    `at` and `now` are aware. Without a `zone` the machine's own is meant.
+    `at` and `now` are aware. Without a `zone` the machine's own is used.
     """
     local, today = at.astimezone(zone), now.astimezone(zone)
     days = today.date().toordinal() - local.date().toordinal()
@@ -31,9 +31,9 @@ def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
 
 
 def render_moment(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
-    """`21:00`, or `Nov 23, 21:00` where that is not the day of `now`; `at` and `now` are aware.
+    """Render `21:00`, or `Nov 23, 21:00` if that is not the day of `now`; `at` and `now` are aware.
 
-    Without a `zone` the machine's own is meant.
+    Without a `zone` the machine's own is used.
     """
     local = at.astimezone(zone)
     is_today = local.date() == now.astimezone(zone).date()

@@ -29,7 +29,7 @@ class QuietHours:
         return now >= self.begin or now < self.end
 
     def find_next_allowed(self, at: datetime, zone: tzinfo) -> datetime | None:
-        """Return the first moment from `at` on that is not within them; `None` where every hour is."""
+        """Return the first moment from `at` on outside them; `None` if every hour is quiet."""
         if self.always:
             return None
         if not self.contains(at, zone):
@@ -44,7 +44,7 @@ NO_QUIET_HOURS = QuietHours()
 
 
 def parse_quiet_hours(text: str) -> QuietHours:
-    """Return the hours `text` names: `HH:MM-HH:MM`, `always`, or none where it is empty.
+    """Parse the hours `text` names: `HH:MM-HH:MM`, `always`, or none if it is empty.
 
     Raises ValueError.
     """

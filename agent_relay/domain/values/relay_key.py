@@ -21,7 +21,7 @@ def name_relay_key(code: int) -> str:
 
 
 def parse_relay_key(text: str) -> int:
-    """The control byte (1-31) of a key written `ctrl-]`.
+    """Parse a key written `ctrl-]` into its control byte (1-31).
 
     Raises ValueError for anything but Ctrl with one character that terminals send as its own byte, and
     for the keys without which no terminal program can be used.

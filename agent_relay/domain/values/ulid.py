@@ -8,9 +8,9 @@ _ULID_LENGTH = 26
 
 
 def build_ulid(at_ms: int, randomness: bytes) -> str:
-    """A ULID of 26 characters: `at_ms` since the epoch (48 bits), then 10 bytes of `randomness`.
+    """Build a ULID of 26 characters: `at_ms` since the epoch (48 bits), then 10 bytes of `randomness`.
 
-    Sorts by time. Raises ValueError where the time does not fit or the randomness is not 10 bytes.
+    Sorts by time. Raises ValueError if the time does not fit or the randomness is not 10 bytes.
     """
     if not 0 <= at_ms < 1 << 48 or len(randomness) != 10:  # noqa: PLR2004 - the ULID's own layout
         raise ValueError("a ULID takes 48 bits of time and 10 bytes of randomness")
@@ -19,7 +19,7 @@ def build_ulid(at_ms: int, randomness: bytes) -> str:
 
 
 def read_moment_ms(ulid: str) -> int:
-    """The milliseconds since the epoch a ULID was built at. Raises ValueError where it is none."""
+    """Return the milliseconds since the epoch a ULID was built at; raise ValueError if it is none."""
     if not is_ulid(ulid):
         raise ValueError("no ULID")
     number = 0
@@ -29,5 +29,5 @@ def read_moment_ms(ulid: str) -> int:
 
 
 def is_ulid(text: str) -> bool:
-    """Whether `text` could name a session or leg: safe as a file name, whatever a peer sent."""
+    """Return whether `text` could name a session or leg: safe as a file name, whatever a peer sent."""
     return len(text) == _ULID_LENGTH and all(character in _CROCKFORD for character in text)

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Return whether `version` (`1.2.3`, `1.2rc1`) is newer than `than`; false where one is unknown.
+    """Return whether `version` (`1.2.3`, `1.2rc1`) is newer than `than`; false if one is unknown.
 
-    Two of the same number that are both not final count as the same.
+    Two pre-releases of the same number count as the same.
     """
     ours, theirs = _parse(version), _parse(than)
     return ours is not None and theirs is not None and ours > theirs
@@ -28,7 +28,7 @@ def is_within(version: str, *, start: str, before: str) -> bool:
 
 
 def find_newest(versions: "Iterable[str]") -> str:
-    """Return the newest of the versions; empty where there is none."""
+    """Return the newest of the versions; empty if there is none."""
     newest = ""
     for version in versions:
         if not newest or is_newer(version, newest):
@@ -50,7 +50,7 @@ def find_number(said: str) -> str:
 
 
 def _parse(version: str) -> tuple[list[int], bool] | None:
-    """Return the numbers without zeros at their end, and whether it is final; `None` where it has none."""
+    """Return the numbers without zeros at their end, and whether it is final; `None` if it has none."""
     numbers: list[int] = []
     is_final = True
     for part in version.split("+", 1)[0].split("."):

@@ -22,13 +22,13 @@ class TreeFile:
 class Tree:
     """The state of the folder a session works in.
 
-    `root` is the git toplevel, or the folder itself where there is no work tree; then `is_git` is false
-    and `note` says why where that is worth knowing. `head` is `None` before the first commit, `branch`
+    `root` is the git toplevel, or the folder itself if there is no work tree; then `is_git` is false
+    and `note` says why if that is worth knowing. `head` is `None` before the first commit, `branch`
     is `None` when HEAD is detached. `fingerprint` is SHA-256 over HEAD, the index, the contents of
     changed files and the names, sizes and times of untracked ones; empty without git. `omitted` counts
     changed or untracked paths beyond the listed ones.
 
-    Where git did not tell everything it is not `is_whole`, and `note` says why: what is missing is unknown
+    If git did not report everything, it is not `is_whole`, and `note` says why: what is missing is unknown
     then, `dirty` is `None` unless a change was seen, and there is no fingerprint.
     """
 
@@ -45,5 +45,5 @@ class Tree:
 
 
 def render_path(path: str) -> str:
-    r"""`path` as documents carry it: undecodable bytes as `\xNN`, everything else as it is."""
+    r"""Return `path` as documents carry it: undecodable bytes as `\xNN`, everything else as it is."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Submits the text in an agent's input line with a return, and tells whether the agent took it."""
+"""Submits the text in an agent's input line with a return, and checks that the agent took it."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,16 +21,17 @@ _log = logging.getLogger(__name__)
 _TURN_S = 600.0
 """How long an agent may ask, or still be starting its tools, before a return may be pressed."""
 _PAUSES_S = (1.5, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
-"""How long each return is waited for; measured from one to the first sign of work: 0.1-3 s, on a machine
-with ten times the work it can do fifteen times as long. What is gone after all but the last was lost."""
+"""How long to wait after each return. Measured from a return to the first sign of work: 0.1-3 s; on a
+machine with ten times the work it can do, fifteen times as long. A text that has disappeared after all
+waits but the last was lost."""
 
 
 class Submission:
-    """One text on its way from an agent's input line into its work.
+    """The submission of one text that is in an agent's input line.
 
-    An agent says that it is busy for reasons of its own too: while it starts its tool servers, for one.
-    Only its record of this very text says that it was submitted; where an agent keeps no record of prompts,
-    work above a line that was seen to hold the text and is clear of it.
+    An agent also reports that it is busy for reasons of its own: while it starts its tool servers, for one.
+    Only its record of this very text shows that it was submitted; if an agent keeps no record of prompts,
+    what shows it is work while the input line, seen to hold the text before, is clear of it.
     """
 
     def __init__(
@@ -39,11 +40,11 @@ class Submission:
         self._watch = watch
         self._keys = keys.encode()
         self.is_counted = True
-        """Whether a key counted as typed is one of a line under way, and no answer to a question."""
+        """Whether keys counted as typed belong to a line being typed, not to the answer to a question."""
         self.was_pressed = False
         """Whether a daemon that was killed pressed the first return."""
         self.paste_again: Callable[[], Awaitable[object]] | None = None
-        """What puts a text that was lost into the line once more; it is asked for once."""
+        """Pastes a text that was lost into the line once more; called at most once."""
         self._note = note
         self._tell = tell
         self._announce = announce
@@ -52,11 +53,11 @@ class Submission:
         self._waited_s = 0.0
 
     async def run(self) -> None:
-        """The agent was seen to take the text.
+        """Press return until the agent is seen to take the text.
 
-        A return is pressed while the agent waits for a prompt, and again only while the text is seen to
-        stand there still and nobody has typed since: anywhere else it could say yes to a question. Raises
-        RelayError where the agent ends, or nothing tells that it took the text.
+        A return is pressed while the agent waits for a prompt, and again only while the text is still seen in
+        the line and nobody has typed since: anywhere else it could say yes to a question. Raises RelayError
+        if the agent ends, or nothing shows that it took the text.
         """
         watch = self._watch
         self._presses = int(self.was_pressed)
@@ -76,7 +77,7 @@ class Submission:
             _log.info("submitted leg=%s returns=%d", watch.leg.id, self._presses)
 
     async def _press_and_wait(self, pauses_s: Sequence[float]) -> None:
-        """The text was taken, or its return was waited for as long as all of these together."""
+        """Press return as needed, waiting for each of `pauses_s` in turn, until the text is taken."""
         watch = self._watch
         for pause_s in pauses_s:
             if self.is_taken():
@@ -96,9 +97,9 @@ class Submission:
             await watch.settle_evidence()
 
     def _is_lost(self) -> bool:
-        """Whether the text stood in a line that is empty now, of an agent that waits and recorded none of it.
+        """Tell whether the text was in a line that is empty now, of a waiting agent that recorded none of it.
 
-        Only records that would tell of it can say so; a turn that nobody saw may be over by now.
+        Only records that would show it count as proof; a turn that nobody saw may be over by now.
         """
         watch = self._watch
         can_tell = watch.hears_prompts and watch.hears_old_prompts and watch.own.is_comparable
@@ -106,12 +107,15 @@ class Submission:
         return can_tell and is_gone and not self.is_taken()
 
     async def _is_left_alone(self) -> bool:
-        """Whether nobody pressed a key since the first return: who cleared the line did not want the text."""
+        """Tell whether nobody pressed a key since the first return.
+
+        A person who cleared the line did not want the text.
+        """
         age_s = (await self._watch.holder.request("status")).get("key_age_s")
         return not isinstance(age_s, int | float) or age_s > self._waited_s
 
     def is_taken(self) -> bool:
-        """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
+        """Tell whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
         watch = self._watch
         self._stood = self._stood or watch.input == "typed"
         if watch.gone.is_set() or watch.own.is_heard:
@@ -126,7 +130,7 @@ class Submission:
         return watch.state == "busy" and is_clear and has_stood and (self._presses > 0 or self._stood)
 
     async def _wait_for_turn(self) -> None:
-        """The agent waits for a prompt, or took this one."""
+        """Wait until the agent waits for a prompt or took this one. Raise RelayError after ten minutes."""
         watch = self._watch
         if self.is_taken() or watch.state == "ready":
             return
@@ -138,7 +142,7 @@ class Submission:
             raise RelayError(f"{describe_wait(watch)}, after {_TURN_S:.0f} s")
 
     async def _press(self) -> None:
-        """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
+        """Press return, unless somebody has typed into the line meanwhile: it is theirs to send."""
         watch = self._watch
         try:
             is_held = await self._announce(DeliveryStage.SUBMITTED)

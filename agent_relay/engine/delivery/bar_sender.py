@@ -19,15 +19,15 @@ from agent_relay.terminal.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
 _AGAIN_S = 0.5
-"""How long a holder that did not take the bar is left alone: a bar that stays would keep a person's keys."""
+"""Pause before a holder that did not take the bar gets it again: an old bar would hold a person's keys."""
 _SHOWN_S = 1.0
-"""How long whoever needs the bar on the screen waits for a holder that does not answer."""
+"""How long a caller that needs the bar on the screen waits for a holder that does not answer."""
 _PASSING = frozenset({"gone", "slow", ""})
-"""Why a holder that knows of bars may not have taken one."""
+"""Reasons for which a holder that supports bars may not have taken one."""
 
 
 class BarSender:
-    """The bar of one session. Whoever follows it is told of changes that no line of its journal tells."""
+    """The bar of one session. Its followers are notified of changes that no line of the journal shows."""
 
     def __init__(
         self, ground: Services, live: Mapping[str, LiveLeg], get_session: Callable[[], Session]
@@ -53,13 +53,13 @@ class BarSender:
             self._sending = asyncio.create_task(self._send(), name="bar")
 
     def can_show(self, leg_id: str) -> bool:
-        """Whether the leg's holder shows bars, as far as that is known."""
+        """Tell whether the leg's holder shows bars, as far as that is known."""
         return leg_id in self._shown and leg_id not in self._unable
 
     async def show(self, delivery: DeliveryProgress | None = None) -> bool:
-        """Whether the leg's terminals show the bar as it is now and their keys wait.
+        """Show the bar as it is now; return whether the leg's terminals show it and their keys are held.
 
-        `delivery` is what a delivery does from now on. A holder that does not answer is not waited for.
+        `delivery` is what a delivery does from now on. A holder that does not answer is waited for 1 s.
         """
         if delivery is not None and delivery != self._delivery:
             self._delivery = delivery
@@ -73,13 +73,13 @@ class BarSender:
         return leg is not None and self.can_show(leg.id) and self._shown[leg.id].holds_keys
 
     async def close(self) -> None:
-        """Nothing is sent any more; holders show what they were sent last."""
+        """Stop sending; holders keep showing what they got last."""
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
 
     async def _send(self) -> None:
-        """The leg at work shows the bar as it is; what changes meanwhile is sent after it."""
+        """Send the bar to the leg at work, and what changes meanwhile after it."""
         try:
             while (due := self._find_due()) is not None:
                 leg, bar = due

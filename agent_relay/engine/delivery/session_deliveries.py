@@ -21,7 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 class SessionDeliveries:
-    """The deliveries of one session. An agent that asked something meanwhile is ready a second time."""
+    """The deliveries of one session, at most one at a time for each leg.
+
+    An agent that asked something during a delivery becomes ready a second time, which must not start another.
+    """
 
     def __init__(self, ground: Services, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
         self._ground = ground
@@ -35,7 +38,7 @@ class SessionDeliveries:
         return next((why for why in self._under_way.values() if why), "")
 
     async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Input | None:
-        """What came of giving the leg its packet; `None` where it is being given something already."""
+        """Give the leg its packet and return the result; `None` if it is being given something already."""
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
             return None
@@ -61,7 +64,10 @@ class SessionDeliveries:
         return Delivered(handoff.id, leg_id)
 
     async def deliver_task(self, task: str, leg_id: str) -> Input | None:
-        """That the leg works on the task; `None` where it is being given something. Raises RelayError."""
+        """Give the leg the task; return `TaskGiven`, or `None` if it is being given something already.
+
+        Raises RelayError if the task cannot be delivered.
+        """
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
             return None
@@ -76,9 +82,9 @@ class SessionDeliveries:
         return TaskGiven(leg_id)
 
     async def _tell(self, live: LiveLeg, why: str, *, is_shown: bool = False) -> None:
-        """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg.
+        """Set `trouble` to what delays the delivery, and show it as a line on every terminal of the leg.
 
-        With `is_shown` they have read it already.
+        With `is_shown` the terminals show it already.
         """
         self._under_way[live.leg.id] = why
         _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.watch.state, live.watch.input)
@@ -89,7 +95,7 @@ class SessionDeliveries:
 
 
 class _Progress:
-    """How far one packet has come, as the bar of its leg says it."""
+    """How far one packet has come, as the bar of its leg shows it."""
 
     def __init__(self, bar: BarSender, live: LiveLeg, tell: Callable[..., Awaitable[None]]) -> None:
         self._bar = bar
@@ -98,11 +104,11 @@ class _Progress:
         self._stage = DeliveryStage.NONE
 
     async def announce(self, stage: DeliveryStage) -> bool:
-        """Whether the keys of the leg's terminals wait now."""
+        """Show the stage in the bar; return whether the keys of the leg's terminals are held now."""
         self._stage = stage
         return await self._bar.show(DeliveryProgress(self._leg, stage))
 
     async def tell(self, why: str) -> None:
-        """People read what keeps the packet waiting."""
+        """Show people what delays the packet."""
         await self._bar.show(DeliveryProgress(self._leg, self._stage, why))
         await self._tell(why, is_shown=self._bar.can_show(self._leg))

@@ -26,10 +26,10 @@ _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _READY_S = 600.0
 """How long a packet waits for the agent's prompt: a person may have to answer a trust question first."""
 _SHOWN_S = 5.0
-"""How long a paste may take to appear in the agent's input line; a return sent before it is swallowed:
+"""How long a paste may take to appear in the agent's input line; a return sent earlier is swallowed:
 measured on two agents whose first prompt had just been painted."""
 _READ_S = 25.0
-"""How much longer an agent may take that shows neither the paste nor anything that took it along."""
+"""How much longer an agent may take that shows neither the paste nor anything that swallowed it."""
 _TYPING_S = 0.5
 _PAINTED_S = 1.0
 _WORK_S = 10.0
@@ -43,7 +43,7 @@ _Shown = Literal["shown", "asked", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """What a leg is to be given as one turn; `name` tells it from whatever else it may be given.
+    """What a leg is to be given as one turn; `name` distinguishes it from anything else it may be given.
 
     `packet` (may be empty) is pasted with the adapter's escapes, `prompt` as it is.
     """
@@ -56,11 +56,11 @@ class TurnInput:
 async def deliver_text(
     watch: LegMonitor, deliver: Deliver, text: TurnInput, *, tell: Tell, announce: Announce = announce_nothing
 ) -> None:
-    """`text` was seen to be submitted, once; `tell` hears what keeps it waiting, `announce` what is done.
+    """Paste and submit `text`, once, and wait until the agent is seen to take it.
 
-    The holder knows how far a daemon that was killed had come with it: from there it goes on. Raises
-    RelayError where the agent never becomes ready, somebody keeps typing, or nothing tells that the agent
-    took it.
+    `tell` gets what delays it, `announce` what is being done. The holder knows how far a killed daemon had
+    come: the delivery goes on from there. Raises RelayError if the agent never becomes ready, somebody keeps
+    typing, or nothing shows that the agent took it.
     """
     watch.own.expect(text.prompt, text.packet)
     await watch.settle_evidence()
@@ -79,15 +79,18 @@ async def deliver_text(
 
 
 async def forget_text(watch: LegMonitor) -> None:
-    """What could not be delivered is begun anew by whoever tries again. Raises HolderError."""
+    """Clear the holder's note of a text that could not be delivered, so that the next try begins anew.
+
+    Raises HolderError if the holder does not take it.
+    """
     await watch.holder.type(b"", note="")
 
 
 async def type_line(watch: LegMonitor, deliver: Deliver, line: str) -> None:
-    """`line` was typed and submitted as one of the agent's own commands; nothing, where somebody types.
+    """Type and submit `line` as one of the agent's own commands, unless somebody is typing.
 
-    Keys pressed meanwhile come after it. Raises HolderError where somebody is in the middle of a line, or
-    the holder is gone.
+    Keys pressed meanwhile come after it. Raises HolderError if somebody is in the middle of a line, or the
+    holder is gone.
     """
     await watch.holder.type(line.encode(), unless_typed=True, goes_on=True)
     await asyncio.sleep(deliver.submit_delay_ms / 1000)
@@ -95,7 +98,7 @@ async def type_line(watch: LegMonitor, deliver: Deliver, line: str) -> None:
 
 
 class _Delivery:
-    """One text on its way into one leg, from wherever a daemon before this one left it."""
+    """The delivery of one text into one leg, from wherever an earlier daemon left it."""
 
     def __init__(
         self, watch: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
@@ -109,7 +112,7 @@ class _Delivery:
         self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
 
     async def run(self, note: str) -> None:
-        """The text was submitted; `note` is what the holder knows of it. Raises RelayError."""
+        """Deliver the text; raise RelayError on failure. `note` is the holder's record of an earlier try."""
         watch, is_counted = self._watch, True
         shown: _Shown = "shown" if note == self._submitted else "lost"
         if note == self._pasted:
@@ -132,15 +135,16 @@ class _Delivery:
         await submission.run()
 
     async def _paste_again(self) -> None:
-        """What was lost after its return stands in the line once more, as far as that can be seen."""
+        """Paste a text that was lost after its return once more, and look whether it appears."""
         await self._paste()
         await self._find_shown()
         await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
 
     async def _paste(self) -> bool:
-        """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
+        """Paste the text once the agent waits for a prompt and nobody is typing one.
 
-        `False` where keys are counted as typed all the same, of which nothing is seen, or keys wait.
+        Returns `False` if keys are held, or if keys still count as typed although the line is seen to be
+        empty. Raises RelayError if the agent ends or is not ready in time.
         """
         watch = self._watch
         deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
@@ -173,17 +177,20 @@ class _Delivery:
         raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
 
     def _has_room(self) -> bool:
-        """Whether the agent waits for a prompt with nothing in its line, or is gone."""
+        """Tell whether the agent waits for a prompt with nothing in its line, or is gone."""
         watch = self._watch
         return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
 
     def _is_theirs(self) -> bool:
-        """Whether the agent waits for a prompt, and something stands in its line."""
+        """Tell whether the agent waits for a prompt with something in its line."""
         watch = self._watch
         return not watch.gone.is_set() and watch.state == "ready" and watch.input == "typed"
 
     async def _wait_for_room(self, limit_s: float) -> bool:
-        """Whether the agent is worth a look within `limit_s` seconds; who typed there has their keys."""
+        """Wait until the agent may take the text; return `False` if it may not within `limit_s` seconds.
+
+        While somebody has text in the line, their keys are not held.
+        """
         watch = self._watch
         if not await wait_with_reports(
             watch, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
@@ -199,7 +206,7 @@ class _Delivery:
         return True
 
     async def _hold_keys(self) -> bool:
-        """Whether keys wait now for the packet, and what was typed before was looked at."""
+        """Hold the terminals' keys and look at what was typed before; return whether they are held."""
         await _see_prompt(self._watch)
         if not self._has_room() or not await self._announce(DeliveryStage.GIVING):
             return False
@@ -208,10 +215,10 @@ class _Delivery:
         return True
 
     async def _find_shown(self) -> _Shown:
-        """What became of the paste, as far as that can be seen.
+        """Wait for the paste to appear; return what became of it, as far as that can be seen.
 
-        A question that came up over it takes it along, and so does an agent that starts itself again. An
-        agent that is slow has not read it yet: pasted again, it would stand there twice.
+        A question that comes up over it swallows it, and so does an agent that restarts itself. An agent that
+        is slow has not read it yet: pasted again, it would be there twice.
         """
         watch = self._watch
 
@@ -239,7 +246,10 @@ class _Delivery:
 
 
 async def _see_prompt(watch: LegMonitor) -> None:
-    """The prompt of a ready agent is painted: a window title says ready before it is, or a question is."""
+    """Wait until the prompt of a ready agent is painted.
+
+    A window title reports ready before the prompt, or a question, is on the screen.
+    """
     if watch.input == "hidden" and watch.sees_input:
         await watch.wait_until(
             lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",

@@ -1,4 +1,4 @@
-"""One leg's life in the daemon: started or adopted, watched, supervised to its end, cleaned up after it.
+"""One leg's life in the daemon: started or adopted, monitored, supervised to its end, cleaned up after it.
 
 Public names: LiveLeg, LegMonitor, LegSupervisor, LaunchEnvironment. Called by the effect runner and by
 `sessions`; `delivery` reads a leg's monitor to know when text can be typed.

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _PAUSE_S = 5.0
 """How long an agent works between two counts."""
 _SHARE = 20
-"""A count that takes long is made seldom: no more than one part in so many of the time."""
+"""Counting takes at most one part in this many of the time: a slow count is made less often."""
 _SETTLE_S = 0.5
 """How long after a turn its last record may be written."""
 _IDLE_S = 86_400.0
@@ -31,21 +31,21 @@ _OUR_MISTAKE = "agent-relay made a mistake in counting; a crash report was writt
 
 
 class BudgetSource(Protocol):
-    """Who counts: from the files of this machine."""
+    """Counts usage from the files of this machine."""
 
     def count(
         self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
     ) -> Sequence[Spending]:
-        """How every budget stands. Raises RelayError where nothing tells."""
+        """Return how much of every budget is used. Raise RelayError if that cannot be found out."""
         ...
 
     def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> Sequence[Spending]:
-        """That none of them is counted, and `why`."""
+        """Return every budget as not counted, with `why`."""
         ...
 
 
 def build_counter(ground: Services) -> BudgetCounter | None:
-    """Counts for the user's budgets; `None` where there are none."""
+    """Return the counter for the user's budgets; `None` if there are none."""
     budgets = ground.config.build_budgets()
     specs = {
         str(name): loaded.adapter.transcript
@@ -56,7 +56,7 @@ def build_counter(ground: Services) -> BudgetCounter | None:
 
 
 class BudgetMonitor:
-    """The budgets of one daemon's user, counted for the legs of one session.
+    """Counts the budgets of one daemon's user for the legs of one session.
 
     `threads` are those that all sessions count in.
     """
@@ -83,10 +83,10 @@ class BudgetMonitor:
         tell: Callable[[Input], None],
         name: Callable[[], Awaitable[None]],
     ) -> None:
-        """Every mark passed while the leg lives is told; the first count tells how all of them stand.
+        """Report every mark passed while the leg lives; the first count reports the state of all budgets.
 
-        An agent that does not say which of its sessions it works in has its leg named by `name` once it has
-        worked: what it uses could not be told from others' before. What cannot be done in one round is tried
+        If an agent does not say which of its sessions it works in, `name` finds that out for its leg once it
+        has worked: before, its usage could not be separated from others'. What fails in one round is tried
         again in the next one.
         """
         is_first = True
@@ -117,7 +117,7 @@ class BudgetMonitor:
         get_session: Callable[[], Session],
         say: Callable[[Sequence[Spending]], None],
     ) -> None:
-        """How the budgets stand is said; where that cannot be counted, it is what is said of them."""
+        """Count the budgets and report them; if they cannot be counted, report that."""
         now, zone = self._clock.now(), LocalZone()
 
         async def count() -> None:
@@ -133,7 +133,7 @@ class BudgetMonitor:
             await self._attempt("tell-uncounted", live, tell_uncounted)
 
     async def _attempt(self, step: str, live: LiveLeg, work: Callable[[], Awaitable[None]]) -> str:
-        """Why a step of a round could not be done; empty where it was."""
+        """Do one step of a round; return why it failed, empty if it did not."""
         try:
             await work()
         except RelayError as error:
@@ -145,9 +145,10 @@ class BudgetMonitor:
         return ""
 
     async def _pause(self, watch: LegMonitor, pause_s: float, heard: int, *, is_headless: bool) -> None:
-        """Something may have been used: the agent told of more than `heard`, and worked a while or is done.
+        """Wait until the agent may have used something.
 
-        A turn may begin and end while a count is under way.
+        That is when it has written more than `heard` records and then worked a while, or finished. A turn may
+        begin and end while a count is under way.
         """
         if not is_headless:
             await watch.wait_until(
@@ -163,7 +164,7 @@ class BudgetMonitor:
 
 
 def _is_named(session: Session, leg_id: str) -> bool:
-    """Whether the agent's own session of the leg is known."""
+    """Tell whether the agent's own session of the leg is known."""
     return any(leg.id == leg_id and leg.native_id for leg in session.legs)
 
 

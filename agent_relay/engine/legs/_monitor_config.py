@@ -21,9 +21,9 @@ _log = logging.getLogger(__name__)
 class MonitorConfig:
     """The rules of the leg's agent, and what is known and wanted of this leg.
 
-    `known` are (rule, text, until, decides) of signals already in the journal: a new daemon hears old
-    records again. `wishes` are the marks of the leg's context; it is not read while they are off.
-    `says` are what the records of a headless leg's output mean.
+    `known` are (rule, text, until, decides) of signals already in the journal: a new daemon reads old records
+    again. `wishes` are the marks of the leg's context; none is reported while they are off. `says` are what
+    the records of a headless leg's output mean.
     """
 
     rules: Rules
@@ -36,19 +36,19 @@ class MonitorConfig:
 
 
 def ignore_change() -> None:
-    """Nobody is stirred."""
+    """Ignore a change: there is no listener yet."""
 
 
 def log_dropped(happened: Input) -> None:
-    """Nobody hears what happened."""
+    """Log that an input was dropped because there is no listener yet."""
     _log.warning("told-nobody what=%s", type(happened).__name__)
 
 
 def log_dropped_name(leg_id: str, _names: dict[str, str]) -> None:
-    """Nobody hears which session of its own the agent works in."""
+    """Log that the id of the agent's own session was dropped because there is no listener yet."""
     _log.warning("told-nobody leg=%s what=name", leg_id)
 
 
 def log_dropped_prompt(seen: PromptSeen) -> None:
-    """Nobody hears what the agent was asked."""
+    """Log that a prompt was dropped because there is no listener yet."""
     _log.warning("told-nobody leg=%s what=prompt", seen.leg)

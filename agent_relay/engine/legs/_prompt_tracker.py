@@ -1,6 +1,6 @@
 """The prompts a leg took: the user's newest one, and whether the agent recorded what relay typed.
 
-Whichever of the agent's signals tells a prompt first counts.
+Whichever of the agent's records shows a prompt first counts.
 """
 
 from collections import deque
@@ -30,9 +30,9 @@ _MOST_TALKS = 1_000
 class NewestPrompt:
     """The user's newest words to one leg, and whether the agent's own transcript was seen to hold them.
 
-    Make it with the leg as the journal knows it: what was told by an earlier daemon is not told again.
-    `sides` say which conversations are another agent's: what is said to that one was not said by the user.
-    `has_rows` is whether the transcript is read while the agent works.
+    Make it with the leg as the journal knows it: what an earlier daemon reported is not reported again.
+    `sides` tell which conversations are another agent's: a prompt in such a one is not the user's. `has_rows`
+    is whether the transcript is read while the agent works.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class NewestPrompt:
         self._passed_at: datetime | None = None
 
     def shift(self, jump: ClockJump) -> None:
-        """Follow a jump of the wall clock: set back, what is asked from now on is newer all the same."""
+        """Follow a jump of the wall clock: after one back, later prompts count as newer all the same."""
         if not jump.is_back:
             return
         self._leg = replace(self._leg, starting_at=min(self._leg.starting_at, jump.since))
@@ -63,7 +63,7 @@ class NewestPrompt:
         )
 
     def hear(self, record: Record, native_id: str, *, now: datetime) -> PromptSeen | None:
-        """Return what to journal where `record` tells a newer prompt; `native_id` is the conversation now."""
+        """Return what to journal if `record` shows a newer prompt; `native_id` is the conversation now."""
         self._note_side(record)
         if record.at is None or record.at < self._leg.starting_at:
             return None
@@ -84,9 +84,9 @@ class NewestPrompt:
         return PromptSeen(self._leg.id, text, at.isoformat(), native_id, left_out)
 
     def is_recorded(self) -> bool:
-        """Return whether the transcript is not known to lack the newest prompt or what follows.
+        """Return whether the transcript holds the newest prompt or what follows it, as far as is known.
 
-        An agent whose transcript cannot be told to hold prompts is not waited for.
+        True for an agent whose transcript does not show prompts: it is not waited for.
         """
         if self._asked_at is None or not self._has_rows or not self._tells(Source.TRANSCRIPT):
             return True
@@ -102,7 +102,7 @@ class NewestPrompt:
                     self._side_talks.add(talk)
 
     def _is_users(self, sign: Progress, data: object) -> bool:
-        """Return whether the record is of the conversation that the user has."""
+        """Return whether the record belongs to the user's own conversation."""
         talk = find_value(data, sign.talk) if sign.talk else None
         return not (isinstance(talk, str) and talk in self._side_talks)
 
@@ -110,7 +110,7 @@ class NewestPrompt:
         return any(sign.source is source and sign.means == "prompt" for sign in self._signs)
 
     def _note_row(self, source: Source, at: datetime, sign: Progress) -> None:
-        """Note a row; they may come in any order, and the newest one counts."""
+        """Note the time of a transcript row; rows may come in any order, and the newest one counts."""
         if source is not Source.TRANSCRIPT:
             return
         if sign.means == "prompt":
@@ -125,18 +125,18 @@ def _count_left_out(value: object, text: str) -> int:
 
 
 _LENGTH = 120
-"""So many letters and digits are compared: agents do what they like to white space, marks and the rest."""
+"""How many letters and digits are compared: agents change white space, marks and the rest at will."""
 _SURE = 24
-"""From so many on the words are nobody else's, in whichever record they stand."""
+"""A text of at least this length is recognized in any record: no other text shares it."""
 _KEPT = 32
 _KEPT_LENGTH = 2000
 
 
 class RelayPrompt:
-    """What relay gives one leg, and whether a record was heard that has it.
+    """What relay gives one leg, and whether a record that holds it was read.
 
     A prompt of somebody else's is no sign that the agent took ours, and neither is work. `tells_words` is
-    whether records that tell of a prompt say where its words stand.
+    whether the records that show a prompt include its words.
     """
 
     def __init__(self, *, tells_words: bool) -> None:
@@ -147,32 +147,33 @@ class RelayPrompt:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether records could tell of the text at all: it may be too short to be known by its words."""
+        """Whether records can show the text at all: it may be too short to be recognized by its words."""
         return any(self._tells_words or len(mark) >= _SURE for mark in self._marks)
 
     def expect(self, *texts: str) -> None:
-        """From now on `texts`, each of which names what is given; prompts heard before are compared, too."""
+        """Look for `texts` from now on, each of which identifies what is given; check past prompts, too."""
         self._marks = tuple(mark for mark in (_mark(text) for text in texts) if mark)
         self.is_heard = any(mark in prompt for prompt in self._prompts for mark in self._marks)
 
     def hear(self, data: object) -> None:
-        """A record of this leg: whether the words stand in it, whatever it tells of."""
+        """Look for the words anywhere in a record of this leg."""
         sure = [mark for mark in self._marks if len(mark) >= _SURE]
         if sure and not self.is_heard:
             texts = (_squeeze(text) for text in iter_strings(data))
             self.is_heard = any(mark in text for text in texts for mark in sure)
 
     def hear_prompt(self, words: str) -> None:
-        """The agent took a prompt of these words, whosever they are."""
+        """Note that the agent took a prompt of these words, whosever they are."""
         text = _squeeze(words)
         self._prompts.append(_cut(text))
         self.is_heard = self.is_heard or any(mark in text for mark in self._marks)
 
 
 def hear_record(own: RelayPrompt, signs: "Sequence[Progress]", record: Record, *, since: datetime) -> None:
-    """Have `own` hear a record of its leg, which began at `since`; `signs` tell which records are prompts.
+    """Pass a record of its leg, which began at `since`, to `own`; `signs` tell which records are prompts.
 
-    What an event stream says without a time it says now; another record without one may be of any time.
+    In an event stream, a record without a time is from now; in any other source it may be from any time, and
+    is ignored.
     """
     is_now = record.at is None and record.source is Source.EVENT
     if not is_now and (record.at is None or record.at < since):
@@ -186,15 +187,15 @@ def hear_record(own: RelayPrompt, signs: "Sequence[Progress]", record: Record, *
 
 
 def _squeeze(text: str) -> str:
-    """The letters and digits of `text`."""
+    """Return the letters and digits of `text`."""
     return "".join(filter(str.isalnum, text))
 
 
 def _mark(text: str) -> str:
-    """What is looked for of `text`, which may be long."""
+    """Return the part of `text`, which may be long, that is looked for."""
     return _squeeze(text[: 4 * _LENGTH])[:_LENGTH]
 
 
 def _cut(text: str) -> str:
-    """The two ends of a prompt: a packet stands above the words that are compared."""
+    """Return the two ends of a long prompt: a packet precedes the words that are compared."""
     return text if len(text) <= 2 * _KEPT_LENGTH else f"{text[:_KEPT_LENGTH]} {text[-_KEPT_LENGTH:]}"

@@ -1,4 +1,4 @@
-"""Trackers of one leg: what its agent is doing, how full its context is, and which signals were told.
+"""Trackers of one leg: what its agent is doing, how full its context is, and which signals were reported.
 
 The state comes from the newest screen and from what the agent records of itself; the fullness from its
 records. A mark of the user's that is passed becomes an input.
@@ -20,17 +20,17 @@ from agent_relay.engine.legs._monitor_config import MonitorConfig
 from agent_relay.session.limits.context import find_level
 
 _NEW_S = 10.0
-"""How long a leg that announces its state is not believed by its screen alone; measured: 0.4 s."""
+"""How long the screen alone is not believed for a leg that announces its state; measured: 0.4 s."""
 
 
 class KnownSignals:
-    """Tell new signals from those that were told; `known` are (rule, redacted text, until, decides)."""
+    """Finds signals not reported yet; `known` are (rule, redacted text, until, decides)."""
 
     def __init__(self, known: Iterable[tuple[str, str, str, bool]]) -> None:
         self._known = set(known)
 
     def list_new(self, signals: Iterable[Signal]) -> list[Signal]:
-        """Return those not told yet, their evidence redacted; they are known from now on."""
+        """Return the signals not reported yet, their evidence redacted; they are known from now on."""
         # Most legs begin without one, and the rules take long to load.
         from agent_relay.redact.text import redact_text
 
@@ -46,19 +46,19 @@ class KnownSignals:
         return found
 
     def clear(self) -> None:
-        """Forget them all: what comes next is new, whatever it says."""
+        """Forget all signals: what comes next is new, whatever it says."""
         self._known.clear()
 
 
 class AgentStateTracker:
-    """`state` is the last one read, `input` what the line people type into holds, by the newest `screen`."""
+    """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds."""
 
     def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
         self.screen: Screen | None = None
         self.moment = 0
-        """Counts how often the agent was said to work, whatever its screen showed."""
+        """How often the agent was reported to work, whatever its screen showed."""
         self._seen_at = 0
         self._began = start_at(leg.starting_at)
         self._rules = senses.rules
@@ -66,21 +66,21 @@ class AgentStateTracker:
         self._had_turns = leg.was_ready or leg.was_busy
 
     def hear(self, record: Record) -> None:
-        """What the agent keeps of its own state in a file is the newest such record."""
+        """Keep the newest record of the file in which the agent stores its own state."""
         if record.source is Source.STATE_FILE:
             self._state_record = dict(record.data)
 
     def shift(self, jump: ClockJump) -> None:
-        """The wall clock jumped: the leg is no newer for it."""
+        """Follow a jump of the wall clock: the age of the leg stays the same."""
         self._began = self._began.after(jump)
 
     def see(self, screen: Screen, moment: int) -> bool:
-        """Whether `screen`, asked for at `moment`, shows something else than the one before."""
+        """Take `screen`, asked for at `moment`; return whether it differs from the one before."""
         before, self.screen, self._seen_at = self.screen, screen, moment
         return before is None or (before.rows, before.title) != (screen.rows, screen.title)
 
     def say_working(self) -> bool:
-        """Whether the agent was not known to work; it is now, until a newer screen shows something else."""
+        """Set the state to busy until a newer screen shows another; return whether it was not busy."""
         if self.state == "busy":
             return False
         self.state = "busy"
@@ -88,14 +88,14 @@ class AgentStateTracker:
         return True
 
     def get_doubted_s(self, now: datetime) -> float:
-        """How long the leg is still too new to be believed by its screen alone."""
+        """Return the seconds for which the leg is still too new to be believed by its screen alone."""
         return max(0.0, _NEW_S - self._began.get_elapsed(now).total_seconds())
 
     def read(self, *, now: datetime, was_prompted: bool) -> AgentState | None:
-        """The state where it is known and another one than before.
+        """Read the state from the screen; return it if it is known and another one than before.
 
         `was_prompted` is whether the leg took a prompt. A screen that is older than the agent's work does not
-        say that it waits for some.
+        show that it waits for a prompt.
         """
         if self.screen is None:
             return None
@@ -112,7 +112,7 @@ class AgentStateTracker:
 
 
 class ContextTracker:
-    """`reading` is what the agent last said."""
+    """Tracks how full the leg's context is; `reading` is what the agent last reported."""
 
     def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
         self.reading: Reading | None = None
@@ -122,11 +122,14 @@ class ContextTracker:
         self._level = Level.UNKNOWN
 
     def shift(self, jump: ClockJump) -> None:
-        """The wall clock jumped."""
+        """Follow a jump of the wall clock."""
         self._gauge.shift(jump)
 
     def hear(self, record: Record, *, now: datetime) -> ContextFilled | None:
-        """That the leg's context passed a mark, by a record; `None` where it did not, or none is wished."""
+        """Return an input if the record shows that the leg's context passed a mark, else `None`.
+
+        Also `None` if the user wants no marks.
+        """
         reading = self._gauge.hear(record, now=now)
         if reading is None:
             return None

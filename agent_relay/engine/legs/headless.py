@@ -23,9 +23,10 @@ _ERROR_BYTES = 1 << 14
 
 
 def load_for(ground: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
-    """The adapter of the leg's agent, as this kind of leg has it. Raises WrongUseError where it has none.
+    """Return the adapter of the leg's agent for this kind of leg. Raise WrongUseError if it has none.
 
-    It is fitted to the version installed in `environ`, which reads disk; without, nobody knows the version.
+    It is fitted to the version installed in `environ`, which reads disk; without `environ` the version is
+    unknown.
     """
     loaded = ground.get_adapter(leg.agent) if environ is None else ground.fit_installed(leg.agent, environ)
     if not leg.headless:
@@ -37,10 +38,11 @@ def load_for(ground: Services, leg: Leg, environ: Mapping[str, str] | None = Non
 
 
 def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) -> list[str]:
-    """The files that are the leg's standard input, output and error; the first holds all it is to do.
+    """Write the leg's input file; return the paths of its standard input, output and error.
 
-    `packet` is the path of the packet's text, empty for none; then the prompt alone is given. The user's
-    prompt stands there in their words unless the packet has them already. Raises RelayError.
+    The input holds all the leg is to do. `packet` is the path of the packet's text, empty for none; then the
+    prompt alone is given. The user's prompt is added in their words unless the packet has them already.
+    Raises RelayError if a file cannot be read or written.
     """
     paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, _ERRORS_FILE)]
     text = prompt
@@ -60,9 +62,9 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
 
 
 def was_begun(ground: Services, leg: Leg) -> bool:
-    """Whether the program of the leg may have been asked: then its output has a file.
+    """Tell whether the leg's program may have got its prompt: then its output has a file.
 
-    But for one that a holder ended before it had read or said anything.
+    A program that a holder ended before it had read or said anything does not count.
     """
     if leg.child_pid > 0:
         return True
@@ -71,9 +73,10 @@ def was_begun(ground: Services, leg: Leg) -> bool:
 
 
 def judge(watch: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
-    """The leg's end with what its stream said of its turn, or else why it ended.
+    """Return the leg's end with what its stream said of its turn, or else why it ended.
 
-    One that was `is_overdue` had said that it was done before it was ended, whatever it says of its end.
+    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
+    like.
     """
     if not watch.leg.headless:
         return ending
@@ -90,7 +93,7 @@ def judge(watch: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool =
 
 
 def _read_why(folder: str) -> str:
-    """The last thing a program that failed said on its standard error; empty for nothing."""
+    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
     try:
         said = read_end(os.path.join(folder, _ERRORS_FILE), limit_bytes=_ERROR_BYTES)
     except (OSError, UntrustedDataError):

@@ -1,7 +1,7 @@
 """Keeps a finished leg's holder until the next leg lives; only its memory has the user's environment.
 
 The environment never touches the disk, so a daemon killed while no agent lives would start the next one
-without the user's keys. Holders leave when the next leg lives or the session has ended.
+without the user's keys. Holders exit when the next leg lives or the session has ended.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from agent_relay.store.session_index import mark_ended
 from agent_relay.terminal.holder_client import HolderConnection
 
 UNREAD_RETENTION = timedelta(hours=1)
-"""How long what a headless turn said is kept for somebody who has not read it to its end."""
+"""How long the output of a headless turn is kept for a follower that has not read it to its end."""
 
 
 async def find_launch_environment(ground: Services, session: Session) -> LaunchEnvironment | None:
-    """What the newest leg took along whose holder still answers; `None` where none does."""
+    """Return the launch environment of the newest leg whose holder still answers; `None` if none does."""
     for leg in reversed(session.legs):
         with contextlib.suppress(RelayError):
             holder = await HolderConnection.open(_get_folder(ground, leg))
@@ -35,7 +35,7 @@ async def find_launch_environment(ground: Services, session: Session) -> LaunchE
 
 
 async def release_legs(ground: Services, session: Session) -> None:
-    """No leg of the session that is over has a holder any more, and but for a headless one's no folder."""
+    """End the holders of the session's finished legs, and remove their folders unless headless."""
     for leg in session.legs:
         if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
             await _release(ground, leg)
@@ -55,7 +55,7 @@ async def _release(ground: Services, leg: Leg) -> None:
 
 
 async def forget_streams(ground: Services, session: Session, *, since: str | None = None) -> None:
-    """What headless legs that are over said is gone: who followed them has read it.
+    """Remove the output of finished headless legs, which its followers have read.
 
     With `since`, only of the legs before that one; an empty name is before all of them.
     """
@@ -68,9 +68,9 @@ async def forget_streams(ground: Services, session: Session, *, since: str | Non
 
 
 async def note_ended(ground: Services, session: Session) -> None:
-    """The index says that the session has ended and that nothing of it is left to be tidied up.
+    """Mark the session in the index as ended, with nothing of it left to tidy up.
 
-    Where the disk refuses, the next daemon finds that out again.
+    If the disk refuses, the next daemon finds that out again.
     """
     with contextlib.suppress(RelayError):
         await asyncio.to_thread(mark_ended, ground.folders.sessions, session.id)

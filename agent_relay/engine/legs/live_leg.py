@@ -42,7 +42,7 @@ _STARTING_HOLDER_S = 5.0
 
 
 class _ScreenFields(TypedDict, total=False):
-    """Those fields of a holder's spec that make what people see."""
+    """The fields of a holder's spec that define what people see."""
 
     rows: int
     cols: int
@@ -54,11 +54,11 @@ class _ScreenFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LaunchEnvironment:
-    """What a terminal brought along, kept by the holder in memory so that it never touches the disk.
+    """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
 
-    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values`
-    are what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the
-    journal has them without secrets. `more` is what another version put beside: it is given to later legs.
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
+    what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the journal
+    has them without secrets. `more` is what another version added: it is given to later legs.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -91,13 +91,13 @@ class LiveLeg:
     watch: LegMonitor
 
     async def reconnect(self, ground: Services) -> None:
-        """The watch has a new connection to the holder. Raises HolderError where none can be had."""
+        """Give the monitor a new connection to the holder. Raise HolderError if there can be none."""
         before = self.watch.holder
         self.watch.holder = await HolderConnection.open(f"{ground.folders.legs}/{self.leg.id}")
         await before.close()
 
     async def close(self) -> None:
-        """The holder is let go of; it and its agent, if they live, run on."""
+        """Close the connection to the holder; it and its agent, if they live, run on."""
         await self.watch.holder.close()
 
 
@@ -110,11 +110,10 @@ async def start_leg(
     prompt: str = "",
     bar: HandoffBar = NO_BAR,
 ) -> LiveLeg:
-    """The leg runs: its holder was started, or found running from before a crash.
+    """Start the leg and its holder, or adopt it if its holder still runs from before a crash.
 
-    `prompt` is the user's, for a headless leg; another one is given it when it is ready. Its terminals
-    show `bar` from their first moment on.
-    Raises RelayError where it cannot be started; nothing of it is left then.
+    `prompt` is the user's, for a headless leg; another leg gets its own when it is ready. Its terminals show
+    `bar` from their first moment on. Raises RelayError if it cannot be started; nothing of it is left then.
     """
     folder = f"{ground.folders.legs}/{leg.id}"
     if await asyncio.to_thread(os.path.isdir, folder):
@@ -129,14 +128,17 @@ async def start_leg(
 
 
 async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
-    """What the leg took along. Raises RelayError where the holder kept something else or is gone."""
+    """Return the launch environment of the holder's leg.
+
+    Raises RelayError if the holder kept something else or is gone.
+    """
     return parse_launch_environment(await holder.luggage())
 
 
 async def _start(
     ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, prompt: str, bar: HandoffBar
 ) -> LiveLeg:
-    """The leg in a new folder. Raises RelayError; nothing of it is left then."""
+    """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
     made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
     started: StartedHolder | None = None
     try:
@@ -183,7 +185,7 @@ async def _start(
 def _build_screen_fields(
     leg: Leg, luggage: LaunchEnvironment, bar: HandoffBar, streams: list[str]
 ) -> _ScreenFields:
-    """What a leg has to do with people: a screen with its size and bar, or files where there is none."""
+    """Return what people see of a leg: a screen with its size and bar, or files if it has none."""
     if leg.headless:
         return {"rows": luggage.rows, "cols": luggage.cols, "streams": streams}
     return {
@@ -196,7 +198,7 @@ def _build_screen_fields(
 
 
 def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
-    """The holder of a new leg, which keeps others from the working tree `root` for as long as it lives."""
+    """Start the holder of a new leg, which keeps others from the working tree `root` as long as it lives."""
     tree = hold_tree(root)
     try:
         return start_holder(spec(tree_fd=tree))
@@ -205,7 +207,7 @@ def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
 
 
 async def _undo(made: legs.LegFolder, started: StartedHolder | None) -> None:
-    """Nothing of a leg that could not be started is left."""
+    """Remove everything of a leg that could not be started."""
     if started is not None:
         await asyncio.to_thread(end_session, started.child_pid, started.child_born)
     with contextlib.suppress(RelayError):
@@ -215,9 +217,10 @@ async def _undo(made: legs.LegFolder, started: StartedHolder | None) -> None:
 def _build_start(
     ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, folder: str, packet: str
 ) -> LegStart:
-    """Arguments and model given on the command line are for the agent they were given for.
+    """Build the leg's start; arguments and model of the command line apply only to the agent named there.
 
-    A model relay chose, because that one is limited, comes before both.
+    A model that relay chose, because another one is limited, takes precedence over the command line's and the
+    configured one.
     """
     wishes = ground.config.get_agent(leg.agent)
     mine = luggage.agent == leg.agent
@@ -233,7 +236,7 @@ def _build_start(
 
 
 async def adopt_leg(ground: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
-    """The leg of a living holder, under watch again. Raises RelayError where the holder does not answer."""
+    """Monitor the leg of a living holder again. Raise RelayError if the holder does not answer."""
     loaded = load_for(ground, leg)
     holder = await HolderConnection.open(f"{ground.folders.legs}/{leg.id}")
     try:
@@ -254,7 +257,7 @@ async def adopt_leg(ground: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
 
 
 def _redate(leg: Leg, now: datetime, child_born: int) -> Leg:
-    """The leg as the clock is set now: while no daemon looked, it may have been set back."""
+    """Return the leg dated by the clock as it is set now: it may have been set back while no daemon ran."""
     since = now - timedelta(seconds=get_age_s(child_born))
     return replace(leg, starting_at=min(leg.starting_at, since)) if child_born else leg
 
@@ -277,15 +280,15 @@ async def _build_watch(
 
 
 def _write_files(ground: Services, session: Session, leg: Leg, folder: str) -> str:
-    """The leg's folder says whose it is, and holds its packet. Returns and raises as `_write_packet`."""
+    """Write the leg's owner and packet into its folder. Return and raise as `_write_packet` does."""
     write_leg_owner(folder, session.id, root=session.root, cwd=session.cwd)
     return _write_packet(ground, session, leg, folder)
 
 
 def _write_packet(ground: Services, session: Session, leg: Leg, folder: str) -> str:
-    """The path of what this leg is to read, as the user left it and checked against the tree now.
+    """Write the leg's packet, as the user left it and checked against the tree now; return its path.
 
-    Empty where it starts from no packet. Raises RelayError where the packet cannot be trusted.
+    Empty if the leg starts from no packet. Raises RelayError if the packet cannot be trusted.
     """
     handoff = session.handoff
     if handoff is None or handoff.id != leg.handoff or not handoff.text_path:
@@ -299,7 +302,7 @@ def _write_packet(ground: Services, session: Session, leg: Leg, folder: str) -> 
 
 
 def find_known(events: Sequence[Event], leg_id: str) -> KnownSignals:
-    """What the journal holds of this leg's signals."""
+    """Return the signals of this leg that the journal holds."""
     return frozenset(
         (event.body.rule, event.body.text, event.body.until, event.body.decides)
         for event in events
@@ -315,16 +318,16 @@ def _number(answer: Mapping[str, object], name: str) -> int:
 
 
 def render_launch_environment(luggage: LaunchEnvironment, values: Mapping[str, str]) -> str:
-    """The text a holder keeps of `luggage`, its leg's placeholders filled with `values`."""
+    """Return the text a holder keeps of `luggage`, with `values` for its leg's placeholders."""
     known = {**asdict(luggage), "values": dict(values)}
     del known["more"]
     return json.dumps({**luggage.more, **known})
 
 
 def parse_launch_environment(text: str) -> LaunchEnvironment:
-    """The luggage a holder kept, of this version or another one, which may know more or less.
+    """Parse the text a holder kept, of this version or another one, which may know more or less.
 
-    Raises RelayError where it is something else: without the user's environment nothing can be started.
+    Raises RelayError if it is something else: without the user's environment nothing can be started.
     """
     try:
         found = json.loads(text)

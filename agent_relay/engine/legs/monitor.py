@@ -49,21 +49,21 @@ if TYPE_CHECKING:
 _log = logging.getLogger("agent_relay.engine.legs.monitor")
 
 _REPAINT_S = 0.5
-"""How long an agent that is known to work may take to show it; then its screen is looked at again."""
+"""How long an agent that is known to work may take to show it; then its screen is read again."""
 _RECORD_S = 1.5
 """How long a prompt's row is waited for; the slowest of the agents writes its rows ten times a second."""
 _RECORD_LOOK_S = 0.1
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
-"""The loop's clock and the wall clock may go apart: it is asked anew this often."""
+"""The loop's clock and the wall clock may drift apart: the wall clock is read at least this often."""
 
 
 class LegMonitor:
-    """Reads one leg and tells what it finds.
+    """Reads one leg and reports what it finds.
 
-    `gone` is set when the agent is; `prompted` is whether the leg took a prompt, `own` whether that was
-    relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
-    `stirred` is called when records were heard or the screen changed, `asked` with each prompt of a record.
+    `gone` is set when the agent has ended; `prompted` is whether the leg took a prompt, `own` whether that
+    was relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
+    `stirred` is called when records were read or the screen changed, `asked` with each prompt of a record.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class LegMonitor:
 
     @property
     def input(self) -> "InputState":
-        """What the line people type into was last seen to hold."""
+        """What the input line was last seen to hold."""
         return self._sight.input
 
     @property
@@ -124,37 +124,37 @@ class LegMonitor:
 
     @property
     def reading(self) -> "Reading | None":
-        """What the agent last said of its context."""
+        """What the agent last reported of its context."""
         return self._fullness.reading
 
     @property
     def sees_input(self) -> bool:
-        """Whether the line people type into can be told on this agent's screen."""
+        """Whether the input line can be recognized on this agent's screen."""
         return self._senses.rules.input is not None
 
     @property
     def sees_prompt(self) -> bool:
-        """Whether it can be told that this agent waits for a prompt."""
+        """Whether it can be recognized that this agent waits for a prompt."""
         return any(rule.state == "ready" for rule in self._senses.rules.states)
 
     @property
     def hears_prompts(self) -> bool:
-        """Whether this agent's records tell of the prompts it takes."""
+        """Whether this agent's records show the prompts it takes."""
         return bool(self._prompt_signs)
 
     @property
     def hears_old_prompts(self) -> bool:
-        """Whether they tell of those it took while no daemon listened: an event stream does not."""
+        """Whether they show those it took while no daemon listened: an event stream does not."""
         return any(sign.source is not Source.EVENT for sign in self._prompt_signs)
 
     @property
     def windows(self) -> "tuple[Window, ...]":
-        """What the agent last said of its usage windows."""
+        """What the agent last reported of its usage windows."""
         return self._detector.windows
 
     @property
     def cancel_keys(self) -> str:
-        """The keys that keep the agent from going on by itself; empty where it has none."""
+        """The keys that keep the agent from going on by itself; empty if it has none."""
         return self._senses.rules.continues.cancel
 
     @property
@@ -179,9 +179,9 @@ class LegMonitor:
         self._holder = holder
 
     async def run(self) -> LegGone | None:
-        """Follows the leg: how its agent ended, `None` where the connection to the holder did first.
+        """Follow the leg; return how its agent ended, `None` if the connection to the holder ended first.
 
-        Raises HolderError where the holder does not answer; then `run` may be called again.
+        Raises HolderError if the holder does not answer; then `run` may be called again.
         """
         status = await self.holder.watch()
         ended = status.get("exit")
@@ -195,7 +195,7 @@ class LegMonitor:
             later.cancel()
 
     async def end(self) -> None:
-        """The agent is gone: nothing is expected of it any more."""
+        """Mark the agent as gone, and wake whoever waits for it."""
         self.gone.set()
         if self._ticker is not None:
             self._ticker.cancel()
@@ -204,7 +204,7 @@ class LegMonitor:
         await self._wake()
 
     async def hear(self, records: Sequence[Record]) -> None:
-        """What structured sources said is told."""
+        """Report what the records of structured sources say."""
         now = self._read_clock()
         self.heard += len(records)
         for record in records:
@@ -223,25 +223,26 @@ class LegMonitor:
         self.stirred()
 
     def is_working(self) -> bool:
-        """Whether the leg took a prompt, by its screen or its records, or is over."""
+        """Tell whether the leg took a prompt, by its screen or its records, or is over."""
         return self.gone.is_set() or self.prompted or self.state == "busy"
 
     def say_working(self) -> None:
-        """Tells that the leg works, where its screen does not show it: not any more, or not yet."""
+        """Report that the leg works if its screen does not show it any more, or not yet."""
         if self._sight.say_working():
             self.tell(StateSeen(self.leg.id, "busy"))
             self._again = asyncio.create_task(self._look_again())
 
     async def settle_evidence(self) -> None:
-        """Records written before now have been heard, and the screen was read after them."""
+        """Read the records written before now, and after them the screen."""
         await self._poke()
         await self._look()
 
     async def wait_for_prompt(self) -> None:
-        """The agent's transcript holds what it was asked last, or what follows, as far as that is known.
+        """Wait until the agent's transcript holds its newest prompt, or what follows, as far as is known.
 
-        A limit may be heard before an agent has written the prompt that met it: rows are written in batches,
-        and one that is ended before that may never write it. Waits for a second and a half at most.
+        A limit may be detected before an agent has written the prompt that met it: rows are written in
+        batches, and an agent that is ended before that may never write it. Waits for a second and a half at
+        most.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + _RECORD_S
@@ -252,7 +253,7 @@ class LegMonitor:
             )
 
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
-        """Whether `is_so` became true within `limit_s` seconds; asked again after every look and record."""
+        """Return whether `is_so` became true within `limit_s` seconds; check after every look and record."""
         try:
             async with asyncio.timeout(limit_s), self._changed:
                 await self._changed.wait_for(is_so)
@@ -276,7 +277,7 @@ class LegMonitor:
         return None
 
     async def _look(self) -> None:
-        """What the screen shows now is told."""
+        """Read the screen and report what it shows now."""
         moment = self._sight.moment
         try:
             screen = await self.holder.screen()
@@ -293,7 +294,7 @@ class LegMonitor:
             self.stirred()
 
     async def _look_again(self) -> None:
-        """A turn that is over shows nothing new any more."""
+        """Read the screen again after half a second: a turn that is over shows nothing new any more."""
         await asyncio.sleep(_REPAINT_S)
         with contextlib.suppress(HolderError):
             await self._look()
@@ -308,7 +309,7 @@ class LegMonitor:
         await self._wake()
 
     async def _read_later(self) -> None:
-        """A leg that turns out to announce nothing is believed by its screen."""
+        """Read the state again once the screen alone is believed, for a leg that announces nothing."""
         await asyncio.sleep(self._sight.get_doubted_s(self._read_clock()))
         await self._read()
 
@@ -336,7 +337,7 @@ class LegMonitor:
         self._say(self._detector.tick(now=self._read_clock()))
 
     def _read_clock(self) -> datetime:
-        """The moment; what counts from earlier ones is moved first where the clock jumped since."""
+        """Return the moment; first shift what counts from earlier ones if the clock has jumped since."""
         now, jump = self._clock.read()
         if jump is not None:
             self._began = self._began.after(jump)
@@ -347,15 +348,15 @@ class LegMonitor:
         return now
 
     def _note_set_back(self, since: datetime) -> None:
-        """What the leg writes from now on is older than its start, by the times it writes."""
+        """Move the leg's start back: what it writes from now on has times before its start."""
         if since < self.leg.starting_at:
             self.leg = replace(self.leg, starting_at=since)
             self.tell(ClockSetBack(self.leg.id, since))
 
     def _rename(self, record: Record) -> None:
-        """The agent's own session may become another one within a leg: cleared, resumed, forked.
+        """Note that the agent works in another session of its own: it was cleared, resumed or forked.
 
-        What its server says without a time it says now: an event stream holds no history.
+        In an event stream, a record without a time is from now: such a stream holds no history.
         """
         is_now = record.at is None and record.source is Source.EVENT
         if is_now or (record.at is not None and record.at >= self.leg.starting_at):
@@ -365,13 +366,13 @@ class LegMonitor:
                 self.renamed(self.leg.id, self.names)
 
     def _note_prompt(self, record: Record, now: datetime) -> None:
-        """The user's newest words, where a record has them, in the conversation it names."""
+        """Report the user's newest words if the record has them, with the conversation it names."""
         seen = self._prompt.hear(record, self.names.get("native_id", self.leg.native_id), now=now)
         if seen is not None:
             self.asked(seen)
 
     def _note_progress(self, record: Record) -> None:
-        """Who spoke; an answer newer than this watch makes a limit told before worth telling again."""
+        """Note who spoke; after an answer newer than this monitor, a limit is worth reporting again."""
         if record.at is None or record.at < self.leg.starting_at:
             return
         data = open_envelope(record).data
@@ -388,7 +389,7 @@ class LegMonitor:
             self.tell(Answered(self.leg.id, record.at))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
-        """The agent's end, its last records heard, whatever it left behind ended."""
+        """Return the agent's end, after reading its last records and ending whatever it left behind."""
         status = ended.get("status")
         with contextlib.suppress(HolderError):
             await self._look()

@@ -1,4 +1,4 @@
-"""Finds whether a program the user started still has the native session that a session adopted."""
+"""Finds out whether a program the user started still uses the native session that a session adopted."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def list_owners(
     ground: Services, agent: str, native: "NativeSession", *, cwd: str, environ: Mapping[str, str]
 ) -> list[tuple[int, int]]:
-    """Return the processes of the agent's own program that may have `native`, as (pid, born). Reads /proc."""
+    """Return the processes of the agent's own program that may use `native`, as (pid, born). Reads /proc."""
     loaded = ground.get_adapter(agent)
     spec, program = loaded.adapter.transcript, find_program(loaded, environ)
     if spec is not None and spec.held_open:
@@ -32,7 +32,7 @@ def list_owners(
 def list_adopted_owners(
     ground: Services, session: Session, environ: Mapping[str, str]
 ) -> list[tuple[int, int]]:
-    """Return the same for the conversation the session adopted; nothing once relay's own agents have it."""
+    """Return the same for the conversation the session adopted; nothing once relay's own agents use it."""
     if not is_only_adopted(session):
         return []
     # Readers of transcripts take long to load, and few sessions are adopted.
@@ -54,9 +54,9 @@ def list_adopted_owners(
 async def check_owners(
     ground: Services, session: Session, environ: Mapping[str, str], successor: str
 ) -> None:
-    """Raise WrongUseError where a program of the user's still has what the session adopted.
+    """Raise WrongUseError if a program of the user's still uses what the session adopted.
 
-    The last moment for it is right before a successor starts, whichever way that was asked for.
+    The last moment to check is right before a successor starts, however that was requested.
     """
     if not is_only_adopted(session):
         return

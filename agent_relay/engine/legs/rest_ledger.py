@@ -1,4 +1,4 @@
-"""What a session writes into the ledger: an agent rests, or one that answered rests no more."""
+"""What a session writes into the ledger: an agent rests, or one that answered does not rest any more."""
 
 import asyncio
 import logging
@@ -15,9 +15,9 @@ from agent_relay.session.outcome import DecisionContext
 
 _log = logging.getLogger(__name__)
 _MOST_OFTEN_S = 5.0
-"""Answers come with every step of a turn; the ledger is read for the first of them."""
+"""Answers come with every step of a turn; the ledger is read at most once in this time."""
 _WAITS_S = (0, 2, 5, 10, 15, 30)
-"""A disk that refuses is asked again for a minute."""
+"""Waits before each try: a disk that refuses is tried again for a minute."""
 
 
 class RestWriter:
@@ -32,7 +32,7 @@ class RestWriter:
         self._unwritten: list[NoteRest] = []
 
     async def write(self, note: NoteRest) -> None:
-        """Write it, however often a disk refuses within a minute."""
+        """Write the rest; if the disk refuses, try again for a minute."""
         self._unwritten.append(note)
         try:
             await self._try(note)
@@ -40,7 +40,7 @@ class RestWriter:
             self._unwritten.remove(note)
 
     def include(self, world: DecisionContext) -> DecisionContext:
-        """Return the world in which what is not written yet is known: who rests is offered to nobody."""
+        """Return `world` with the rests that are not written yet, so that no resting agent is offered."""
         return reduce(include_rest, self._unwritten, world)
 
     async def _try(self, note: NoteRest) -> None:
@@ -63,7 +63,7 @@ class EndedRests:
         self._next_s = 0.0
 
     async def note_answer(self, leg: Leg, at: datetime | None) -> None:
-        """Hear that the leg's agent answered at that moment; `None` is now."""
+        """Note that the leg's agent answered at that moment; `None` is now."""
         now_s = self._ground.clock.monotonic()
         if now_s < self._next_s:
             return

@@ -1,7 +1,7 @@
 """Ends a leg: the adapter's polite steps, then a signal; then no process or folder of it is left.
 
-The last step is a Unix signal nobody can refuse. Processes an agent left in Unix sessions of their own are
-found and ended, too.
+The last step is a Unix signal that no process can refuse. Processes an agent left in Unix sessions of their
+own are found and ended, too.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _LISTENS_S = 1.0
 
 
 async def is_held(ground: Services, leg: Leg) -> bool:
-    """Whether the leg's holder lives; where that cannot be told, it counts as living."""
+    """Tell whether the leg's holder lives; if that cannot be found out, it counts as living."""
     place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
     return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(ground, leg))
 
@@ -56,21 +56,21 @@ def _is_held(place: legs.LegFolder) -> bool:
 
 
 def _is_at_its_agent(ground: Services, leg: Leg) -> bool:
-    """Whether the holder's process still has its agent, whoever deleted or hid the leg's folder."""
+    """Tell whether the holder's process still has its agent, even if the leg's folder is not found."""
     if not leg.child_pid or not can_use_pids(ground, leg):
         return False
     return find_parent(leg.child_pid, leg.child_born) == leg.holder_pid
 
 
 def can_use_pids(ground: Services, leg: Leg) -> bool:
-    """Whether the pids the journal has of the leg count here and now: not of before a reboot."""
+    """Tell whether the journal's pids of the leg are valid here and now: after a reboot they are not."""
     # The leg's start is told by the clock as it was before it was set or after, and so is the boot.
     booted_at = min(ground.booted_at, read_boot_moment())
     return may_use_pid(leg.owner, ground.owner, noted_at=leg.starting_at, booted_at=booted_at)
 
 
 async def end_by_force(ground: Services, leg: Leg, holder_pid: int) -> None:
-    """Neither the agent nor a holder that does not answer lives on."""
+    """End the agent, and a holder that does not answer."""
     await end_agent(ground, leg)
     if holder_pid and can_use_pids(ground, leg) and await is_held(ground, leg):
         # While the lock is held its holder lives, so that its pid cannot have become another's.
@@ -79,7 +79,7 @@ async def end_by_force(ground: Services, leg: Leg, holder_pid: int) -> None:
 
 
 async def end_agent(ground: Services, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
-    """No process of the leg's agent is left, nor any of `others`, as (pid, born)."""
+    """End every process of the leg's agent, and `others`, as (pid, born)."""
     if not leg.child_pid and not others:
         return
     if not can_use_pids(ground, leg):
@@ -91,7 +91,7 @@ async def end_agent(ground: Services, leg: Leg, *, others: Collection[tuple[int,
 
 
 async def end_lost_leg(ground: Services, leg: Leg) -> None:
-    """No process of a leg without a holder is left, and, but for a headless leg's, its folder is gone."""
+    """End every process of a leg without a holder, and remove its folder unless it is headless."""
     place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
     await end_agent(ground, leg, others=await asyncio.to_thread(_find_orphans, place))
     if not leg.headless:
@@ -101,8 +101,8 @@ async def end_lost_leg(ground: Services, leg: Leg) -> None:
 def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
     """Find what the leg's agent started and still lives, whoever its parent is, as (pid, born).
 
-    Where agent and holder were both killed, a shell in a Unix session of its own descends from neither.
-    Without those that had left the agent while it lived, such as a database, and what they started.
+    If agent and holder were both killed, a shell in a Unix session of its own descends from neither. Left out
+    are those that had left the agent while it lived, such as a database, and what they started.
     """
     left = [pid for pid, pid_born in legs.read_left(place) if is_alive(pid, pid_born)]
     spared = {pid for one in left for generation in find_family(one) for pid in generation}
@@ -110,7 +110,7 @@ def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
 
 
 async def remove_folder(ground: Services, leg: Leg) -> None:
-    """The leg's folder is gone; where the disk refuses, the next daemon finds it again."""
+    """Remove the leg's folder; if the disk refuses, the next daemon finds it again."""
     with contextlib.suppress(RelayError):
         place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
         await asyncio.to_thread(legs.remove_leg, place)
@@ -120,10 +120,10 @@ _LAST = QuitStep(signal="SIGKILL", wait_s=5)
 
 
 async def stop_leg(watch: LegMonitor, steps: Sequence[QuitStep]) -> None:
-    """The leg's agent has ended and its PTY was read to the end, or its holder is gone.
+    """End the leg's agent; wait until its PTY was read to the end, or its holder is gone.
 
-    Each step is taken and given its time; a step for one state is skipped in another. Raises RelayError
-    where the agent survives even SIGKILL.
+    Each step is taken and given its time; a step for one state is skipped in another. Raises RelayError if
+    the agent survives even SIGKILL.
     """
     for quit_step in (*steps, _LAST):
         if watch.gone.is_set():
@@ -145,7 +145,7 @@ async def stop_leg(watch: LegMonitor, steps: Sequence[QuitStep]) -> None:
 
 
 async def dismiss_holder(watch: LegMonitor) -> None:
-    """The leg's holder does not outlive its agent for long, even where no daemon is there by then."""
+    """Have the leg's holder exit soon after its agent, even if no daemon runs by then."""
     try:
         await watch.holder.leave_later()
     except HolderError as error:

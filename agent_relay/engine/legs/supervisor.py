@@ -27,21 +27,21 @@ from agent_relay.system.failures import find_passing
 _Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
 _STARTING_S = 5.0
-"""How long a new daemon waits for a holder whose start nobody heard of."""
+"""How long a new daemon waits for a holder whose start was not journalled."""
 _LOOK_S = 0.1
 _AGAIN_S = 0.5
 _SLOWEST_S = 30.0
-"""A holder that lives and does not answer is asked again, ever more seldom."""
+"""Longest pause between two requests to a holder that lives and does not answer."""
 _GRACE_S = 15.0
-"""How long an agent that said that its headless turn is over may be silent and not end by itself."""
+"""How long an agent that reported the end of its headless turn may stay silent without exiting."""
 _SHORT_S = 600.0
-"""How long an agent's end waits for what this machine is short of; then it is told with what is known."""
+"""How long an agent's end waits for what this machine is short of; then it is reported as far as known."""
 _REPORTS = 3
-"""A mistake of ours that comes back with every look is reported this often for one leg."""
+"""A bug of ours that comes back with every look is reported this often for one leg."""
 
 
 class InputReceiver(Protocol):
-    """Who hears of the legs: the session's host."""
+    """Receives what happens to the legs: the session's host."""
 
     @property
     def session(self) -> Session:
@@ -49,12 +49,15 @@ class InputReceiver(Protocol):
         ...
 
     def tell(self, happened: Input | Outcome) -> None:
-        """`happened` will be worked on in turn."""
+        """Queue `happened` to be processed in turn."""
         ...
 
 
 class LegSupervisor:
-    """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
+    """Supervises the session's legs; `live` are the living ones by id.
+
+    `trouble` is what keeps one from being monitored; empty for nothing.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class LegSupervisor:
         self._counting = BudgetMonitor(build_counter(ground), ground.clock, ground.report, ground.counting)
 
     def follow(self, live: LiveLeg, told: InputReceiver) -> None:
-        """`live` is watched from now on; what it does is told."""
+        """Monitor `live` from now on, and report to `told` what it does."""
         self.live[live.leg.id] = live
         self._ground.last_seen.note(live.leg.id, live.watch.seen)
         live.watch.tell = lambda happened: self._tell(live, told, happened)
@@ -90,16 +93,16 @@ class LegSupervisor:
         self.release(told.session)
 
     def release(self, session: Session) -> None:
-        """Holders kept from earlier legs leave: what they carried is in other hands, or of no more use."""
+        """End the holders kept from earlier legs: their environment was passed on or is not needed."""
         self._run(release_legs(self._ground, session))
 
     async def adopt(
         self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
     ) -> bool:
-        """Whether the leg's holder lives; then it is under watch as soon as it answers, and `taken` called.
+        """Tell whether the leg's holder lives; if so, monitor the leg and call `taken` as soon as it answers.
 
-        What a dead holder left of its agent is ended. One that nobody heard of yet may be about to answer, or
-        to end for want of whoever was starting it: that is waited for.
+        What a dead holder left of its agent is ended. A holder whose start was not journalled may be about to
+        answer, or to end because whoever started it is gone: it is waited for.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + (0 if leg.child_pid else _STARTING_S)
@@ -115,7 +118,7 @@ class LegSupervisor:
         return False
 
     async def await_adoption(self, leg_id: str) -> bool:
-        """`False` where the leg's holder was waited for and ended instead of answering: its end was told."""
+        """Wait for a late adoption; return `False` if the holder ended instead, which was reported."""
         late = self._late.get(leg_id)
         if late is None:
             return True
@@ -123,17 +126,17 @@ class LegSupervisor:
         return leg_id in self.live
 
     async def end_by_force(self, leg: Leg) -> None:
-        """Neither the agent nor its holder lives on; the watch, where there is one, tells of it."""
+        """End the agent and its holder; the monitor, if there is one, reports it."""
         live = self.live.get(leg.id)
         await end_by_force(self._ground, leg, live.holder_pid if live is not None else leg.holder_pid)
 
     def is_collecting(self, session: Session) -> bool:
-        """Whether an agent's end is being read, or something is let go of for a session that has ended."""
+        """Tell whether an agent's end is being read, or what an ended session used is being released."""
         is_over = session.state is State.ENDED and bool(self._tasks)
         return is_over or any(live.watch.gone.is_set() for live in self.live.values())
 
     async def close(self) -> None:
-        """Nothing is watched any more; legs run on."""
+        """Stop monitoring; legs run on."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -173,12 +176,15 @@ class LegSupervisor:
         told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
     def _miss(self, leg: Leg, error: RelayError | OSError) -> None:
-        """It may be stopped, or wait for its turn on a busy machine: killing its agent would be worse."""
+        """Note a holder that does not answer.
+
+        It may be stopped, or wait for its turn on a busy machine: killing its agent would be worse.
+        """
         self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error})"
         _log.warning("holder-silent leg=%s why=%s", leg.id, type(error).__name__)
 
     async def _watch(self, live: LiveLeg, told: InputReceiver) -> None:
-        """The leg's whole life, and what is to be done after it."""
+        """Follow the leg's whole life, clean up after it, and report its end."""
         leg = live.leg
         ending = await self._see_out(live)
         await live.watch.end()
@@ -198,7 +204,7 @@ class LegSupervisor:
         await live.close()
 
     async def _judge(self, live: LiveLeg, told: InputReceiver, ending: LegGone) -> LegGone:
-        """The ending with what the leg's records say of it."""
+        """Return the ending with what the leg's records say of it."""
         leg, turn = live.leg, told.session.turn
         folder = f"{self._ground.folders.legs}/{leg.id}"
         ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
@@ -210,9 +216,10 @@ class LegSupervisor:
         return replace(ending, said=said)
 
     async def _do_at_last(self, leg: Leg, work: Callable[[], Awaitable[_Found]]) -> _Found | None:
-        """Return what `work` returned, tried again while the machine lacks something; `None` where it breaks.
+        """Return what `work` returns, tried again while the machine lacks something; `None` if it fails.
 
-        Whatever happens here, the leg's end is told after it: nobody else would say that its agent is gone.
+        Whatever happens here, the leg's end is reported after it: nothing else would say that its agent is
+        gone.
         """
         wait_s, left_s = _LOOK_S, _SHORT_S
         while True:
@@ -228,7 +235,7 @@ class LegSupervisor:
             left_s, wait_s = left_s - wait_s, min(wait_s * 2, _SLOWEST_S)
 
     def _stir(self, live: LiveLeg) -> None:
-        """Its agent said something: one that says that its turn is over has a while to end by itself."""
+        """Note that the agent said something; after the end of its turn, give it a while to exit."""
         verdict, leg = live.watch.verdict, live.leg
         self._ground.windows.note(leg.agent, live.watch.windows, self._ground.clock.now())
         if leg.headless and (verdict.is_done or verdict.has_failed):
@@ -239,7 +246,10 @@ class LegSupervisor:
         self._stirred()
 
     async def _see_off(self, live: LiveLeg) -> None:
-        """An agent that waits for something it began must not hold its turn: it is ended politely."""
+        """Stop the agent politely if it stays silent after its turn without exiting.
+
+        An agent that waits for something it began must not prolong its turn.
+        """
         clock = asyncio.get_running_loop().time
         while (
             not live.watch.gone.is_set() and (left_s := self._heard_at[live.leg.id] + _GRACE_S - clock()) > 0
@@ -258,7 +268,7 @@ class LegSupervisor:
             await stop_leg(live.watch, live.adapter.quit)
 
     async def _count(self, live: LiveLeg, told: InputReceiver) -> None:
-        """The leg is named, and the user's budgets are counted while it lives."""
+        """Find the agent's own session, and count the user's budgets while the leg lives."""
 
         def get_session() -> Session:
             return told.session
@@ -269,7 +279,7 @@ class LegSupervisor:
         await self._counting.follow(live, get_session, told.tell, name)
 
     async def _see_out(self, live: LiveLeg) -> LegGone:
-        """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""
+        """Return how the leg ended; ask a holder that does not answer again as long as it lives."""
         wait_s, reports = _AGAIN_S, 0
         while True:
             try:
@@ -295,7 +305,10 @@ class LegSupervisor:
                 await live.reconnect(self._ground)
 
     def _tell(self, live: LiveLeg, told: InputReceiver, happened: Input) -> None:
-        """Answers come with every turn, and matter to a resting session or a refused agent only."""
+        """Report `happened`, an answer only while the session rests or after a refusal.
+
+        Answers come with every turn, and matter to nothing else.
+        """
         session = told.session
         waits = session.state is State.RESTING or session.refusal is not None
         if isinstance(happened, Answered):
@@ -314,7 +327,7 @@ class LegSupervisor:
             told.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
 
     async def _name(self, leg: Leg, told: InputReceiver) -> None:
-        """The journal knows the agent's own session and transcript."""
+        """Find the agent's own session and transcript, and have them journalled."""
         from agent_relay.engine.publishing.native_records import find_native
 
         found = await asyncio.to_thread(find_native, self._ground, told.session, leg, self._environ())

@@ -1,6 +1,6 @@
 """Lines shown on the terminals attached to a leg: relay's messages, a slow start, a delivery that waits.
 
-What lasts less than ten seconds is not reported: it is over before anybody could have read of it.
+What lasts less than ten seconds is not reported: it is over before anybody could have read it.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ _log = logging.getLogger(__name__)
 
 Tell = Callable[[str], Awaitable[None]]
 Announce = Callable[[DeliveryStage], Awaitable[bool]]
-"""Says what a delivery does from now on; whether the keys of the leg's terminals wait meanwhile."""
+"""Announces the stage of a delivery; returns whether the keys of the leg's terminals are held meanwhile."""
 SILENT_S = 10.0
-"""How long nothing is told: what lasts shorter is over before anybody could have read of it."""
+"""How long nothing is reported: what lasts less is over before anybody could have read it."""
 
 
 async def wait_with_reports(
     watch: LegMonitor, is_so: Callable[[], bool], *, limit_s: float, tell: Tell
 ) -> bool:
-    """Whether `is_so` became true within `limit_s` seconds; what keeps it from that is told after ten."""
+    """Return whether `is_so` became true within `limit_s` seconds; after ten, report what prevents it."""
     if await watch.wait_until(is_so, limit_s=SILENT_S):
         return True
     await tell(describe_wait(watch))
@@ -37,12 +37,12 @@ async def wait_with_reports(
 
 
 async def announce_nothing(_stage: DeliveryStage) -> bool:
-    """Nobody is told, and nobody's keys wait."""
+    """Announce nothing; return that no keys are held."""
     return False
 
 
 def describe_wait(watch: LegMonitor) -> str:
-    """What the agent does instead of taking its packet."""
+    """Return what the agent does instead of taking its packet."""
     match watch.state:
         case "asking":
             doing = "is asking something"
@@ -60,10 +60,10 @@ def describe_wait(watch: LegMonitor) -> str:
 async def show_slow_start(
     watch: LegMonitor, session: Session, *, has_bar: Callable[[str], bool], after_s: float = SILENT_S
 ) -> None:
-    """One line is on the leg's terminals if its agent is not ready `after_s` seconds from now.
+    """Show a line on the leg's terminals if its agent is not ready `after_s` seconds from now.
 
-    Nothing of an agent that asks something meanwhile, and of one whose screen says nothing of its state;
-    nothing either while a bar says that it starts.
+    None if the agent asks something meanwhile, if its screen does not show its state, or while a bar says
+    that it starts.
     """
     leg = watch.leg
     if leg.headless or leg.was_ready or leg.was_busy or not watch.sees_prompt:
@@ -81,9 +81,10 @@ _LENGTH = 2000
 
 
 async def show_message(live: LiveLeg | None, session: Session, zone: tzinfo) -> None:
-    """The session's message is on the way to every terminal of the leg; nobody else misses it.
+    """Send the session's message to every terminal of the leg.
 
-    A holder that is gone, or from before this was known, has no terminal that could show it: `status` does.
+    A holder that is gone, or of an earlier version, has no terminal that could show it: `status` shows it
+    then.
     """
     message = render_message(session, zone)
     if live is None or not message:

@@ -1,7 +1,7 @@
 """The operations on chats: begin one, and go on with it turn by turn while somebody follows.
 
-A chat is no process of its own. Whoever follows it asks for its next turn when one is over, and the journal
-tells who that is: an agent at work for nobody costs money.
+A chat is no process of its own. Its follower asks for the next turn when one is over, and the journal tells
+whose it is: an agent that works while nobody follows costs money.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _MOST_AGENTS = 16
 
 
 class Chats:
-    """Begins the turns of chats; how one goes is followed as every headless turn is."""
+    """Begins the turns of chats; they are followed like all headless turns."""
 
     def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
         self._sessions = sessions
@@ -53,10 +53,10 @@ class Chats:
     async def begin(
         self, wish: OpenRequest, agents: Sequence[str], most: int, *, message: str = ""
     ) -> tuple[int, ChatStarted]:
-        """The line of a session's journal that says that `agents` take turns; none of them is begun by it.
+        """Journal that `agents` take turns, without beginning one; return that line's number.
 
-        Without agents those of the session go on. Who asks again by the same id of a `message` is told of the
-        same line. Raises RelayError where one of the agents cannot take part.
+        Without agents those of the session go on. A repeated request with the same id of a `message` gets the
+        same line. Raises RelayError if one of the agents cannot take part.
         """
         for name in agents:
             leg = Leg("", name, 0, self._ground.clock.now(), headless=True)
@@ -74,11 +74,11 @@ class Chats:
     async def go_on(
         self, wish: OpenRequest, after: int, *, is_stopped: bool
     ) -> tuple[TurnNext | ChatOver, StreamCursor]:
-        """The next turn, under way, and the place before its first line; or that the chat is over.
+        """Begin the next turn and return it with the place before its first line, or return the chat's end.
 
-        `after` is the journal's line of the turn whoever asks has followed, or of the chat's beginning: who
-        asks again is told of the same turn.
-        `wish.task` are the words the chat was begun with, as they were given; empty for the journal's.
+        `after` is the journal's line of the turn the follower has read, or of the chat's beginning: a
+        repeated request gets the same turn. `wish.task` are the words the chat was begun with, as they were
+        given; empty for the journal's.
         """
         async with self._sessions.entrance.enter(wish) as room:
             return await self._go_on(room, wish, after, is_stopped=is_stopped)
@@ -124,7 +124,7 @@ class Chats:
 
 
 def build_chat_handlers(sessions: SessionLifecycle, ground: Services) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
     chatting = Chats(sessions, ground)
 
     async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
@@ -177,12 +177,12 @@ def _answer(
 
 
 def _redact_task(wish: OpenRequest, root: str) -> str:
-    """The task without the secrets of whoever wishes for it: the session has not been given them yet."""
+    """Return the task without the secrets of its requester: the session has not been given them yet."""
     return redact_in_thread(wish.task, known=gather_secrets(root, wish.environ, cwd=wish.cwd))
 
 
 async def _write_begin(room: ActiveSession, agents: Sequence[str], task: str, most: int, message: str) -> int:
-    """The number of the line that begins the chat, or lets the session's go on."""
+    """Journal the line that begins the chat, or continues the session's; return its number."""
     check_free(room.session)
     known = fold_chat(room.host.events)
     if not agents and known is None:

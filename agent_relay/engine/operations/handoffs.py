@@ -14,7 +14,7 @@ from agent_relay.session.views.messages import render_intervention
 
 _MOST = 20
 _LONGEST = 2000
-"""A handoff's expectations are read by people and agents: twenty pages are a file of their own."""
+"""A handoff's expectations are read by people and agents: twenty pages belong in a file."""
 
 
 def build_handoff_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
@@ -66,19 +66,19 @@ class _Handlers:
         self._sessions = sessions
 
     async def plan(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Return whom a handoff would go to now, and why not to the others; nothing is changed."""
+        """Return to whom a handoff would go now, and why not to the others; change nothing."""
         room = await self._sessions.take_up(request.text("session"), _pack(request))
         world = await room.stage.build_world(room.session)
         return build_handoff_plan(room.session, world, needs=_read_texts(request, "needs"))
 
     async def cancel(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Cancel the handoff; return how the session stands."""
+        """Cancel the handoff; return the session's state."""
         handoff = request.text("handoff")
         room = self._sessions.get(request.text("session"))
         return _tell(await room.host.ask(CancelAsked(handoff, request.text("note", ""))), handoff)
 
     async def retry(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Start the handoff again from where it stopped; return how the session stands."""
+        """Start the handoff again from where it stopped; return the session's state."""
         handoff = request.text("handoff")
         room = await self._sessions.take_up(request.text("session"), _pack(request))
         return _tell(await room.host.ask(RetryAsked(handoff, force=request.flag("yes"))), handoff)
@@ -109,10 +109,10 @@ def _tell(session: Session, handoff: str) -> Mapping[str, object]:
 
 
 def build_narrate_handlers(sessions: SessionLifecycle, narrating: NarrativeWriter) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
 
     async def narrate(request: Request, _peer: Peer) -> Mapping[str, object]:
-        """What came of it: `outcome`, the `message` for the user, and the document as `text`."""
+        """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
         session = request.text("session")
         if "env" in request.fields:
             # Between two headless turns nobody has it at work, and nothing holds the user's environment.
@@ -124,7 +124,7 @@ def build_narrate_handlers(sessions: SessionLifecycle, narrating: NarrativeWrite
         return {"outcome": told.kind.value, "message": told.message, "text": told.text}
 
     async def cancel(request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Whether a document was being written; it is no more."""
+        """Cancel the document that is being written; return whether there was one."""
         return {"cancelled": narrating.cancel(sessions.get(request.text("session")).session.id)}
 
     return {"narrate": narrate, "narrate.cancel": cancel}

@@ -29,14 +29,15 @@ from agent_relay.store.journal import read_events
 from agent_relay.store.session_journals import find_journal
 
 _LISTEN_S = 20.0
-"""How long an answer with nothing in it is put off."""
+"""How long an answer with nothing in it is delayed."""
 _REFUSED_S = 7.0
-"""How long a disk may refuse what a turn has to write before its followers are told: one more try is made."""
+"""How long a disk may refuse what a turn has to write before its followers get an error; one more try is
+made."""
 _MOST_TURNS = 1000
 
 
 class HeadlessTurns:
-    """Follows nobody by itself: every question says up to where its asker was told."""
+    """Begins and reads headless turns. It keeps nothing for followers: each request carries a cursor."""
 
     def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
         self._sessions = sessions
@@ -45,11 +46,11 @@ class HeadlessTurns:
     async def begin(
         self, wish: OpenRequest, most: int, *, waits: bool = False, message: str = ""
     ) -> tuple[str, StreamCursor]:
-        """The id of the session at work on the turn, and the place before its first line.
+        """Begin the turn; return its session's id and the place before its first line.
 
-        With `waits` it does not end with the turn: its next one may come. Who asks again by the same id of
-        a `message` is told of the same turn.
-        Raises RelayError where the agent that was asked is not installed or knows no headless work.
+        With `waits` the session does not end with the turn: another one may come. A repeated request with the
+        same id of a `message` gets the same turn. Raises RelayError if the agent is not installed or cannot
+        work headless.
         """
         any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
         await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
@@ -60,9 +61,10 @@ class HeadlessTurns:
     async def follow(
         self, session_id: str, told: StreamCursor, *, follower: int = 0
     ) -> tuple[StreamPart, Session]:
-        """What came since `told`; where nothing did, the answer waits for it a while.
+        """Return what came after `told`; if nothing did, wait a while for it.
 
-        `follower` is the process that reads: what several do is kept until all have read it.
+        `follower` is the process that reads: what several follow is kept until all have read it. Raises
+        RelayError if the disk refuses what the turn has to write.
         """
         try:
             room = self._sessions.get(session_id)
@@ -86,7 +88,7 @@ class HeadlessTurns:
         return chapter, session
 
     async def forget(self, session_id: str, *, follower: int = 0) -> None:
-        """What the turn's agents said need not be kept any longer, once nobody else reads it either."""
+        """Remove the output of the turn's agents once nobody else reads it either."""
         room = self._sessions.get(session_id)
         room.reading.leave(follower, self._ground.clock.monotonic())
         session = room.session
@@ -99,7 +101,7 @@ class HeadlessTurns:
             await forget_streams(self._ground, session, since=session.leg.id)
 
     async def _read(self, room: ActiveSession, told: StreamCursor) -> tuple[StreamPart, Session]:
-        """What came since `told`, and the session as it was then: it changes while disk is read."""
+        """Return what came after `told`, and the session as it was then: it changes while disk is read."""
         session = room.session
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(room.host.events)[: session.number]
@@ -109,7 +111,7 @@ class HeadlessTurns:
         return chapter, session
 
     def _follow_ended(self, session_id: str, told: StreamCursor) -> tuple[StreamPart, Session]:
-        """The same of a session that ended while no daemon, or another one, was there."""
+        """Return the same for a session that ended while no daemon, or another one, ran."""
         path = find_journal(self._ground.folders, session_id)
         events = read_events(path) if path else []
         session = fold_events(events)
@@ -121,7 +123,7 @@ class HeadlessTurns:
 
 
 def build_run_handlers(sessions: SessionLifecycle, ground: Services) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
     running = HeadlessTurns(sessions, ground)
 
     async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:

@@ -26,7 +26,7 @@ from agent_relay.session.warnings import capitalize
 
 
 async def describe_rest(room: ActiveSession) -> Mapping[str, object]:
-    """What is to be shown of the rest as the answer's field `rest`; nothing where nobody rests."""
+    """Return what is to be shown of the rest, as the answer's field `rest`; nothing if no agent rests."""
     session = room.session
     if session.state is not State.RESTING and not session.offer:
         return {}
@@ -35,17 +35,17 @@ async def describe_rest(room: ActiveSession) -> Mapping[str, object]:
 
 
 def build_rest_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
 
     async def agree(request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Work may go on by itself when this rest is over; with `agreed` false it may not."""
+        """Let work go on by itself when this rest is over; with `agreed` false, do not."""
         room = await sessions.find(request.text("session"))
         wish = ResumeAsked(request.fields.get("agreed") is not False)
         session = await room.host.ask(wish)
         return {"session": session.id, "agreed": session.agreed}
 
     async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Work goes on now, with whoever can be had again."""
+        """Continue the work now, with an agent that is available again."""
         room = await sessions.find(request.text("session"))
         session = await room.host.ask(ContinueAsked())
         return {"session": session.id, "state": session.state.value}
@@ -58,7 +58,7 @@ _CANCELLED_WHY = "cancelled while it was under way"
 
 
 def build_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
     handlers = _Handlers(sessions)
     return {
         "open": handlers.open,
@@ -80,7 +80,7 @@ class _Handlers:
         self._sessions = sessions
 
     async def open(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """A session with the agent at work in it: found, handed over or begun."""
+        """Find, hand over or begin a session with the agent at work in it."""
         source, _, native = request.text("from", "").partition(":")
         wish = OpenRequest(
             agent=request.text("agent"),
@@ -108,7 +108,7 @@ class _Handlers:
         return {**self._where(session), "message": render_saved(session, wish.agent, path)}
 
     async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Where a session's living leg can be attached, and what the terminal should say."""
+        """Return where a session's living leg can be attached, and what the terminal should show."""
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         note = await self._sessions.find_config_note()
@@ -116,7 +116,7 @@ class _Handlers:
         return {**self._where(session), "note": note, **await describe_rest(room)}
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
+        """Begin a handoff to `agent`; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
         """
@@ -135,13 +135,13 @@ class _Handlers:
         return {**self._where(session), "passed": True, "note": await self._sessions.find_config_note()}
 
     async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The session, its end begun; `note` is what keeps it from being written down."""
+        """Begin the end of the session; `note` is what keeps it from being journalled."""
         await self._follow_move(request)
         session, note = await self._sessions.stop_session(request.text("session"))
         return {**self._where(session), "note": note}
 
     async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Whether the handoff under way was cancelled, and what follows from that or speaks against it."""
+        """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         handoff = (await room.host.look()).handoff
@@ -155,7 +155,7 @@ class _Handlers:
         return {"held_back": True, "message": render_intervention(session, handoff.id)}
 
     async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """What has become of the session until now, a line for each event that mattered."""
+        """Return the history of the session until now, a line for each event that matters."""
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         session = await room.host.look()
@@ -165,7 +165,7 @@ class _Handlers:
         return {"session": session.id, "lines": lines}
 
     async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The session's next agent gets `env`, where daemon and holder died with what it began with."""
+        """Give the session's next agent `env`, if its first one was lost with daemon and holder."""
         room = await self._sessions.find(request.text("session"))
         size = (_side(request, "rows", 24), _side(request, "cols", 80))
         return {
@@ -173,7 +173,7 @@ class _Handlers:
         }
 
     async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The sessions at work, and what their agents last said of usage windows, in whichever of them."""
+        """Return the sessions at work, and the usage windows agents last reported, in whichever session."""
         await self._sessions.rooms.look()
         return {
             "sessions": [self._where(session) for session in self._sessions.at_work()],
@@ -181,11 +181,11 @@ class _Handlers:
         }
 
     async def _follow_move(self, request: Request) -> None:
-        """The session goes on where its asker found it: it moves along with a renamed repository."""
+        """Reopen the session where its requester found it: it moves along with a renamed repository."""
         await self._sessions.follow_move(request.text("session"), request.text("root", ""))
 
     async def take_tree(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The working tree of `cwd` is this owner's, on a person's word that another one is gone."""
+        """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
         root = await asyncio.to_thread(find_requested_root, request.text("cwd"))
         await self._sessions.entrance.take_over(root)
         return {"root": root}
@@ -214,7 +214,7 @@ class _Handlers:
         }
 
     def _tell_live(self, session_id: str) -> dict[str, object]:
-        """What keeps the session from going on, and its bar; empty for one that was just given up."""
+        """Return what keeps the session from going on, and its bar; empty for one that was just removed."""
         try:
             room = self._sessions.get(session_id)
         except WrongUseError:
@@ -223,7 +223,7 @@ class _Handlers:
 
 
 def _find_owed(session: Session) -> str:
-    """The agent that did not work on its packet before the session ended; empty for none."""
+    """Return the agent that did not work on its packet before the session ended; empty for none."""
     left = session.retriable
     is_owed = session.state is State.ENDED and left is not None and not left.is_cancelled
     return left.to_agent if is_owed and left is not None else ""

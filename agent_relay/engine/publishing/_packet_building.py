@@ -55,7 +55,7 @@ _LINE_LENGTH = 1000
 class Extent(StrEnum):
     """What a packet is made of besides the tree and what the journal knows.
 
-    Everything; only relay's own, which are earlier packets; or nothing else.
+    Everything; only relay's own earlier packets; or nothing else.
     """
 
     WHOLE = "whole"
@@ -67,8 +67,8 @@ class Extent(StrEnum):
 class PacketOrder:
     """Everything a packet is made of that is not on disk, at one moment.
 
-    `adapters` are those of the two agents, where they are known here. `seen` is what the predecessor last
-    showed. `lacks` is why it is made of less than everything.
+    `adapters` are those of the two agents, if they are known here. `seen` is what the predecessor last
+    showed. `lacks` is why the packet is made of less than everything.
     """
 
     session: Session
@@ -84,19 +84,19 @@ class PacketOrder:
     lacks: str = ""
 
     def get_adapter(self, agent: str) -> LoadedAdapter:
-        """Return the agent's adapter. Raise RelayError."""
+        """Return the agent's adapter. Raise WrongUseError if there is none."""
         found = self.adapters.get(agent)
         if found is None:
             raise WrongUseError(f"there is no agent {agent[:40]!r}")
         return found
 
     def gather_secrets(self) -> frozenset[str]:
-        """Return the values that are secret wherever they stand."""
+        """Return the values that are secret wherever they occur."""
         return gather_secrets(self.session.root, self.environ, cwd=self.session.cwd)
 
     @property
     def allow(self) -> AllowList:
-        """What the user says is no secret; a project cannot say so."""
+        """What the user declares to be no secret; a project cannot do that."""
         return build_allow(self.config.redaction.allow, self.config.redaction.allow_patterns)
 
 
@@ -110,7 +110,7 @@ class BuiltPacket:
 
 
 def build_ordered(order: PacketOrder) -> BuiltPacket:
-    """Return the packet of the handoff and its text. Raise RelayError."""
+    """Return the packet of the handoff and its text. Raise RelayError if it cannot be built."""
     session, handoff = order.session, order.handoff
     target = order.get_adapter(handoff.to_agent)
     known = order.gather_secrets()
@@ -128,15 +128,15 @@ def build_ordered(order: PacketOrder) -> BuiltPacket:
 
 
 def add_given_terms(order: PacketOrder, path: str) -> ResumePacket:
-    """Return the packet at `path` with what is expected of the handoff. Raise RelayError."""
+    """Return the packet at `path` with the handoff's terms. Raise RelayError if it cannot be read."""
     given = add_terms(read_packet(path), order.handoff)
     return redact_packet(given, known=order.gather_secrets(), allow=order.allow)
 
 
 def _find_resumed(session: Session, agent: str) -> str | None:
-    """Return the transcript of the conversation `agent` will go on in; `None` where it begins one.
+    """Return the transcript of the conversation `agent` will go on in; `None` if it begins one.
 
-    Also where its path says too little: a database holds all of an agent's conversations.
+    Also `None` if its path says too little: a database holds all of an agent's conversations.
     """
     native_id = find_native_id(session, agent)
     own = [leg for leg in session.legs if leg.agent == agent and leg.transcript]
@@ -146,7 +146,7 @@ def _find_resumed(session: Session, agent: str) -> str | None:
 
 
 def _readdress(order: PacketOrder, handoff: Handoff, source: ResumePacket) -> ResumePacket:
-    """Return `source` for the agent of this handoff."""
+    """Return `source` addressed to the agent of this handoff."""
     own = {"packet_id": handoff.id, "sequence": order.sequence}
     changes = {"target_agent": handoff.to_agent, "created_at": order.at}
     focus = {"focus": handoff.focus} if handoff.focus else {}
@@ -216,7 +216,7 @@ def _build_occasion(
 def _add_prompt(
     order: PacketOrder, leg: Leg, facts: Facts, known: frozenset[str], *, is_wordless: bool
 ) -> Facts:
-    """Return the facts with what the leg was asked last, where only the journal has it."""
+    """Return the facts with what the leg was asked last, if only the journal has it."""
     session, handoff = order.session, order.handoff
     if leg.asked is None and is_wordless and session.open_turn is not None:
         return add_prompt(facts, session.open_turn.prompt, waits=handoff.reason in AUTOMATIC)
@@ -226,18 +226,18 @@ def _add_prompt(
 
 
 def _clean(known: frozenset[str], text: str) -> str:
-    """Return the text as the journal has it."""
+    """Return the text redacted as in the journal."""
     return redact_words(text, known=known)
 
 
 def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[str]) -> str:
-    """Return lines of a record nobody understands, without secrets before they are cut."""
+    """Return lines of a record that could not be parsed; secrets are removed before lines are cut."""
     whole = [redact_text(line, known=known, allow=order.allow).text for line in lines]
     return "\n".join(clip(line, limit=_LINE_LENGTH) for line in whole)
 
 
 def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
-    """Return what the leg's agent wrote of its work, where that is still fresh; else empty."""
+    """Return what the leg's agent wrote of its work if that is still fresh, else empty."""
     kept = read_narrative(session_folder(order.session), leg.id)
     if kept is None:
         return ""
@@ -248,10 +248,10 @@ def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
 
 
 def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
-    """Return the newest packet a leg of this session was given that can be trusted.
+    """Return the newest packet that a leg of this session was given and that can be trusted.
 
-    With `is_asked`, somebody looks at what comes of it before anybody is given it: then one that was spoilt
-    counts as it was published.
+    With `is_asked`, a person sees the result before any agent gets it: a packet that was spoilt then counts
+    as it was published.
     """
     folder, saved = session_folder(session), list_saved(session)
     for sequence, target, _ in reversed(list_packets(folder)):
@@ -269,7 +269,7 @@ def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
 
 
 def _read_published(folder: str, sequence: int, target: str) -> ResumePacket | None:
-    """Return the packet as it was published; `None` where that was not kept."""
+    """Return the packet as it was published; `None` if that was not kept."""
     try:
         kept = read_kept(folder, sequence, target)
         return parse_packet(kept.document) if kept is not None else None

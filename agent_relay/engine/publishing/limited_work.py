@@ -1,7 +1,7 @@
 """Runs work on foreign texts in a process with a limit, and starts such programs ahead of a handoff.
 
-Where no process can be begun, the work is done here. Started ahead are the server that builds packets and
-the program that will hold the next leg.
+If no process can be started, the work is done here. Started ahead are the server that builds packets and the
+next leg's holder.
 """
 
 import asyncio
@@ -23,17 +23,18 @@ _MODULES = ("agent_relay.engine.publishing.work_server_imports",)
 
 
 def prepare_server() -> None:
-    """Have the server import all that the work needs. Where it cannot, the work only takes longer."""
+    """Have the server import all that the work needs. If it cannot, the work only takes longer."""
     with contextlib.suppress(OSError):
         prepare(_MODULES)
 
 
 def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _Made]) -> _Made:
-    """Return what `work`, which can be pickled, makes in a process that is ended at its limit. For a thread.
+    """Return what `work` makes in a process that is ended at its limit. Call it in a thread.
 
-    Where our installation has gone none can be begun; all it needs is in this one's memory, which does it
-    without a limit then. One that was killed is begun once more: the next one is killed as well only where
-    the work itself takes too much memory. Raise RelayError.
+    `work` must be picklable. If our installation is gone, no process can be started: this one has all that is
+    needed in memory, and does the work without a limit. A process that was killed is started once more: the
+    second is killed as well only if the work itself takes too much memory. Raises RelayError if the work
+    fails or exceeds its limit.
     """
     prepare_server()
     try:
@@ -50,22 +51,22 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
 
 
 AFTER_S = 1.0
-"""The first moments of a leg belong to its agent: a program that starts takes a processor for a while."""
+"""The first moments of a leg are left to its agent: a program that starts takes a processor for a while."""
 
 
 class ProgramPrestart:
-    """Starts what builds packets and what will hold the next leg. Use it from the event loop."""
+    """Starts the server that builds packets and the next leg's holder. Use it from the event loop."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:
-        """Start in a moment what does not run yet."""
+        """Schedule the start of what does not run yet."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(_prepare(), name="prepare the next handoff")
 
     def close(self) -> None:
-        """Start nothing any more."""
+        """Cancel a start that has not happened yet."""
         if self._task is not None:
             self._task.cancel()
 

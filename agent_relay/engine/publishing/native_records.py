@@ -17,15 +17,15 @@ _log = logging.getLogger(__name__)
 
 
 class Adapters(Protocol):
-    """Who knows the agents' adapters."""
+    """Gives access to the agents' adapters."""
 
     def get_adapter(self, agent: str) -> LoadedAdapter:
-        """The agent's adapter. Raises RelayError."""
+        """Return the agent's adapter. Raise RelayError if there is none."""
         ...
 
 
 def gather_facts(ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
-    """What the leg's transcript says; nothing but why where it cannot be read."""
+    """Return what the leg's transcript says; only the reason if it cannot be read."""
     try:
         native = find_own(leg) or _look_for(ground, session, leg, environ)
     except RelayError as error:
@@ -36,7 +36,7 @@ def gather_facts(ground: Adapters, session: Session, leg: Leg, environ: Mapping[
 def find_native(
     ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
-    """The agent's own session of this leg; `None` where it left none, or none can be told."""
+    """Return the agent's own session of this leg; `None` if it left none, or none can be identified."""
     try:
         return _look_for(ground, session, leg, environ)
     except RelayError:
@@ -46,10 +46,10 @@ def find_native(
 def _look_for(
     ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
-    """The same; raises RelayError where one that it might be cannot be read.
+    """Do the same, but raise RelayError if one that it might be cannot be read.
 
-    A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. One
-    whose agent will name its own is not guessed at while it lives.
+    A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. If its
+    agent will name its own, none is guessed while the agent lives.
     """
     adapter = ground.get_adapter(leg.agent).adapter
     spec = adapter.transcript
@@ -72,14 +72,14 @@ def _look_for(
 
 
 def _find_owner(session: Session, leg: Leg, *, pid: int, opening: str) -> ConversationOwner:
-    """What tells the leg's own conversation from others in its folder."""
+    """Return what tells the leg's own conversation from others in its folder."""
     others = frozenset(one.native_id for one in session.legs if one.id != leg.id and one.native_id)
     typed = (session.task if leg.was_given else "", opening if leg.handoff else "")
     return ConversationOwner(pid, others, tuple(text for text in typed if text.strip()))
 
 
 def read_own_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:
-    """What the predecessor's transcript says; nothing but why where it cannot be read."""
+    """Return what the leg's own transcript says; only the reason if it cannot be read."""
     spec = loaded.adapter.transcript
     if spec is None or native is None:
         return Facts(leg.agent, native_id=leg.native_id)
@@ -95,7 +95,7 @@ def _tell_unread(leg: Leg, error: RelayError) -> Facts:
 
 
 def find_own(leg: Leg) -> NativeSession | None:
-    """The transcript the leg itself named, where it still stands: an adopted one is older than its leg."""
+    """Return the transcript the leg itself named if it still exists: an adopted one is older than its leg."""
     if not leg.transcript or not os.path.exists(leg.transcript):
         return None
     return NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)

@@ -1,4 +1,4 @@
-"""Publishes the packets of one session one after another, each whole before anything follows it."""
+"""Publishes the packets of one session one after another, each complete before the next begins."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ def publish(
     handoff: Handoff,
     environ: Mapping[str, str],
 ) -> Published:
-    """Make the handoff's packet visible, by `app.publishing`: a session's start does not wait for that."""
+    """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
     from agent_relay.engine.publishing.publish import publish as publish_now
 
     return publish_now(ground, building, session, handoff, environ)
@@ -42,15 +42,15 @@ class JournalingHost(Protocol):
         ...
 
     async def ask(self, happened: Input | Outcome) -> Session:
-        """The session after `happened` was journalled. Raises RelayError."""
+        """Return the session after `happened` was journalled. Raise RelayError if it cannot be."""
         ...
 
 
 class PacketPublisher:
-    """What `publish` makes visible takes its number from what is there: two at once would take the same.
+    """Publishes packets one at a time: each takes its number from those on disk, and two would take the same.
 
-    Who is cancelled waits for what is being written: nobody's packet comes in between. `end` is called
-    then: what goes into the packet need not be thought out any more.
+    A cancelled caller waits for what is being written, so that no other packet comes in between. `end` is
+    called then: the packet need not be built to its end.
     """
 
     def __init__(self, publish: Publish, *, end: Callable[[], None] = lambda: None) -> None:
@@ -59,7 +59,7 @@ class PacketPublisher:
         self._turn = asyncio.Lock()
 
     async def publish(self, host: JournalingHost, handoff: Handoff, environ: Mapping[str, str]) -> Input:
-        """That the handoff's packet is visible, or why it is not."""
+        """Publish the handoff's packet; return that it is visible, or why it is not."""
         try:
             async with self._turn:
                 return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
@@ -69,9 +69,10 @@ class PacketPublisher:
             return PublishFailed(handoff.id, error.sentence)
 
     async def save(self, host: JournalingHost, occasion: Handoff, environ: Mapping[str, str]) -> str:
-        """A packet is visible and journalled that belongs to no handoff.
+        """Publish and journal a packet that belongs to no handoff.
 
-        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        Returns the path of its text, relative to the session's folder. Raises RelayError if it cannot be
+        written.
         """
         async with self._turn:
             done = await finish_or_end(self._end, self._publish, host.session, occasion, environ)

@@ -1,7 +1,7 @@
 """Publishes the packet of a handoff; runs in a worker thread.
 
-The packet is built in a process with a limit (`packet_building`): the texts it is made of may be anything,
-and must hold neither the daemon nor the handoff.
+The packet is built in a process with a limit (`_packet_building`): the texts it is made of may be anything,
+and must block neither the daemon nor the handoff.
 """
 
 import logging
@@ -48,7 +48,7 @@ _LIMITS = (
     (Extent.OWN, WorkLimit(processor_s=5, wall_s=20)),
     (Extent.TREE, WorkLimit(processor_s=5, wall_s=20)),
 )
-"""What goes into a packet, and how long that may take; where it takes longer, less is tried."""
+"""What goes into a packet, and how long that may take; if it takes longer, less is tried."""
 
 
 def publish(
@@ -58,9 +58,9 @@ def publish(
     handoff: Handoff,
     environ: Mapping[str, str],
 ) -> Published:
-    """The handoff's packet is visible; doing it again after a crash changes nothing.
+    """Publish the handoff's packet; doing it again after a crash changes nothing.
 
-    Raises RelayError where it cannot be written; packets published before are intact then.
+    Raises RelayError if it cannot be written; packets published before are intact then.
     """
     # Made again where `git clean` deleted it since the journal was last written.
     folder = make_folder(open_project(session.root), session.id)
@@ -110,9 +110,9 @@ def _order(
 
 
 def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
-    """The packet, made of less where everything took too long or too much memory.
+    """Build the packet, of less if everything takes too long or too much memory.
 
-    Raises RelayError where there can be none.
+    Raises RelayError if there can be none.
     """
     lacks = ""
     for extent, limit in _LIMITS:
@@ -130,7 +130,7 @@ def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
 
 
 def _save_to_disk(ground: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
-    """What a handoff nobody asked for tells its successor is a file of its own, for those who want that."""
+    """Write the text of an automatic handoff's packet into a file of its own, if the user wants that."""
     if not ground.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
         return
     try:
@@ -140,9 +140,9 @@ def _save_to_disk(ground: Services, session: Session, handoff: Handoff, folder: 
 
 
 def read_packet_text(ground: Services, session: Session, handoff: Handoff) -> str:
-    """The packet's text as the user left it, with what changed in the tree since it was written.
+    """Return the packet's text as the user left it, with what changed in the tree since it was written.
 
-    Raises UntrustedDataError where it cannot be trusted.
+    Raises UntrustedDataError if it cannot be trusted.
     """
     folder = session_folder(session)
     render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
@@ -156,7 +156,7 @@ def read_packet_text(ground: Services, session: Session, handoff: Handoff) -> st
 def _list_later(
     ground: Services, session: Session, handoff: Handoff, packet: ResumePacket
 ) -> tuple[str, ...]:
-    """What a packet that was not written for this handoff does not know: prompts given since, the focus."""
+    """List what a packet written for another handoff does not know: prompts given since, the focus."""
     if packet.packet_id == handoff.id:
         return ()
     notes = [f"the user asks to focus on: {handoff.focus}"] if handoff.focus else []
@@ -176,13 +176,13 @@ def _list_later(
 
 
 def get_allow(ground: Services) -> AllowList:
-    """What the user says is no secret; a project cannot say so."""
+    """Return what the user declares to be no secret; a project cannot do that."""
     wishes = ground.config.redaction
     return build_allow(wishes.allow, wishes.allow_patterns)
 
 
 def _find_sequence(session: Session, handoff: Handoff) -> int:
-    """The packet's number: its own if it was published before a crash, else one nobody has.
+    """Return the packet's number: its own if it was published before a crash, else an unused one.
 
     A handoff given up while its packet was being written leaves a number the journal does not know.
     """

@@ -1,7 +1,7 @@
 """Removes secrets from texts of any length; long ones are searched outside the daemon's process.
 
-The event loop serves every session, and a thread would hold it by the interpreter's lock: an expression
-does not let go of that until it has found something.
+The event loop serves every session, and a thread would block it by the interpreter's lock: a regular
+expression does not release that until its search is over.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,16 @@ from agent_relay.redact.event import count_redacted, redact_body
 from agent_relay.system.limited_process import LimitedProcess, TookTooLongError, WorkLimit
 
 MOST_AT_ONCE = 16_000
-"""How many characters are searched at once, in some ten milliseconds: a process costs as much."""
+"""How many characters are searched in this process, in some ten milliseconds: another process costs as
+much."""
 _LIMIT = WorkLimit(processor_s=20, wall_s=60)
 _Made = TypeVar("_Made")
 
 
 async def redact_event(body: Body, *, known: frozenset[str]) -> Body:
-    """Return `body` as it may stand in a journal; `known` are values that are secret wherever they stand.
+    """Return `body` as it may be journalled; `known` are values that are secret wherever they occur.
 
-    Raise RelayError where that could not be found out: then nothing of it may be journalled.
+    Raises RelayError if it cannot be searched: then nothing of it may be journalled.
     """
     return await _redact(count_redacted(body), partial(redact_body, body, known=known))
 
@@ -37,7 +38,7 @@ async def redact_request(text: str, *, known: frozenset[str] = frozenset()) -> s
 
 
 def redact_in_thread(text: str, *, known: frozenset[str] = frozenset()) -> str:
-    """Return the same for work that is in a thread already."""
+    """Return the same for work that runs in a thread already."""
     from agent_relay.redact.text import redact_words
 
     work = partial(redact_words, text, known=known)

@@ -23,10 +23,10 @@ from agent_relay.system.disk.files import read_bounded
 
 
 def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published | None:
-    """The packet that is picked up as it stands; `None` where one has to be written.
+    """Return the packet that is picked up as it is; `None` if one has to be written.
 
-    Whoever hands over by hand means the packet they edited for that agent, if it is the newest; a session
-    that was brought here has nothing else. Raises UntrustedDataError where it cannot be trusted.
+    A person who hands over by hand means the packet they edited for that agent, if it is the newest; an
+    imported session has nothing else. Raises UntrustedDataError if it cannot be trusted.
     """
     rows = [row for row in list_packets(folder) if row[1] == handoff.to_agent]
     if not is_under_way(session, handoff) or not rows:
@@ -44,9 +44,9 @@ def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published |
 
 
 def _is_meant(session: Session, handoff: Handoff, folder: str, sequence: int) -> bool:
-    """Whether who hands over by hand means packet `sequence`: edited, or of an agent that did nothing since.
+    """Tell whether a handoff by hand means packet `sequence`: edited, or of an agent idle since then.
 
-    By a limit nobody means it; and what they do not mean may be broken.
+    A handoff at a limit means none; and a packet that is not meant may be broken.
     """
     if handoff.reason != "manual":
         return False
@@ -55,10 +55,10 @@ def _is_meant(session: Session, handoff: Handoff, folder: str, sequence: int) ->
 
 
 def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket | None:
-    """The packet a new one for another agent is made of, as its user left it; `None` where facts are.
+    """Return the packet from which one for another agent is made, as its user left it; `None` to use facts.
 
-    A session that was brought here has no transcript; a successor that failed to start gives way to
-    one that must not read what was deleted for it either.
+    An imported session has no transcript. A successor that replaces one that failed to start must not read
+    what was deleted for that one either.
     """
     rows = [row for row in list_packets(folder) if row[0] <= session.packets]
     brought = is_brought(session, handoff)
@@ -76,9 +76,9 @@ def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket
 
 
 def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket], str]]) -> dict[str, str]:
-    """By agent, why the packet that waits for it cannot be used; others have a good one, or none.
+    """Return, by agent, why the packet that waits for it cannot be used; others have a good one, or none.
 
-    `render` gives what renders packets for an agent. Reads disk.
+    `render` returns the function that renders packets for an agent. Reads disk.
     """
     if not session.may_owe_packet:
         return {}
@@ -91,7 +91,7 @@ def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket
 
 
 def _list_waiting(session: Session) -> list[tuple[int, str, bool]]:
-    """Number and target of the packets that would be picked up, and whether that is as they are."""
+    """List the packets that would be picked up: number, target, and whether they are given as they are."""
     folder, saved, owed = session_folder(session), list_saved(session), session.retriable
     newest = {target: sequence for sequence, target, _ in list_packets(folder)}
     brought = any(leg.agent == IMPORTED for leg in session.legs[-1:])
@@ -109,7 +109,10 @@ def _find_fault(
     is_given: bool,
     render: Callable[[str], Callable[[ResumePacket], str]],
 ) -> str:
-    """What keeps a successor from being given the packet; empty for nothing, or where it is not asked for."""
+    """Return what keeps a successor from being given the packet, empty if nothing does.
+
+    Empty also for a packet that would not be used as it is.
+    """
     stem = f"{folder}/resume/{sequence:04}-{target}"
     try:
         if find_edited(folder, sequence, target) == "nothing" and not is_given:
@@ -124,9 +127,9 @@ def _find_fault(
 
 
 def take_terms(path: str, given: ResumePacket) -> None:
-    """The document at `path` says what `given` does of what is expected; all else in it stays as it was left.
+    """Write the expectations of `given` into the document at `path`; leave everything else in it as it was.
 
-    Raises RelayError where it was changed at that moment, or cannot be written.
+    Raises RelayError if it was changed at that moment, or cannot be written.
     """
     terms = given.model_dump(mode="json", include={"expectations", "rollback"}, exclude_none=True)
     before = read_bounded(path, limit_bytes=LIMIT_BYTES)
@@ -138,16 +141,16 @@ def take_terms(path: str, given: ResumePacket) -> None:
 
 
 def list_saved(session: Session) -> frozenset[int]:
-    """The numbers of packets that were saved and that no leg was given."""
+    """Return the numbers of packets that were saved and that no leg was given."""
     given = {handoff.sequence for handoff in session.done}
     return frozenset(session.saved) - given
 
 
 def is_under_way(session: Session, handoff: Handoff) -> bool:
-    """Whether a successor follows; a packet may be wanted for itself."""
+    """Tell whether a successor follows; a packet may also be made without one."""
     return session.handoff is not None and session.handoff.id == handoff.id
 
 
 def is_brought(session: Session, handoff: Handoff) -> bool:
-    """Whether the predecessor is an imported packet, not an agent that worked here."""
+    """Tell whether the predecessor is an imported packet, not an agent that worked here."""
     return any(leg.id == handoff.from_leg and leg.agent == IMPORTED for leg in session.legs)

@@ -1,7 +1,7 @@
 """Creates a session: its first lines, or the history of a native session that it adopts.
 
-An adopted native session is one relay did not start: its history becomes the new session's first leg, and
-the user's own program that still has it is ended only on their word.
+An adopted native session is one relay did not start: its history becomes the new session's first leg, and the
+user's own program that still uses it is ended only if the user agrees.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 _LOOKED_AT = 500
-"""How many of an agent's sessions a name is looked for among, newest first."""
+"""How many of an agent's sessions, newest first, are searched for a name."""
 
 
 def find_adoptable(ground: Services, wish: OpenRequest) -> "NativeSession":
-    """The native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
+    """Return the native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
 
-    Raises WrongUseError where it has none, or not exactly one of that name; RelayError where one that might
-    be the newest cannot be read.
+    Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
+    newest cannot be read.
     """
     # Readers of transcripts take long to load, and few sessions begin so.
     from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
@@ -86,10 +86,10 @@ def check_program_ended(ground: Services, wish: OpenRequest, native: "NativeSess
 async def end_adopted_program(
     ground: Services, room: ActiveSession, asked: HandoffAsked, wish: OpenRequest
 ) -> None:
-    """End the user's own program that has what the room's session adopted, if the user said yes.
+    """End the user's own program that uses what the session adopted, if the user said yes.
 
-    Raises WrongUseError where they did not, and what asking would raise: nobody is stopped for whom nobody
-    could come.
+    Raises WrongUseError if they did not, and what `asked` would raise: no program is ended if no successor
+    could start.
     """
     session = room.session
     found = await asyncio.to_thread(list_adopted_owners, ground, session, wish.environ)
@@ -107,7 +107,7 @@ async def end_adopted_program(
 
 
 def was_adopted(session: Session, wish: OpenRequest) -> bool:
-    """Whether `session` is what the wish would make of a native session: another terminal was faster."""
+    """Tell whether `session` is what `wish` would make of a native session: another terminal was faster."""
     if not session.legs or not (session.agent == wish.agent or is_on_its_way(session, wish.agent)):
         return False
     first = session.legs[0]
@@ -122,10 +122,10 @@ def _is_named(native_id: str, wanted: str) -> bool:
 async def create_session(
     ground: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
 ) -> tuple[Journal, Outcome]:
-    """The journal of a new session in `root`, and the past it is to be given: of an adopted one, or none.
+    """Create a session in `root`; return its journal and the history to add: of an adopted one, or none.
 
-    Raises WrongUseError for a past that one of the sessions `at_work` goes on with already, and
-    ConfigurationError while the user's file has a mistake: an older one is not what they want.
+    Raises WrongUseError if one of the sessions `at_work` already goes on with that history, and
+    ConfigurationError while the user's file has a mistake: the configuration before it is not what they want.
     """
     await asyncio.to_thread(ground.check_config)
     native = None
@@ -144,9 +144,9 @@ async def create_session(
 
 
 async def find_note(ground: Services, wish: OpenRequest) -> str:
-    """Return what to know of a new session: adapters left out, an agent that rests or is newer than known.
+    """Return what the user should know of a new session; empty for nothing.
 
-    Empty for nothing. The agent's rest is what the ledger says.
+    That is which adapters were left out, and whether the agent rests, by the ledger, or is newer than known.
     """
     state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
     now = ground.clock.now()
@@ -157,7 +157,7 @@ async def find_note(ground: Services, wish: OpenRequest) -> str:
 
 
 def _find_newer(ground: Services, wish: OpenRequest) -> str:
-    """Return that the agent is newer than what this release was tried with, once for each version."""
+    """Return that the agent is newer than what this release was tested with, once for each version."""
     loaded = ground.fit_installed(wish.agent, wish.environ)
     version, newest = loaded.version, loaded.adapter.newest_tested
     if not is_newer(version, newest) or not claim_first_notice(
@@ -168,6 +168,6 @@ def _find_newer(ground: Services, wish: OpenRequest) -> str:
 
 
 def find_config_note(ground: Services) -> str:
-    """Return that a session at work goes by an older configuration than the file; empty where it does not."""
+    """Return that sessions at work use an older configuration than the file; empty if they do not."""
     problem = ground.followed_config.find_problem()
     return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""

@@ -1,7 +1,7 @@
 """Notifications for a person who looks elsewhere: what is worth one, and where it is shown.
 
-Worth one are a handoff nobody asked for, a rest, a reset, and an agent's question. They are shown on
-attached terminals, on the desktop, and sent to webhooks, as the user's `notify` has it.
+Worth one are a handoff nobody asked for, a rest, a reset, and an agent's question. They are shown on attached
+terminals, on the desktop, and sent to webhooks, as the user's `notify` says.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from agent_relay.terminal.holder_client import HolderError
 from agent_relay.terminal.notification import clean
 
 OFTEN_S = 5.0
-"""Two of the same kind within so many seconds are one: whoever is there saw the first."""
+"""Two of the same kind within so many seconds count as one: a person at the machine saw the first."""
 _BY_HAND = "manual"
 _ASKED_FOR = "asked for"
-"""Why work goes on that a person continued themselves, on the resting screen."""
+"""The reason of a handoff that a person began on the resting screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Notification:
 def find_notification(
     session: Session, events: Sequence[Event], number: int, zone: tzinfo
 ) -> Notification | None:
-    """Return what is told of the journal's line `number`, `None` for a line nobody has to be called for.
+    """Return the notification of the journal's line `number`; `None` for a line that needs none.
 
-    `session` is as of the newest of `events`. A handoff that a person asked for needs no telling.
+    `session` is as of the newest of `events`. A handoff that a person asked for needs none.
     """
     event = events[number - 1]
     match event.body:
@@ -84,7 +84,7 @@ def find_notification(
 
 
 def is_due(last_at_s: float | None, now_s: float) -> bool:
-    """Return whether one may be told now, when the last of its kind was at `last_at_s`, `None` for never."""
+    """Return whether a notification is due; the last of its kind was at `last_at_s`, `None` for never."""
     return last_at_s is None or now_s - last_at_s >= OFTEN_S
 
 
@@ -103,9 +103,9 @@ def _tell(text: str) -> str:
 
 
 class SessionNotifier:
-    """One session's: what its journal says from now on is told as the user's `notify` has it.
+    """Sends the notifications of one session for new lines of its journal, as the user's `notify` says.
 
-    What stands there up to line `number` is history. The environment is that of the user's last terminal.
+    Lines up to `number` are history. The environment is that of the user's last terminal.
     """
 
     def __init__(self, ground: Services, number: int, stage: EffectRunner) -> None:
@@ -116,7 +116,7 @@ class SessionNotifier:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def see(self, session: Session, events: Sequence[Event]) -> None:
-        """The journal has grown; returns at once, whatever telling takes."""
+        """Send the notifications of new journal lines; return at once, however long sending takes."""
         known, self._number = self._number, len(events)
         if self._ground.config.notify == (NOTIFY_OFF,):
             return
@@ -137,7 +137,7 @@ class SessionNotifier:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _tell(self, session: Session, event: Event, found: Notification) -> None:
-        """Tell it in every way that is wished for; one that fails is a line in the log."""
+        """Send the notification in every way the user wants; report one that fails."""
         ground = self._ground
         wishes = ground.config.notify
         try:
@@ -150,7 +150,7 @@ class SessionNotifier:
             ground.report(error)
 
     async def _tell_terminals(self, session: Session, found: Notification, wishes: tuple[str, ...]) -> int:
-        """How many attached terminals were told."""
+        """Notify the attached terminals; return how many there were."""
         bell, osc = NOTIFY_AUTO in wishes or "bell" in wishes, NOTIFY_AUTO in wishes or "osc" in wishes
         leg = session.living_leg
         live = self._stage.find_live(leg.id) if leg is not None else None

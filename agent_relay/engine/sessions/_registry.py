@@ -1,4 +1,4 @@
-"""The sessions at work in this daemon by id, and who waits for one of them to change."""
+"""The sessions at work in this daemon by id, and a way to wait until one of them changes."""
 
 import asyncio
 import logging
@@ -41,10 +41,11 @@ _SETTLED_S = 5.0
 
 
 class SessionRegistry:
-    """One instance per daemon; use it from the event loop only. `pulse` beats with every room's.
+    """The sessions at work in one daemon. Use it from the event loop only.
 
-    `trees` are those claimed for them. `owned_elsewhere` are the sessions another owner has, or may have,
-    each with what to tell the user: they are left alone.
+    `pulse` counts the changes of all sessions. `trees` are the working trees claimed for them.
+    `owned_elsewhere` are the sessions another owner has, or may have, each with the error for the user: they
+    are left alone.
     """
 
     def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
@@ -58,13 +59,13 @@ class SessionRegistry:
         self.owned_elsewhere: dict[str, TreeOwnedError] = {}
 
     def __contains__(self, session_id: object) -> bool:
-        """Whether the session has a room."""
+        """Tell whether the session is in the registry."""
         return session_id in self._rooms
 
     def get(self, session_id: str) -> ActiveSession:
-        """The session's room.
+        """Return the session of that id.
 
-        Raises WrongUseError where no such session is at work, TreeOwnedError where another owner has it.
+        Raises WrongUseError if no such session is at work, TreeOwnedError if another owner has it.
         """
         room = self._rooms.get(session_id)
         if room is None and session_id in self.owned_elsewhere:
@@ -74,30 +75,30 @@ class SessionRegistry:
         return room
 
     def __iter__(self) -> Iterator[ActiveSession]:
-        """Every room, those of sessions that ended a moment ago included."""
+        """Iterate over all sessions, including those that ended a moment ago."""
         return iter(list(self._rooms.values()))
 
     def at_work(self) -> list[Session]:
-        """The sessions that have not ended, newest change first."""
+        """Return the sessions that have not ended, newest change first."""
         living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
         return sorted(living, key=lambda session: session.updated_at, reverse=True)
 
     async def look(self) -> None:
-        """What the journals of all of them show by now is known, and the index names those at work."""
+        """Bring all sessions up to what their journals show by now, and the index to those at work."""
         await asyncio.to_thread(self._name_all, self.at_work())
         await asyncio.gather(*(room.host.look() for room in self))
 
     def list_windows(self) -> dict[str, tuple[WindowUsage, ...]]:
-        """By agent, the usage windows it last told of, in whichever session."""
+        """Return, by agent, the usage windows it last reported, in whichever session."""
         return self._ground.windows.list_known(self._ground.clock.now())
 
     def find_sign_in(self, agent: str) -> str:
-        """What a person types to sign in to `agent`; empty where its adapter does not say it."""
+        """Return what a person types to sign in to `agent`; empty if its adapter does not say it."""
         loaded = self._ground.adapters.get(AgentName(agent))
         return loaded.adapter.sign_in if loaded is not None else ""
 
     def add(self, journal: Journal) -> ActiveSession:
-        """The room of the journal's session, at work from now on."""
+        """Add the journal's session, at work from now on, and return it."""
         room = activate_session(
             self._ground, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
         )
@@ -106,9 +107,9 @@ class SessionRegistry:
         return room
 
     async def reopen(self, journal: Journal, root: str) -> None:
-        """The journal's session is at work again, its leg watched if it lives; nothing of it is kept else.
+        """Reopen the journal's session and monitor its leg if that lives; keep nothing of it if this fails.
 
-        It stands in `root` now, whatever its journal says so far.
+        It is in `root` now, whatever its journal says so far.
         """
         room = self.add(journal)
         if room.session.root != root:
@@ -125,19 +126,19 @@ class SessionRegistry:
         room.host.tell(news, ready=None if news.leg_lives else room.stage.await_luggage)
 
     def offer(self, luggage: LaunchEnvironment, *, root: str, session: str = "") -> None:
-        """What a terminal in `root` brings is taken by its sessions that lost theirs, or by the one named."""
+        """Offer `luggage` from a terminal in `root` to its sessions that lost theirs, or to the one named."""
         for room in self:
             if room.session.id == session or (not session and room.session.root == root):
                 room.stage.offer(luggage)
 
     async def let_go(self, session_id: str) -> None:
-        """Nothing of the session runs in this process any more; its agent and holder are left as they are."""
+        """Stop everything of the session in this process; its agent and holder are left as they are."""
         room = self._rooms.pop(session_id, None)
         if room is not None:
             await room.close()
 
     async def retire(self) -> None:
-        """Sessions that ended a while ago are let go of: each holds a file and a task."""
+        """Remove the sessions that ended a while ago: each holds a file and a task."""
         now = self._ground.clock.now()
         for room in list(self._rooms.values()):
             session = room.session
@@ -150,7 +151,7 @@ class SessionRegistry:
                 await note_ended(self._ground, session)
 
     async def abandon(self, session_id: str) -> Session:
-        """The session whose folder is gone, as it last was; nothing of it runs or is kept."""
+        """End everything of a session whose folder is gone; return it as it last was."""
         room = self._rooms.pop(session_id)
         await room.abandon()
         legs = tuple(replace(leg, how=leg.how or "lost") for leg in room.session.legs)
@@ -161,26 +162,32 @@ class SessionRegistry:
         return room.session
 
     async def settle(self) -> None:
-        """What is told of every session was worked on, as far as disks let it, or a while has passed.
+        """Wait until every session's inputs are processed, as far as disks allow, or 5 s have passed.
 
-        What a new daemon found may have ended before anybody could be at work in it.
+        A session that a new daemon found may have ended before anybody could be at work in it.
         """
         await self.pulse.wait_while(
             lambda: any(not (room.host.is_idle or room.host.refusal) for room in self), _SETTLED_S
         )
 
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
-        """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""
+        """Wait until `is_so` is true, checked after every change of a session.
+
+        Raises TimeoutError after `limit_s` seconds.
+        """
         async with asyncio.timeout(limit_s), self._changes:
             await self._changes.wait_for(is_so)
 
     async def see_out(self, limit_s: float) -> None:
-        """What is ending has ended and was collected, or `limit_s` seconds passed: others have to, then."""
+        """Wait until what is ending has ended and was collected, at most `limit_s` seconds.
+
+        The next daemon has to do the rest then.
+        """
         if not await self.pulse.wait_while(lambda: any(room.is_ending for room in self), limit_s):
             _log.info("still-ending sessions=%d", sum(room.is_ending for room in self))
 
     async def close(self) -> None:
-        """Nothing runs in this process any more; agents and holders are left as they are."""
+        """Stop everything in this process; agents and holders are left as they are."""
         await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
         self.trees.close()
 

@@ -20,14 +20,14 @@ from agent_relay.store.journal import Journal
 from agent_relay.store.recreating_journal import RecreatingJournal
 
 _LOST_S = 60.0
-"""Who follows a turn asks three times as often, and has gone after that."""
+"""A follower of a turn asks three times as often; one silent for longer counts as gone."""
 _ENDS_S = 5.0
-"""The polite steps of a headless agent take no time."""
+"""Longest wait for the rest of a turn's end: the polite steps of a headless agent take no time."""
 
 
 @dataclass(slots=True)
 class TurnFollowers:
-    """Who follows a headless turn, and when each was last heard of (monotonic seconds).
+    """Who follows a headless turn, and when each last read from it (monotonic seconds).
 
     `is_done` once all have read it.
     """
@@ -36,23 +36,23 @@ class TurnFollowers:
     is_done: bool = False
 
     def begin(self) -> None:
-        """Another turn: nobody has read anything of it."""
+        """Reset for another turn, of which nobody has read anything."""
         self.followers.clear()
         self.is_done = False
 
     def note(self, follower: int, at_s: float) -> None:
-        """`follower` reads on."""
+        """Note that `follower` reads on."""
         self.followers[follower] = at_s
 
     def leave(self, follower: int, at_s: float) -> None:
-        """`follower` has read it to its end; who was not heard of for a while does not count."""
+        """Note that `follower` has read it to its end; one that was silent for a while does not count."""
         self.followers.pop(follower, None)
         self.is_done = all(at_s - last_s > _LOST_S for last_s in self.followers.values())
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
-    """A session's host and stage; `pulse` beats when it changed or its agent said something.
+    """A session's host and effect runner (`stage`); `pulse` counts its changes and its agent's output.
 
     `patience_s` is how long the rest of a turn's end is waited for.
     """
@@ -76,41 +76,41 @@ class ActiveSession:
 
     @property
     def is_ending(self) -> bool:
-        """Whether an end is under way that a moment more will complete."""
+        """Whether an end is under way that will be complete in a moment."""
         if self.host.refusal:
             return False
         is_stopping = self.session.state is State.STOPPING
         return is_stopping or not self.host.is_idle or self.stage.is_collecting
 
     def is_read(self) -> bool:
-        """Whether who followed its headless turn has read everything."""
+        """Tell whether the followers of its headless turn have read everything."""
         return self.reading.is_done
 
     @property
     def is_leaving(self) -> bool:
-        """Whether something is left of its last turn's end.
+        """Whether the end of its last turn is not complete yet.
 
-        Who follows a turn hears of its end before its agent is gone; a journal between two lines of what was
-        decided at once is no state to decide anything from.
+        Followers of a turn learn of its end before its agent is gone; a journal between two lines of one
+        decision is no state to decide anything from.
         """
         leg = self.session.living_leg
         return self.is_ending or (leg is not None and leg.headless and self.session.open_turn is None)
 
     async def see_end(self) -> bool:
-        """Whether all of its last turn's end was done, for as long as one may wait for that."""
+        """Wait until the end of its last turn is complete, at most `patience_s`; return whether it is."""
         return await self.pulse.wait_while(lambda: self.is_leaving, self.patience_s)
 
     async def take_turn(self, luggage: LaunchEnvironment, asked: TurnAsked) -> None:
-        """The turn is under way, its legs get `luggage` and its prompt as it was asked.
+        """Begin the turn; its legs get `luggage` and its prompt as it was asked.
 
-        Raises WrongUseError where something else is: what that one is still to be given stays the same.
+        Raises WrongUseError if something else is under way: what that is still to be given stays the same.
         """
         check_free(self.session)
         self.stage.take(luggage, asked.prompt)
         await self.host.ask(asked)
 
     async def end_unwritten(self, asked: StopAsked) -> None:
-        """Its agent has ended although nothing can be written; what was `asked` is journalled later."""
+        """Stop its agent although nothing can be written; what was `asked` is journalled later."""
         self.host.tell(asked)
         living = self.session.living_leg
         happened = await self.stage.perform(StopLeg(living.id)) if living is not None else None
@@ -118,14 +118,14 @@ class ActiveSession:
             self.host.tell(happened)
 
     async def abandon(self) -> None:
-        """Its agent has ended and nothing runs for it in this process: for where nothing can be written."""
+        """Stop its agent and everything of it in this process: for when nothing can be written."""
         living = self.session.living_leg
         if living is not None:
             await self.stage.perform(StopLeg(living.id))
         await self.close()
 
     async def close(self) -> None:
-        """Nothing of it runs in this process any more; its agent and holder are left as they are."""
+        """Stop everything of it in this process; its agent and holder are left as they are."""
         await self.notifying.close()
         await self.stage.close()
         await self.host.close()
@@ -140,9 +140,9 @@ def activate_session(
     changed: Callable[[Session], None],
     above: ChangeNotifier,
 ) -> ActiveSession:
-    """The session of `journal`, at work. Raises what its history makes of it, the journal given up then.
+    """Return the session of `journal`, at work. Raise what its history causes, with the journal closed.
 
-    What happens to it beats `above`, too.
+    Its changes are counted by `above`, too.
     """
     pulse = ChangeNotifier(above)
     stage = EffectRunner(ground, narrating, trees, pulse.beat)

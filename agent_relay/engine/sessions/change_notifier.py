@@ -5,13 +5,13 @@ import contextlib
 from collections.abc import Callable
 
 _LOOK_S = 0.25
-"""How often something is looked at without a beat: not all that is waited for makes one."""
+"""How often a condition is checked without a beat: not every change makes one."""
 
 
 class ChangeNotifier:
-    """Use it from the event loop only.
+    """Wakes waiters at every change. Use it from the event loop only.
 
-    `number` is the newest beat's, 0 before the first. Beats go on to the pulse `above` and are counted there.
+    `number` is that of the newest beat, 0 before the first. Beats are passed on to `above` and counted there.
     """
 
     def __init__(self, above: "ChangeNotifier | None" = None) -> None:
@@ -20,7 +20,7 @@ class ChangeNotifier:
         self._next: asyncio.Future[None] | None = None
 
     def beat(self) -> None:
-        """Everybody who listens is woken."""
+        """Count a change, and wake everybody who waits for one."""
         if self._above is not None:
             self._above.beat()
         self.number = self.number + 1 if self._above is None else self._above.number
@@ -29,13 +29,13 @@ class ChangeNotifier:
             waiting.set_result(None)
 
     def listen(self) -> "asyncio.Future[None]":
-        """Done at the next beat; ask for it before looking, and no beat is missed."""
+        """Return a future that is done at the next beat; get it before looking, and no beat is missed."""
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         return self._next
 
     async def wait_while(self, is_so: Callable[[], bool], limit_s: float) -> bool:
-        """Whether it ended: `is_so` is false, or `limit_s` seconds passed."""
+        """Wait while `is_so` is true, at most `limit_s` seconds; return whether it became false."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + limit_s
         while True:
@@ -48,7 +48,7 @@ class ChangeNotifier:
 
 
 async def wait_for(beat: "asyncio.Future[None]", limit_s: float) -> None:
-    """The beat came, or `limit_s` seconds passed; others may go on waiting for it."""
+    """Wait for the beat, at most `limit_s` seconds; others may go on waiting for it."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(limit_s):
             await asyncio.shield(beat)

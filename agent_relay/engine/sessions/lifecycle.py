@@ -57,13 +57,16 @@ _START_S = 20.0
 _ENDINGS_S = 7.0
 """How long a daemon that is stopped waits for what is ending: the polite steps of nearly every agent."""
 _SHORT_WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
-"""How long a session waits to be taken up where this machine is short of descriptors or memory."""
+"""Waits between tries to recover a session while this machine is short of descriptors or memory."""
 _AT_ONCE = 8
-"""How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
+"""How many sessions are recovered side by side: one whose holder is slow must not keep the others waiting."""
 
 
 class SessionLifecycle:
-    """The registry. One instance per daemon; use it from the event loop only. `entrance` leads into rooms."""
+    """Opens, recovers and stops the sessions of one daemon. Use it from the event loop only.
+
+    `entrance` finds or creates the session for a request.
+    """
 
     def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
         self._ground = ground
@@ -76,9 +79,9 @@ class SessionLifecycle:
         return self._ground.zone
 
     async def start(self) -> None:
-        """Every session the index names and that has not ended is at work again, but for other owners'.
+        """Recover every session that the index names and that has not ended, except other owners'.
 
-        What has ended is not opened: who has worked for a year has thousands of those.
+        What has ended is not opened: a user has thousands of those after a year.
         """
         try:
             await asyncio.to_thread(ensure_leg_sessions_indexed, self._ground.folders)
@@ -107,15 +110,15 @@ class SessionLifecycle:
         await asyncio.gather(*(take_up(session_id, root) for session_id, root in index))
 
     async def stop(self) -> None:
-        """Nothing runs in this process any more; agents and holders are left as they are.
+        """Stop everything in this process; agents and holders are left as they are.
 
-        But for those that are ending: nobody may come for a long time who would collect them.
+        Those that are ending are waited for: it may be long until another daemon could collect them.
         """
         await self._rooms.see_out(_ENDINGS_S)
         await self._rooms.close()
 
     async def find(self, session_id: str) -> ActiveSession:
-        """As `get`; one that another owner had is looked at again."""
+        """Return the session as `get` does, but check again for one that another owner had."""
         if session_id in self._rooms.owned_elsewhere:
             async with self.entrance.lock:
                 known = self._rooms.owned_elsewhere.get(session_id)
@@ -124,26 +127,26 @@ class SessionLifecycle:
         return self.get(session_id)
 
     def get(self, session_id: str) -> ActiveSession:
-        """The session's room. Raises WrongUseError where no such session is at work."""
+        """Return the session of that id. Raise WrongUseError if no such session is at work."""
         return self._rooms.get(session_id)
 
     def at_work(self) -> list[Session]:
-        """The sessions that have not ended, newest change first."""
+        """Return the sessions that have not ended, newest change first."""
         return self._rooms.at_work()
 
     @property
     def rooms(self) -> SessionRegistry:
-        """Where they are."""
+        """The registry of the sessions at work."""
         return self._rooms
 
     def socket_of(self, leg_id: str) -> str:
-        """Where the leg's holder listens."""
+        """Return the path of the socket of the leg's holder."""
         return f"{self._ground.folders.legs}/{leg_id}/sock"
 
     async def open(self, wish: OpenRequest) -> tuple[Session, str]:
-        """The session with `wish.agent` at work, or on its way: attached to, handed over or begun.
+        """Attach to, hand over or begin a session; return it with `wish.agent` at work, or on its way.
 
-        With what the user should know of a new one; empty for nothing.
+        The second value is a note for the user; empty for none.
         """
         note = ""
         check_adoption(wish)
@@ -174,13 +177,13 @@ class SessionLifecycle:
         return (session if session.handoff is not None else await self._started(room)), note
 
     async def find_config_note(self) -> str:
-        """Return that sessions go by an older configuration than the file; empty where they do not."""
+        """Return that sessions use an older configuration than the file; empty if they do not."""
         return await asyncio.to_thread(find_config_note, self._ground)
 
     async def save_packet(self, wish: OpenRequest) -> tuple[Session, str]:
-        """The session, as it was, and the path of a packet of its present state for `wish.agent`.
+        """Write a packet of a session's present state for `wish.agent`; return the session and the path.
 
-        Raises WrongUseError where nothing runs here, RelayError where the packet cannot be written.
+        Raises WrongUseError if no session runs here, RelayError if the packet cannot be written.
         """
         self._ground.get_adapter(wish.agent)
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
@@ -200,9 +203,9 @@ class SessionLifecycle:
     async def use(
         self, session_id: str, agent: str, *, focus: str = "", force: bool = False, terms: Terms = NO_TERMS
     ) -> Session:
-        """The session, a handoff to `agent` begun; without a name to the next one of its order.
+        """Begin a handoff to `agent`, without a name to the next one of its order; return the session.
 
-        Raises RelayError where it cannot be.
+        Raises RelayError if it cannot be begun.
         """
         for name in (agent, terms.rollback):
             if name:
@@ -211,7 +214,7 @@ class SessionLifecycle:
         return await (await self.find(session_id)).host.ask(asked)
 
     async def take_up(self, session_id: str, luggage: LaunchEnvironment) -> ActiveSession:
-        """The session's room; one that has ended is at work again. Legs begun from now on get `luggage`."""
+        """Return the session, reopened if it has ended. Legs begun from now on get `luggage`."""
         async with self.entrance.lock:
             if session_id not in self._rooms:
                 await self.entrance.reopen(session_id)
@@ -221,9 +224,10 @@ class SessionLifecycle:
             return room
 
     async def take_turn(self, wish: OpenRequest, asked: TurnAsked) -> TurnStart:
-        """Where the headless turn begins, in the session wished for or a new one, or where it did before.
+        """Begin the headless turn, in the requested session or a new one, and return where it begins.
 
-        Raises WrongUseError where that session is at work already.
+        If the same message began one before, return that. Raises WrongUseError if the session is at work
+        already.
         """
         async with self.entrance.hold(wish, asked.message) as found:
             match found:
@@ -235,15 +239,16 @@ class SessionLifecycle:
                     return get_newest(found)
 
     async def follow_move(self, session_id: str, root: str) -> None:
-        """The session goes on in `root`, where its folder was moved there; nothing where it was not."""
+        """Reopen the session in `root` if its folder was moved there; otherwise do nothing."""
         if root:
             async with self.entrance.lock:
                 await self.entrance.follow_move(session_id, root)
 
     async def stop_session(self, session_id: str) -> tuple[Session, str]:
-        """The session, its end begun; where its folder was deleted or cannot be written, its agent has ended.
+        """Begin the end of the session and return it; stop its agent even if nothing can be journalled.
 
-        With what the user should know of that; empty for nothing.
+        That is the case if its folder was deleted or cannot be written. The second value is what the user
+        should know of that; empty for nothing.
         """
         room, asked = await self.find(session_id), StopAsked(BY_HAND)
         try:
@@ -261,7 +266,7 @@ class SessionLifecycle:
         return room.session, f"Its agent has ended. {why}; that is noted when there is room."
 
     async def _begin(self, wish: OpenRequest, root: str) -> ActiveSession:
-        """A new session whose first leg is on its way, or whose past was adopted."""
+        """Begin a new session: start its first leg, or adopt its past."""
         await asyncio.to_thread(get_program, self._ground.get_adapter(wish.agent), wish.environ)
         room = await self.entrance.create(wish, root)
         room.stage.take(wish.pack(), wish.task)
@@ -286,7 +291,7 @@ class SessionLifecycle:
         return await room.host.ask(asked)
 
     def _check_conversations(self, session: Session, agent: str) -> None:
-        """Raise WrongUseError where another session is at work on what `agent` would go on with here."""
+        """Raise WrongUseError if another session is at work on what `agent` would go on with here."""
         at_work, newest = self.at_work(), session.leg
         resumed = find_native_id(session, agent)
         check_conversations(agent, (resumed,), at_work, successor=agent, but=session.id)
@@ -295,7 +300,7 @@ class SessionLifecycle:
             check_conversations(newest.agent, known, at_work, successor=agent, but=session.id)
 
     async def _started(self, room: ActiveSession) -> Session:
-        """The session once its leg lives. Raises RelayError where it did not start."""
+        """Return the session once its leg lives. Raise RelayError if it did not start."""
 
         def is_decided() -> bool:
             leg = room.session.leg
@@ -312,7 +317,7 @@ class SessionLifecycle:
         return session
 
     async def _take_up(self, session_id: str, root: str) -> None:
-        """The session is at work again if its journal says that it has not ended."""
+        """Reopen the session if its journal says that it has not ended; otherwise tidy up after it."""
         path = get_journal_path(root, session_id)
         session = fold_events(await asyncio.to_thread(read_events, path))
         if session is None:
@@ -332,7 +337,7 @@ class SessionLifecycle:
 
 
 def _list_unended(index: str) -> list[tuple[str, str]]:
-    """(session, root) of those not known to have ended, oldest first; an entry nobody can read is told of."""
+    """Return (session, root) of those not known to have ended, oldest first; log an unreadable entry."""
     found = [(session, find_root(index, session)) for session in list_unended(index)]
     for session, root in found:
         if not root:

@@ -12,7 +12,7 @@ from agent_relay.system.git.tree_state import find_root
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """An agent at work in `cwd`, with the user's environment.
+    """A request for an agent at work in `cwd`, with the user's environment.
 
     `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
     empty for the newest; without `launch` only a packet is wanted.
@@ -36,21 +36,21 @@ class OpenRequest:
     terms: Terms = NO_TERMS
 
     def pack(self) -> LaunchEnvironment:
-        """What legs started for this wish take along."""
+        """Return the launch environment of the legs started for this request."""
         return LaunchEnvironment(
             self.environ, agent=self.agent, rows=self.rows, cols=self.cols, args=self.args, model=self.model
         )
 
 
 def find_requested_root(cwd: str) -> str:
-    """The folder that holds `.agent-relay` for work in `cwd`. Raises WrongUseError for no folder."""
+    """Return the folder that holds `.agent-relay` for work in `cwd`. Raise WrongUseError for no folder."""
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
         raise WrongUseError(f"{cwd} is not a folder")
     return find_root(cwd) or os.path.realpath(cwd)
 
 
 def check_adoption(wish: OpenRequest) -> None:
-    """Raises WrongUseError for a task that would be ignored: into a session that goes on nothing is typed."""
+    """Raise WrongUseError for a task that would be ignored: nothing is typed into a session that goes on."""
     if wish.task and wish.source == wish.agent:
         raise WrongUseError(
             f"{wish.agent}'s own session goes on where it was left, so the task would not be used",
@@ -59,7 +59,7 @@ def check_adoption(wish: OpenRequest) -> None:
 
 
 def check_screen(session: Session) -> None:
-    """Raises WrongUseError while a headless turn is under way: there is no screen to be shown."""
+    """Raise WrongUseError while a headless turn is under way: there is no screen to show."""
     if session.open_turn is not None or (session.living_leg is not None and session.living_leg.headless):
         raise WrongUseError(
             f"session {session.id} works without a screen",
@@ -68,7 +68,7 @@ def check_screen(session: Session) -> None:
 
 
 def check_terms(wish: OpenRequest, session: Session | None) -> None:
-    """Raises WrongUseError where nobody hands over, so that what is expected of it would be ignored."""
+    """Raise WrongUseError if no agent hands over, so that what is expected of it would be ignored."""
     if wish.terms.is_empty:
         return
     if session is None:
@@ -84,9 +84,9 @@ def check_terms(wish: OpenRequest, session: Session | None) -> None:
 
 
 async def check_use(wish: OpenRequest, session: Session, running: LaunchEnvironment) -> None:
-    """Nothing where `session` can be gone on with as wished. Raises WrongUseError for what would be ignored.
+    """Raise WrongUseError for what would be ignored if `session` is gone on with as `wish` says.
 
-    `running` is what its agent was started with: who repeats a command asks for nothing new.
+    `running` is what its agent was started with: a repeated command asks for nothing new.
     """
     if session.agent != wish.agent:
         return
@@ -110,17 +110,17 @@ async def check_use(wish: OpenRequest, session: Session, running: LaunchEnvironm
 
 
 def is_on_its_way(session: Session, agent: str) -> bool:
-    """Whether a handoff to `agent` is under way."""
+    """Tell whether a handoff to `agent` is under way."""
     handoff = session.handoff
     return handoff is not None and handoff.to_agent == agent and not handoff.is_cancelled
 
 
 def asks_nothing_new(wish: OpenRequest) -> bool:
-    """Whether a handoff to the wished agent that is under way is all that is wished."""
+    """Tell whether `wish` asks for nothing more than a handoff to its agent that is under way."""
     return not (wish.task or wish.focus or wish.args or wish.model) and wish.terms.is_empty
 
 
 async def build_focus(wish: OpenRequest, session: Session) -> str:
-    """What a successor is to look at first: the focus, and before it a task that is not the session's."""
+    """Return what a successor is to look at first: a task that is not the session's, then the focus."""
     task, focus = await redact_request(wish.task), await redact_request(wish.focus)
     return "\n".join(text for text in (task if task != session.task else "", focus) if text)

@@ -1,6 +1,6 @@
 """Finds, reopens or creates a session, one request at a time; finds a turn again by its message's id.
 
-A turn may begin before its asker is answered: whoever asks again by the same id is told of the same turn.
+A turn may begin before its request is answered: a repeated request with the same id gets the same turn.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 _EARLIER_MS = 60_000
-"""How much older than the message a journal may seem that has it: clocks are set, disks count coarsely."""
+"""How much older than the message the journal that has it may seem: clocks are set, disks count coarsely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class TurnStart:
 async def find_turn_by_message_id(
     ground: Services, rooms: SessionRegistry, message: str, *, root: str, session: str
 ) -> TurnStart | None:
-    """The turn asked for as `message`, an id of the asker's; `None` where none has begun, or it has no id.
+    """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
 
-    It is looked for in `session` and in those of the working tree `root` that changed since. Raises
-    WrongUseError for what is no id.
+    It is looked for in the sessions at work, in `session`, and in those of the working tree `root` that
+    changed since. Raises WrongUseError for what is no id.
     """
     if not message:
         return None
@@ -74,18 +74,18 @@ async def find_turn_by_message_id(
 
 
 def get_newest(room: ActiveSession) -> TurnStart:
-    """Where the newest turn of a session at work begins."""
+    """Return where the newest turn of a session at work begins."""
     numbers = [line.number for line in room.host.events if isinstance(line.body, TurnBegun)]
     return TurnStart(room.session.id, numbers[-1])
 
 
 def _list_candidates(root: str, session: str) -> list[str]:
-    """The session asked for, and those whose folders stand in the working tree, newest first."""
+    """List the session asked for, and those whose folders are in the working tree, newest first."""
     return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
 
 
 def _read_since(ground: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
-    """The events of a journal; none where it did not change since, is not the user's or cannot be read."""
+    """Return the events of a journal; none if it has not changed since, is foreign or cannot be read."""
     with contextlib.suppress(OSError, RelayError):
         near = get_journal_path(root, session_id)
         if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
@@ -97,7 +97,7 @@ def _read_since(ground: Services, root: str, session_id: str, since_s: float) ->
 
 
 class SessionOpener:
-    """One instance per daemon. `lock` is held while a room is looked for or made; nobody waits with it."""
+    """Opens a daemon's sessions. `lock` is held while one is looked for or made, but not during waits."""
 
     def __init__(self, ground: Services, rooms: SessionRegistry) -> None:
         self._ground = ground
@@ -106,11 +106,11 @@ class SessionOpener:
 
     @contextlib.asynccontextmanager
     async def hold(self, wish: OpenRequest, message: str = "") -> AsyncIterator[ActiveSession | TurnStart]:
-        """The room of the session wished for, or of a new one; nobody else comes in while it is held.
+        """Yield the requested session, or a new one; no other request gets in while it is held.
 
-        Or where it began what was asked for as `message`, an id of the asker's; not what was given up before
-        an agent had a part in it.
-        What is left of the end of its last turn is waited for, without keeping others from other sessions.
+        If the turn for `message`, an id of the requester's, has begun, yields where it began instead, unless
+        it was given up before an agent had a part in it. The rest of the end of the session's last turn is
+        waited for, without keeping others from other sessions.
         """
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
         self._rooms.offer(wish.pack(), root=root, session=wish.session)
@@ -136,7 +136,7 @@ class SessionOpener:
 
     @contextlib.asynccontextmanager
     async def enter(self, wish: OpenRequest) -> AsyncIterator[ActiveSession]:
-        """The same for what is asked for without an id."""
+        """Yield the session for a request without an id."""
         async with self.hold(wish) as found:
             match found:
                 case ActiveSession():
@@ -145,9 +145,9 @@ class SessionOpener:
                     raise AssertionError("unreachable")
 
     async def find(self, wish: OpenRequest, root: str) -> ActiveSession | None:
-        """The room of the session wished for, else of the one at work in `root`; `None` where there is none.
+        """Return the requested session, else the one at work in `root`; `None` if there is none.
 
-        Hold the lock, as for all that follows. Raises WrongUseError where the session named is unknown.
+        Hold the lock, as for all that follows. Raises WrongUseError if the session named is unknown.
         """
         if wish.session:
             await self.follow_move(wish.session, root)
@@ -166,7 +166,7 @@ class SessionOpener:
         return self._rooms.get(going[0].id) if going else None
 
     async def create(self, wish: OpenRequest, root: str) -> ActiveSession:
-        """The room of a new session, without a leg or with the one adopted from `wish.source`."""
+        """Create a session, without a leg or with the one adopted from `wish.source`, and return it."""
         async with self._rooms.trees.enter(root):
             journal, past = await create_session(self._ground, wish, root, self._rooms.at_work())
             room = self._rooms.add(journal)
@@ -175,7 +175,7 @@ class SessionOpener:
         return room
 
     async def follow_move(self, session_id: str, root: str) -> None:
-        """The session is at work in `root` if its folder was moved there; raises RelayError as `reopen`."""
+        """Reopen the session in `root` if its folder was moved there; raise RelayError as `reopen` does."""
         folders = self._ground.folders
         if not await asyncio.to_thread(was_moved, root, folders.sessions, session_id):
             return
@@ -187,7 +187,10 @@ class SessionOpener:
         await self.reopen(session_id)
 
     async def reopen(self, session_id: str) -> None:
-        """The session is at work again, be it without a leg."""
+        """Reopen the session, with or without a leg.
+
+        Raises WrongUseError if it is unknown, RelayError if its journal is gone.
+        """
         folders = self._ground.folders
         root = await asyncio.to_thread(find_root, folders.sessions, session_id)
         if not root:
@@ -198,17 +201,17 @@ class SessionOpener:
         await self._enter(session_id, root)
 
     async def take_over(self, root: str) -> None:
-        """The tree is ours, on the word of a person that its owner nobody here can see is gone.
+        """Claim the tree, because a person says that its owner, which cannot be seen from here, is gone.
 
-        Raises TreeOwnedError where that one lives.
+        Raises TreeOwnedError if that owner lives.
         """
         async with self.lock, self._rooms.trees.enter(root, by_hand=True):
             await self.enter_released(root)
 
     async def enter_released(self, root: str) -> None:
-        """Take up the sessions in `root` that another owner had.
+        """Reopen the sessions in `root` that another owner had.
 
-        Raise TreeOwnedError where that one still has them.
+        Raises TreeOwnedError if that owner still has them.
         """
         for session_id, known in list(self._rooms.owned_elsewhere.items()):
             if known.root == root:

@@ -1,4 +1,4 @@
-"""The table of commands: where each is answered, its usage, and the help that lists them.
+"""The table of commands: the module that answers each, its usage, and the help that lists them.
 
 Imports nothing: every start of `agent-relay` loads it.
 """
@@ -81,7 +81,7 @@ AGENT_USAGE = (
 
 
 def render_help() -> str:
-    """What `agent-relay --help` prints."""
+    """Return what `agent-relay --help` prints."""
     width = max(len(f"{name} {usage}") for name, (_, usage, _) in COMMANDS.items())
     rows = [f"  {f'{name} {usage}':{width}}  {about}" for name, (_, usage, about) in COMMANDS.items()]
     return "\n".join(

@@ -1,8 +1,8 @@
-"""`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder.
+"""`agent-relay demo`: a real handoff between two scripted agents, in a temporary folder.
 
 The folder holds a home of relay's own, two agents in order and a small git project with a task in it. The
-product's own command runs there in a PTY and is typed into as a person would; what it shows goes to this
-terminal as it is, or to a log as plain rows. However the demo ends, its session, daemon and folder are
+product's own command runs there in a PTY and is typed into as a person would; its output goes to this
+terminal unchanged, or to a log as plain rows. However the demo ends, its session, daemon and folder are
 removed.
 """
 
@@ -73,7 +73,10 @@ _KEPT = (
 
 
 def prepare_home(folder: str) -> dict[str, str]:
-    """The environment of the demo: relay's folders and the agents' own below `folder`, nothing of yours."""
+    """Create relay's home below `folder`; return an environment that keeps relay and its agents in there.
+
+    From the user's environment it takes only what programs need, such as PATH, HOME and TERM.
+    """
     home = os.path.join(folder, "home")
     config = os.path.join(home, "config")
     os.makedirs(config, mode=0o700)
@@ -92,7 +95,7 @@ def prepare_home(folder: str) -> dict[str, str]:
 
 
 def create_project(folder: str, environ: dict[str, str]) -> str:
-    """A project with one commit below `folder`, where git is installed; without git it is a plain folder."""
+    """Create a project with one commit below `folder`; return its path. Without git it is a plain folder."""
     project = os.path.join(folder, "project")
     os.makedirs(project)
     for name, text in (("greet.py", GREET), ("test_greet.py", TEST_GREET)):
@@ -120,9 +123,9 @@ _RECENT = 100
 
 
 class PlainLog:
-    """Takes what a terminal is sent; writes the rows it leaves behind, without control sequences.
+    """Takes what a terminal is sent; writes its rows without control sequences.
 
-    Empty prompts (`>`) and repetitions are left out, also of rows that are painted again in their place.
+    Empty prompts (`>`) and repeated rows are left out, also rows that are painted again in their place.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -132,7 +135,7 @@ class PlainLog:
         self._recent: deque[str] = deque(maxlen=_RECENT)
 
     def write(self, data: str) -> int:
-        """Whole rows go on to the stream; an unfinished one waits."""
+        """Write the complete rows to the stream, hold back an unfinished one; return the data's length."""
         self._held += data
         at = 0
         for begin in _BEGIN.finditer(self._held):
@@ -150,7 +153,7 @@ class PlainLog:
             self._recent.append(text)
 
     def flush(self) -> None:
-        """What was written is out."""
+        """Flush the stream; an unfinished row stays held back."""
         self._stream.flush()
 
 
@@ -166,7 +169,7 @@ _READ_S = 1.2
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay demo`."""
+    """Run `agent-relay demo`; return its exit status."""
     return run_one(demo, words, name="demo")
 
 
@@ -215,7 +218,7 @@ def demo(
 def _clear(environ: dict[str, str], project: str, folder: str) -> None:
     """End the session and its daemon, and remove `folder`, if one is named.
 
-    A session goes on without its terminal, and its agent without the daemon.
+    Both have to be ended: a session outlives its terminal, and an agent outlives the daemon.
     """
     folders = get_folders(environ)
     living = read_live_at(project, folders.sessions)
@@ -229,7 +232,7 @@ def _clear(environ: dict[str, str], project: str, folder: str) -> None:
 
 @contextlib.contextmanager
 def end_though_killed(end: Callable[[], None]) -> Iterator[None]:
-    """Have another process call `end` where this one is killed within the block."""
+    """Call `end` from another process if this one is killed within the block."""
     heard, said = os.pipe()
     watcher = os.fork()
     if watcher == 0:
@@ -262,9 +265,9 @@ def _wait_and_end(heard: int, end: Callable[[], None]) -> NoReturn:
 
 
 class DemoRun:
-    """One performance: the product's own command in a PTY, typed into as a person would.
+    """One run of the demo: the product's own command in a PTY, typed into as a person would.
 
-    Behind its block nothing of it runs any more, in whatever way that was left.
+    When its block is left, in whatever way, nothing of it runs any more.
     """
 
     def __init__(self, environ: dict[str, str], project: str, *, pause_s: float) -> None:
@@ -276,7 +279,7 @@ class DemoRun:
         self._child: pexpect.spawn[str] | None = None
 
     def play(self) -> None:
-        """A task, a limit in the middle of it, and a successor that finishes it."""
+        """Play the demo: a task, a limit in the middle of it, and a successor that finishes it."""
         self._tell(
             "Two scripted agents; the holder, the daemon, the PTY, the limit and the packet are real.",
             "A session under the first one:",
@@ -300,7 +303,7 @@ class DemoRun:
         self._expect_end()
 
     def tell_packet(self) -> dict[str, object]:
-        """What the successor was told, and what became of it; the same as JSON values."""
+        """Print the successor's packet and how long the handoff took; return both as JSON values."""
         (view, *_) = read_sessions_at(self._project, get_folders(self._environ).sessions)
         packets = list_packets(str(view["folder"]))
         document = read_packet(packets[-1][2])
@@ -359,7 +362,7 @@ class DemoRun:
         self._child.send("\r")
 
     def _read(self) -> None:
-        """Time for a person to read, while the screen goes on being shown."""
+        """Give a person time to read, while the screen goes on being shown."""
         self._drain(_READ_S * self._pause_s)
 
     def _drain(self, seconds: float) -> None:

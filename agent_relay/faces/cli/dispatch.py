@@ -1,4 +1,4 @@
-"""Find the command of the first word, run it, and turn errors into a sentence and an exit code."""
+"""Find the command for the first word, run it, and turn errors into a sentence and an exit code."""
 
 import errno
 import importlib
@@ -23,13 +23,13 @@ OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EF
 
 
 def run(words: list[str]) -> int:
-    """The exit status of the command that `words` name."""
+    """Run the command that `words` name; return its exit status."""
     _find_place()
     return guard(lambda: _find(words)(words[1:]), words)
 
 
 def _find_place() -> None:
-    """Have what is printed name commands as they are typed behind the relay key, where it is read there."""
+    """Print commands as they are typed behind the relay key, if this process was started there."""
     # Nothing that is started from here is.
     session = os.environ.pop(KEY_VARIABLE, "")
     if session:
@@ -42,7 +42,7 @@ def _find_place() -> None:
 
 
 def leave(words: list[str], status: int) -> int:
-    """`status`, which its process ends with; where nothing else is left to be done it does so here."""
+    """Return `status`, or exit with it at once if the command leaves nothing else to be done."""
     if words[0] in _EXIT_AT_ONCE:
         # What it printed is out: `guard` flushed the one stream, and the other is written line by line.
         os._exit(status)
@@ -50,7 +50,10 @@ def leave(words: list[str], status: int) -> int:
 
 
 def guard(command: "Callable[[], int]", words: list[str]) -> int:
-    """The exit status of `command`, or of what kept it from its end; `words` name it in a crash report."""
+    """Run `command` and return its exit status; report an error, and return that error's status instead.
+
+    `words` name the command in a crash report.
+    """
     _keep_writing()
     _collect_children()
     try:
@@ -70,7 +73,10 @@ def guard(command: "Callable[[], int]", words: list[str]) -> int:
 
 
 def report_output(error: OSError) -> int:
-    """The exit status where whoever read our output has gone, or what was to hold it is full."""
+    """Return the exit status for output that failed: its reader is gone, or what holds it is full.
+
+    The error is printed unless the reader is gone.
+    """
     # Closing must not fail a second time.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno == errno.EPIPE:
@@ -79,7 +85,7 @@ def report_output(error: OSError) -> int:
 
 
 def _print_error(error: RelayError) -> int:
-    """The exit status of `error`, which is said even where what says it has gone with our installation."""
+    """Print `error` and return its exit status, even if what prints errors was uninstalled meanwhile."""
     try:
         from agent_relay.faces.render.output import print_error
     except ImportError:
@@ -97,7 +103,7 @@ def _build_gone_error() -> RelayError:
 
 
 def report_trouble(error: Exception, words: list[str]) -> int:
-    """Say what stopped the command: the state the machine is in, where it is that, else a mistake of ours."""
+    """Report what stopped the command, the machine's state or a bug of ours; return the exit status."""
     trouble = _find_outer_cause(error)
     if trouble is None:
         return report_bug(error, words)
@@ -107,7 +113,10 @@ def report_trouble(error: Exception, words: list[str]) -> int:
 
 
 def _find_outer_cause(error: Exception) -> RelayError | None:
-    """Return what the user reads of an error that says nothing about us; `None` for any other."""
+    """Return the error to print if the cause lies outside of relay; `None` for any other.
+
+    Such causes are a working folder or a daemon that is gone, and a machine short of resources.
+    """
     from agent_relay.system.disk.folders import get_cwd
     from agent_relay.system.failures import find_passing
 
@@ -125,7 +134,7 @@ def _find_outer_cause(error: Exception) -> RelayError | None:
 
 
 def _find(words: list[str]) -> "Callable[[list[str]], int]":
-    """The function behind the first word: a command's, else the one that treats it as an agent's name."""
+    """Return the function for the first word: a command's, else the one that takes it as an agent's name."""
     if not words or words[0] in {"-h", "--help", "help"}:
         return _help
     if words[0] == "agent":
@@ -147,7 +156,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
 
 
 def _load(name: str) -> "ModuleType":
-    """The module, which the relay shell may have asked for before."""
+    """Return the module; import it unless the relay shell has done so before."""
     if name in sys.modules:
         return sys.modules[name]
     with NoGarbageCollection():
@@ -160,7 +169,10 @@ def _help(_rest: list[str]) -> int:
 
 
 def report_bug(error: Exception, words: list[str]) -> int:
-    """Says where the crash report is; it names a known command at most, never what the user typed."""
+    """Write a crash report and print where it is; return the exit status.
+
+    The report names a known command at most, never what the user typed.
+    """
     from datetime import UTC, datetime
 
     from agent_relay import __version__
@@ -181,10 +193,11 @@ def report_bug(error: Exception, words: list[str]) -> int:
 
 
 def _collect_children() -> None:
-    """Let the ends of programs we start be waited for, also where whoever started us ignores SIGCHLD.
+    """Set SIGCHLD to its default, so that programs we start can be waited for.
 
-    The kernel collects the children of such a process itself, and inherits that to every program below it
-    (signal(7)). `_signal` is what `signal` is made of; that one loads `enum`, a third of a bare Python.
+    The process that started us may ignore SIGCHLD: the kernel then reaps our children itself, and every
+    program below us inherits that (signal(7)). `_signal` is the C part of `signal`, which also loads `enum`,
+    a third of a bare Python.
     """
     try:
         from _signal import SIG_DFL, SIGCHLD, signal  # type: ignore[import-not-found]  # typeshed lacks it
@@ -194,7 +207,7 @@ def _collect_children() -> None:
 
 
 def _keep_writing() -> None:
-    """Neither names on disk that are no text nor a stream that is closed may be what fails."""
+    """Make sure that neither names on disk that are not text nor closed streams cause an error."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # Closed by whoever started us: the lowest free number is the stream's own, and no socket's then.
         if getattr(sys, name) is None:

@@ -11,7 +11,10 @@ _LIMIT_BYTES = 1 << 16
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str) -> ConfigurationError:
-    """That the module is missing, and which extra brings it. Raises `error` where it is one of ours."""
+    """Return an error that names the missing module and the extra that brings it.
+
+    Raises `error` itself if the module is one of ours.
+    """
     if error.name is None or error.name.startswith("agent_relay"):
         raise error
     command = render_install(
@@ -25,7 +28,7 @@ def missing_extra(error: ModuleNotFoundError, extra: str) -> ConfigurationError:
 
 
 def _read_settings() -> str:
-    """Return the text of this environment's `pyvenv.cfg`; empty where there is none."""
+    """Return the text of this environment's `pyvenv.cfg`; empty if it cannot be read."""
     try:
         path = os.path.join(sys.prefix, "pyvenv.cfg")
         return read_bounded(path, limit_bytes=_LIMIT_BYTES).decode("utf-8", "replace")

@@ -39,14 +39,14 @@ def replay_recording(
     started_at: datetime | None = None,
     zone: tzinfo = UTC,
 ) -> dict[str, object]:
-    """The detector's findings about a recording, as JSON values; the same for any `chunk` (0: whole).
+    """Return the detector's findings about a recording as JSON values, the same for any `chunk` (0: whole).
 
     Without `transcript` the screen is the only evidence and every finding is listed. With it (a native
-    transcript, or the folder a run left) records and screens are played in one timeline, and only the
-    signals that would act are listed. A notice on the screen then acts if its rule lets it be
-    corroborated: the newest prompt is unanswered and nobody says its words anywhere in the leg's
-    records. `started_at` is the leg's start; if unknown, it is found by what was typed, or reckoned back
-    from the newest record or the file's date. Raises RelayError.
+    transcript, or the folder of a run) records and screens are played in one timeline, and only the signals
+    that would act are listed. A notice on the screen then acts if its rule lets it be corroborated: the
+    newest prompt is unanswered, and the notice's words occur nowhere in the leg's records. `started_at` is
+    the leg's start; if unknown, it is found by what was typed, or calculated back from the newest record or
+    the file's date. Raises RelayError.
     """
     library = find_library()
     if library is None:
@@ -85,7 +85,7 @@ def replay(
     started_at: str | None = None,
     zone: str | None = None,
 ) -> dict[str, object]:
-    """`replay_recording` with the words of the command line. Raises RelayError."""
+    """Call `replay_recording` with the words of the command line; raise RelayError as it does."""
     rules = _load_rules(agent)
     return replay_recording(
         recording,
@@ -100,7 +100,7 @@ def replay(
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command: prints one JSON object (indented for people, one line with `--json`); the exit code."""
+    """Print the findings as one JSON object (indented, or one line with `--json`); return the exit code."""
     parser = _Parser(prog="agent-relay replay", description=__doc__)
     parser.add_argument("recording")
     parser.add_argument("--agent", required=True)
@@ -130,14 +130,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Wrong words are an error like every other."""
+    """An argument parser that reports wrong words by WrongUseError, as all commands do."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUseError(f"replay: {message}", hint="See: agent-relay replay --help")
 
 
 def _find_length(records: Sequence[Record], start: datetime) -> float:
-    """How long a leg of unknown length lasted at least, in seconds: until its newest record."""
+    """Return how long a leg of unknown length lasted at least, in seconds: until its newest record."""
     newest = max((record.at for record in records if record.at is not None), default=start)
     return max(0.0, (newest - start).total_seconds())
 

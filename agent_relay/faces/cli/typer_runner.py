@@ -1,4 +1,4 @@
-"""Run a command's functions through typer, where its words need it; its usage errors become ours."""
+"""Run a command's functions through typer, if its words need it, with usage errors in our form."""
 
 import importlib
 import sys
@@ -20,7 +20,7 @@ _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 class LazyFunctions(Mapping[str, Function]):
-    """Commands by their word; one that is given as `module:function` is loaded when it is asked for."""
+    """Commands by their word; one given as `module:function` is loaded when it is looked up."""
 
     def __init__(self, places: Mapping[str, Function | str]) -> None:
         self._places = places
@@ -41,7 +41,7 @@ class LazyFunctions(Mapping[str, Function]):
 
 
 def run_one(function: Function, words: list[str], *, name: str) -> int:
-    """The exit status of a command that is one function."""
+    """Run a command that is one function; return its exit status."""
     said = read_plain(function, words)
     if said is not None:
         return _call(function, said)
@@ -51,7 +51,7 @@ def run_one(function: Function, words: list[str], *, name: str) -> int:
 
 
 def run_group(functions: Mapping[str, Function], words: list[str], *, name: str, about: str) -> int:
-    """The exit status of a command with sub-commands."""
+    """Run a command with sub-commands; return its exit status."""
     said = read_plain(functions[words[0]], words[1:]) if words and words[0] in functions else None
     if said is not None:
         return _call(functions[words[0]], said)
@@ -65,9 +65,9 @@ def run_group(functions: Mapping[str, Function], words: list[str], *, name: str,
 
 
 def read_plain(function: Function, words: list[str]) -> dict[str, object] | None:
-    """What typer would give the function, where the words are none or `--json`; `None` for all else.
+    """Return the arguments typer would pass, if the words are none or `--json`; `None` for all else.
 
-    Most commands are said so, and typer makes itself ready with pydantic, as dear as all the rest of them.
+    Most commands are typed like this, and typer loads pydantic, which costs as much as all the rest of them.
     """
     assert isinstance(function, FunctionType)  # noqa: S101 - whose defaults are looked at
     named = function.__kwdefaults__ or {}
@@ -81,7 +81,7 @@ def read_plain(function: Function, words: list[str]) -> dict[str, object] | None
 
 
 def _call(function: Function, said: Mapping[str, object]) -> int:
-    """The exit status of the function, whatever it ends with, as typer tells it."""
+    """Call the function; return its exit status as typer would, in whatever way it ends."""
     try:
         end = function(**said)
     except typer.Exit as way_out:
@@ -104,7 +104,7 @@ def _create_app(name: str) -> typer.Typer:
 
 
 def _run(app: typer.Typer, words: list[str], name: str) -> int:
-    """The exit status. Raises WrongUseError, in our form, for words typer cannot use."""
+    """Run the app and return its exit status; raise WrongUseError, in our form, for words it rejects."""
     try:
         end: object = app(words, prog_name=f"agent-relay {name}", standalone_mode=False)
     except _WrongWords as error:

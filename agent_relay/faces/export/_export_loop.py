@@ -15,14 +15,14 @@ from agent_relay.faces.watch.watcher import Watcher
 from agent_relay.system.net.delivery_report import DeliveryCounter, build_delivery_figures
 
 _SHARE = 20
-"""Reading figures takes at most this part of the time."""
+"""Reading figures takes at most one part in this many of the time."""
 _MOST_OFTEN_S = 0.5
 
 
 class LatestFigures:
-    """The newest figures, for any number of readers in any thread; reading them costs nothing.
+    """The newest figures, for any number of readers in any thread; getting them reads nothing.
 
-    Where deliveries are counted also how they go, as of the moment of asking.
+    If deliveries are counted, their counts are included, as of the moment of asking.
     """
 
     def __init__(self) -> None:
@@ -30,24 +30,24 @@ class LatestFigures:
         self.deliveries: tuple[DeliveryCounter, ...] = ()
 
     def count(self, deliveries: DeliveryCounter) -> None:
-        """How these go is told, too."""
+        """Include the counts of these deliveries, too."""
         self.deliveries = (*self.deliveries, deliveries)
 
     def put(self, figures: Sequence[Figure]) -> None:
-        """These are the newest."""
+        """Make these figures the newest."""
         self._figures = tuple(figures)
 
     def get(self) -> Sequence[Figure]:
-        """The newest; none before the first reading."""
+        """Return the newest figures; none before the first reading, except counts of deliveries."""
         counts = {one.receiver.key: one.count for one in self.deliveries}
         return (*self._figures, *build_delivery_figures(counts))
 
 
 class NewEvents:
-    """The events of one view after another, each once, of those that happened after `began` and not at once.
+    """Finds the new events of one view after another, each once: those after `began`, none of the first view.
 
-    A session that comes back into view, as one does that is gone on with long after its end, brings all
-    that ever happened to it: none of that is news.
+    A session that comes back into view, as one does that is resumed long after its end, brings all its old
+    events: none of those is new.
     """
 
     def __init__(self, began: datetime) -> None:
@@ -56,7 +56,7 @@ class NewEvents:
         self._told: dict[str, int] = {}
 
     def take(self, after: View) -> Sequence[EventTold]:
-        """What `after` brought; of the first view nothing."""
+        """Return the new events of `after`; none of the first view."""
         before, self._before = self._before, after
         found = [event for event in list_changes(before, after) if isinstance(event, EventTold)]
         news = [event for event in found if before is not None and self._is_news(event)]
@@ -70,10 +70,10 @@ class NewEvents:
 
 
 class ExportLoop:
-    """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen.
+    """Reads `reader`'s figures every `interval_s` seconds, and passes on events to `tell` as they happen.
 
-    `warn` is given a line for people where figures stand still, because they cannot be read any more, and
-    where they leave something out that cannot be, or it is not known who rests.
+    `warn` is given a line for people if figures can no longer be read and stay as they were, if they leave
+    out what cannot be read, or if it is unknown who rests.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ExportLoop:
         self._unknown = ""
 
     def read(self) -> None:
-        """The newest figures are of now. Raises RelayError where they cannot be read."""
+        """Read the newest figures as of now. Raise RelayError if they cannot be read."""
         view = self._watcher.read()
         unknown, self._unknown = self._unknown, view.rests_unknown
         if self._unknown not in ("", unknown):
@@ -101,7 +101,10 @@ class ExportLoop:
             self._warn(f"the figures leave out what cannot be read: {self._unread}")
 
     def run(self, tell: Callable[[EventTold], None]) -> None:
-        """Never returns; what was before it began is not told. Raises what a thread of it stumbled over."""
+        """Pass events to `tell`, none from before the call, and never return.
+
+        Raises the error of its thread if that failed.
+        """
         threading.Thread(target=self._guard, name="figures", daemon=True).start()
         news = NewEvents(datetime.now(UTC))
         while self._failure is None:

@@ -20,13 +20,13 @@ from agent_relay.usage.totals import Bill, MetricsRow
 
 MOST_AGENTS = 32
 MOST_MODELS = 64
-"""Above so many names the rest is called `other`: every name is a series somebody has to store."""
+"""Above this many, names become `other`: every name is a series somebody has to store."""
 
 
 def build_figures(
     agents: Sequence[MetricsRow], models: Mapping[str, Sequence[MetricsRow]], view: View
 ) -> list[Figure]:
-    """Every figure: `agents` are the rows by agent, `models` those by model of each agent."""
+    """Build every figure: `agents` are the rows by agent, `models` those by model of each agent."""
     rows = _name_rows(agents)
     return [*_build_work(rows), *_build_tokens(agents, models), *_build_now(view)]
 
@@ -62,7 +62,7 @@ def _build_work(rows: Sequence[tuple[str, MetricsRow]]) -> Iterable[Figure]:
 def _build_tokens(
     agents: Sequence[MetricsRow], models: Mapping[str, Sequence[MetricsRow]]
 ) -> Iterable[Figure]:
-    """Tokens and money by agent and model; the models used most keep their names."""
+    """Build tokens and money by agent and model; the models used most keep their names."""
     used = Counter[str]()
     for rows in models.values():
         for row in rows:
@@ -119,14 +119,14 @@ def _build_now(view: View) -> Iterable[Figure]:
 
 
 def _name_rows(rows: Sequence[MetricsRow]) -> list[tuple[str, MetricsRow]]:
-    """The rows with the label of each: the agents that used most keep their names."""
+    """Return the rows with the label of each: the agents that used most keep their names."""
     used = sorted(rows, key=lambda row: (-row.bill.tokens, row.key))
     kept = _keep_names((row.key for row in used), MOST_AGENTS)
     return [(kept.get(row.key, OTHER), row) for row in rows]
 
 
 def _keep_names(names: Iterable[str], most: int, *, is_path: bool = False) -> dict[str, str]:
-    """The first `most` of the names, each with what is shown of it; with `is_path` they may be files."""
+    """Return the first `most` of the names, each with its label; with `is_path` they may be files."""
     kept: dict[str, str] = {}
     for name in names:
         if len(kept) < most:
@@ -135,7 +135,7 @@ def _keep_names(names: Iterable[str], most: int, *, is_path: bool = False) -> di
 
 
 def _add(pairs: Iterable[tuple[Labels, float]]) -> dict[Labels, float]:
-    """The values by their labels, those of the same labels added up."""
+    """Return the values by their labels, those of the same labels added up."""
     found: dict[Labels, float] = {}
     for labels, value in pairs:
         found[labels] = found.get(labels, 0.0) + value
@@ -143,9 +143,9 @@ def _add(pairs: Iterable[tuple[Labels, float]]) -> dict[Labels, float]:
 
 
 class ExportReader:
-    """For one thread; prices are loaded once.
+    """Reads the figures; for one thread. Prices are loaded once.
 
-    `unread` says what the newest figures leave out because it cannot be read; empty where that is nothing.
+    `unread` says what the newest figures leave out because it cannot be read; empty if that is nothing.
     """
 
     def __init__(self, folders: Folders, environ: Mapping[str, str]) -> None:
@@ -155,7 +155,7 @@ class ExportReader:
         self.unread = ""
 
     def read(self, view: View, now: datetime) -> list[Figure]:
-        """Every figure as of now; `view` is all sessions. Raises RelayError where nothing can be read."""
+        """Return every figure as of now; `view` is all sessions. Raise RelayError if nothing can be read."""
         gathered = gather_metrics(self._folders, Wanted(is_all=True), cwd="/", environ=self._environ, now=now)
         self.unread = _tell_unread(gathered.problems)
         agents = self._sum(gathered, "agent", "")
@@ -169,7 +169,7 @@ class ExportReader:
 
 
 def _tell_unread(problems: Sequence[str]) -> str:
-    """The first of what could not be read, and how much more there is."""
+    """Return the first of what could not be read, and how much more there is."""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{problems[0]}{more}" if problems else ""
 

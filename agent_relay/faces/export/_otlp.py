@@ -44,8 +44,8 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 class DirectSession(requests.Session):
     """Follows no redirect, which would lead past the address's check, and reads no `.netrc`.
 
-    What is for this machine (`is_near`) is told to no proxy of the environment either. `note` is told after
-    each request why it failed, empty where it did not.
+    Requests to this machine (`is_near`) do not go to a proxy of the environment either. `note` is called
+    after each request with why it failed, empty if it did not.
     """
 
     def __init__(
@@ -69,7 +69,10 @@ class DirectSession(requests.Session):
             self.mount(scheme, _Adapter())
 
     def send(self, request: requests.PreparedRequest, **options: object) -> requests.Response:
-        """The answer without its contents. Raises requests.RequestException where none came in time."""
+        """Send the request; return the answer without its contents.
+
+        Raises requests.RequestException if none came in time.
+        """
         with Deadline(self._limit_s, self._resolver) as deadline:
             before = _deadline.set(deadline)
             try:
@@ -86,7 +89,7 @@ class DirectSession(requests.Session):
         return answer
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Nowhere: the redirect itself is the answer, which is no success."""
+        """Return `None`: the redirect itself is the answer, which is no success."""
         del resp
         return None
 
@@ -96,7 +99,7 @@ def _render(answer: requests.Response) -> str:
 
 
 def _find_cause(error: Exception) -> Exception:
-    """What the system said, where a library only passed it on."""
+    """Return the system's error if a library only passed it on, else `error`."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, TimeoutError):
@@ -112,15 +115,15 @@ def _add_nothing(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 class _Adapter(HTTPAdapter):
-    """Its connections end with the deadline of the request they are made for."""
+    """Makes connections that end with the deadline of their request."""
 
     def init_poolmanager(self, *arguments: object, **options: object) -> None:
-        """The pools to come are ours."""
+        """Use our connection pools."""
         super().init_poolmanager(*arguments, **options)  # type: ignore[arg-type]
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **options: object) -> object:
-        """A proxy's pools are ours, too."""
+        """Return a proxy's manager that uses our connection pools, too."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _POOLS
         return manager
@@ -141,7 +144,7 @@ class _Plain(HTTPConnection):
 
 
 class _Encrypted(_Plain, HTTPSConnection):
-    """Connected as the plain one is, and encrypted."""
+    """An encrypted connection, connected as the plain one is."""
 
 
 class _PlainPool(HTTPConnectionPool):
@@ -162,9 +165,9 @@ _PATH = "/v1/metrics"
 def start_otlp(
     newest: LatestFigures, url: str, deliveries: DeliveryCounter, *, interval_s: float
 ) -> MeterProvider:
-    """Pushes to `url` now and every `interval_s` seconds from now on; `shutdown` it for a last push.
+    """Push to `url` now and every `interval_s` seconds; `shutdown` the result for a last push.
 
-    Every figure of `newest` there is by then is pushed. An address without a path gets OTLP's own.
+    Every figure that `newest` has at this call is pushed. An address without a path gets OTLP's own.
     `deliveries` counts the pushes.
     """
     # It logs every try; what people have to know is said by `deliveries`.
@@ -192,7 +195,7 @@ def start_otlp(
 
 
 class _CountedExporter(MetricExporter):
-    """OpenTelemetry's exporter, each push counted: its own answer takes a redirect for success."""
+    """OpenTelemetry's exporter, each push counted: its own result takes a redirect for success."""
 
     def __init__(self, endpoint: str, deliveries: DeliveryCounter, *, is_near: bool) -> None:
         super().__init__()
@@ -209,7 +212,7 @@ class _CountedExporter(MetricExporter):
     def export(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **options: object
     ) -> MetricExportResult:
-        """What became of one push with all its tries."""
+        """Push once, with all tries, and return the result."""
         self._trouble = ""
         result = self._exporter.export(metrics_data, timeout_millis, **options)
         if result is not MetricExportResult.SUCCESS and not self._trouble:
@@ -219,11 +222,11 @@ class _CountedExporter(MetricExporter):
         return MetricExportResult.SUCCESS if is_taken else MetricExportResult.FAILURE
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
-        """Nothing is kept."""
+        """Flush the exporter, which buffers nothing."""
         return self._exporter.force_flush(timeout_millis)
 
     def shutdown(self, timeout_millis: float = 30_000, **options: object) -> None:
-        """No push and no further try begins after this."""
+        """Let no push and no further try begin after this."""
         self._exporter.shutdown(timeout_millis, **options)
 
 

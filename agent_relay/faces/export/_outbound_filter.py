@@ -1,6 +1,6 @@
 """What may leave this machine: label values and webhook bodies of names, codes and moments.
 
-No path leaves, and nobody's words; a model that is a local file becomes the file's own name.
+No path and no text that anybody wrote leaves; a model that is a local file becomes the file's own name.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 from agent_relay.domain.protocol.watch_output import EventTold
 
 OTHER = "other"
-"""Instead of a name that has none of the shapes."""
+"""Replaces a name that has none of the shapes."""
 _UNKNOWN = "unknown"
 _MOST = 80
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._:+()-]*[A-Za-z0-9)])?")
@@ -17,10 +17,10 @@ _CODE = re.compile(r"[A-Za-z0-9-](?:[A-Za-z0-9._:+-]{0,79})")
 
 
 def shorten_path(name: str) -> str:
-    r"""The last part of a name that may be a path, as that of a local model is; the name itself otherwise.
+    r"""Return the last part of a name that may be a path, as that of a local model is; else the name itself.
 
-    `/home/ann/models/llama.gguf` and `C:\models\llama.gguf` become `llama.gguf`, `maker/model` `model`.
-    Of an address it is nothing where there is nothing behind its host.
+    `/home/ann/models/llama.gguf` and `C:\models\llama.gguf` become `llama.gguf`, `maker/model` `model`. An
+    address with nothing behind its host becomes empty.
     """
     scheme, mark, rest = name.partition("://")
     parts = _PARTS.split(rest if mark else scheme)
@@ -28,7 +28,7 @@ def shorten_path(name: str) -> str:
 
 
 def label(name: str) -> str:
-    """What is short and has the shape of a name as it is, else `other`; `unknown` for none."""
+    """Return the first 80 characters if they have the shape of a name, else `other`; `unknown` for none."""
     cut = name[:_MOST].rstrip()
     if not cut:
         return _UNKNOWN
@@ -36,7 +36,7 @@ def label(name: str) -> str:
 
 
 def is_code(text: str) -> bool:
-    """Whether it is a code, a name or a moment: nobody's words, and no path."""
+    """Return whether it is a code, a name or a moment: no free text, and no path."""
     return _CODE.fullmatch(text) is not None
 
 
@@ -51,10 +51,10 @@ SENT_EVENTS = frozenset(
 
 
 def build_hook_event(told: EventTold) -> dict[str, object] | None:
-    """The body that is sent, `None` for an event nobody needs to be told of.
+    """Build the body to send; `None` for an event that is not sent.
 
     Details are codes, names and moments; anything else does not leave this machine, whoever wrote it. Of a
-    model that is a file here only the file's own name does.
+    model that is a local file only the file's own name does.
     """
     if told.name not in SENT_EVENTS or not is_code(told.session):
         return None

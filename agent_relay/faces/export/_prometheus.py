@@ -1,4 +1,4 @@
-"""Figures for Prometheus, on loopback: its own library makes the text, a scrape reads nothing."""
+"""Serve figures to Prometheus on loopback: its own library makes the text, and a scrape reads no records."""
 
 import socketserver
 import threading
@@ -34,7 +34,7 @@ class _Figures(Collector):
         self._newest = newest
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """A family for each figure that has a value."""
+        """Yield a family for each figure that has a value."""
         for figure in self._newest.get():
             if figure.values:
                 yield _build_family(figure)
@@ -49,9 +49,9 @@ def _build_family(figure: Figure) -> CounterMetricFamily | GaugeMetricFamily:
 
 
 def start_prometheus(newest: LatestFigures, port: int) -> int:
-    """The port of 127.0.0.1 at which `/metrics` is answered from now on, by a thread.
+    """Answer `/metrics` at 127.0.0.1 on a thread from now on; return the port.
 
-    Raises RelayError where the port cannot be had.
+    Raises RelayError if the port cannot be used.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Figures(newest))
@@ -69,7 +69,7 @@ def start_prometheus(newest: LatestFigures, port: int) -> int:
 
 
 def _guard(app: "WSGIApplication", hosts: set[str]) -> "WSGIApplication":
-    """Answers scrapes under our own name only: a page elsewhere can have its name point here."""
+    """Answer scrapes under our own name only: a page elsewhere can have its name point here."""
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         if str(environ.get("HTTP_HOST", "")).lower() not in hosts:
@@ -93,28 +93,28 @@ def _say(start_response: "StartResponse", status: HTTPStatus) -> Iterable[bytes]
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
-    """One thread a scrape, a few at once and none for long; who is one too many is turned away.
+    """Answers each scrape on a thread, a few at once and none for long; one too many is refused.
 
-    Anybody on this machine may connect, and must not use up its threads and files.
+    Any program on this machine may connect, and must not use up threads and descriptors of this one.
     """
 
     daemon_threads = True
     request_queue_size = 128
 
     def server_activate(self) -> None:
-        """It listens, and every place is free."""
+        """Listen, with every place free."""
         self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
         super().server_activate()
 
     def process_request(self, request: "_Asked", client_address: object) -> None:
-        """Answered by a thread where one is free."""
+        """Answer on a thread if one is free, else close the connection."""
         if self._places.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: "_Asked", client_address: object) -> None:
-        """Answered, or hung up on at the latest when a whole request may have taken."""
+        """Answer; close the connection at the latest after the time a whole request may take."""
         end = threading.Timer(_REQUEST_LIMIT_S, self.shutdown_request, (request,))
         end.daemon = True
         end.start()
@@ -125,14 +125,14 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._places.release()
 
     def handle_error(self, request: "_Asked", client_address: object) -> None:
-        """Nothing: who hung up or was too slow is no concern of the user's."""
+        """Do nothing: a client that hung up or was too slow does not concern the user."""
         del request, client_address
 
 
 class _Silent(WSGIRequestHandler):
-    """Says nothing of scrapes, and gives up on who asks too slowly."""
+    """Logs no scrapes, and gives up on slow clients."""
 
     timeout = _REQUEST_LIMIT_S
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name for it
-        """Nothing."""
+        """Log nothing."""

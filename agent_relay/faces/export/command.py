@@ -34,7 +34,7 @@ _LAST_PUSH_MS = 1000
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay export`."""
+    """Run `agent-relay export` and return the exit status."""
     return run_one(export, words, name="export")
 
 
@@ -75,7 +75,7 @@ def export(
 
 
 def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | None) -> ExportConfig:
-    """Options go before the configuration. Raises WrongUseError where there is nothing to do."""
+    """Return the configuration with the options over it. Raise WrongUseError if there is nothing to do."""
     config = read_user_config(get_folders().config).export
     given = {"prometheus_port": prometheus, "otlp": otlp, "webhook": webhook, "interval_s": interval}
     try:
@@ -100,7 +100,7 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
 
 
 def _export(loop: ExportLoop, wanted: ExportConfig, *, as_json: bool) -> int:
-    """Never returns by itself; at its end, figures are pushed a last time."""
+    """Export until a Unix signal ends it; then push figures a last time."""
     loop.read()
     hook = Webhook(wanted.webhook, _count(loop, _WEBHOOK)) if wanted.webhook else None
     try:
@@ -128,7 +128,7 @@ def _export(loop: ExportLoop, wanted: ExportConfig, *, as_json: bool) -> int:
 
 
 def _tell(wanted: ExportConfig, port: int, *, as_json: bool) -> None:
-    """Say where figures and events are to be had, and how it ends; no address with what follows its `?`."""
+    """Print where figures and events go, and how it ends; of an address nothing after its `?`."""
     places = {
         "prometheus": f"http://127.0.0.1:{port}/metrics" if port else "",
         "otlp": wanted.otlp.partition("?")[0],
@@ -160,14 +160,14 @@ def _serve_figures(loop: ExportLoop, wanted: ExportConfig) -> tuple[int, Callabl
 
 
 def _count(loop: ExportLoop, receiver: Receiver) -> DeliveryCounter:
-    """Who counts the receiver's deliveries from now on, and says where it does not take them."""
+    """Return what counts the receiver's deliveries from now on, and warns if it does not take them."""
     deliveries = DeliveryCounter(receiver, warn)
     loop.newest.count(deliveries)
     return deliveries
 
 
 class _Ended(Exception):  # noqa: N818 - no error: somebody asked for the end
-    """SIGTERM."""
+    """SIGTERM has come."""
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

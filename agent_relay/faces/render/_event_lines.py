@@ -26,23 +26,23 @@ _CODES: dict[Style, str] = {
 
 
 class TextPainter:
-    """Paints text in a style; without colour it stays as it is."""
+    """Paints text in a style; without colour, text stays as it is."""
 
     def __init__(self, *, is_colour: bool) -> None:
         self.is_colour = is_colour
 
     def paint(self, style: Style, text: str) -> str:
-        """`text` in that style, which ends with it."""
+        """Return `text` in that style, which is reset behind it."""
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.is_colour and text else text
 
 
 def join_line(text: str) -> str:
-    """`text` on one line, safe to show."""
+    """Return `text` on one line, safe to print."""
     return " ".join(clean_text(text).split())
 
 
 def cut_line(text: str, columns: int) -> str:
-    """`text` in at most so many columns, an ellipsis where it was cut."""
+    """Return `text` in at most `columns` columns, with an ellipsis if it was cut."""
     if count_columns(text) <= columns:
         return text
     kept, room = [], columns - 1
@@ -55,7 +55,10 @@ def cut_line(text: str, columns: int) -> str:
 
 
 def find_note(event: Mapping[str, object]) -> str:
-    """The sentence; empty for an event that is none of relay's, and for a turn that is done."""
+    """Return relay's own sentence about the event; empty if it has none.
+
+    It has none about an agent's words and work, nor about a turn that is done, unless tools were refused.
+    """
     match event.get("type"):
         case "handoff" | "budget" | "waiting":
             return join_line(str(event.get("message", "")))
@@ -93,7 +96,7 @@ def _describe_end(event: Mapping[str, object]) -> str:
 
 
 def _describe_refused(event: Mapping[str, object]) -> str:
-    """Say which tools the agent asked for in vain: its answer may rest on work it could not do."""
+    """Name the tools the agent was refused: its answer may rest on work it could not do."""
     refused = event.get("refused")
     if not isinstance(refused, list | tuple) or not refused:
         return ""
@@ -126,7 +129,7 @@ _HEADS = ("--- ", "+++ ", "diff ", "Index:", "index ", "=====", "\\ No newline")
 
 
 def describe_call(name: str, given: str, columns: int, *, folder: str = "") -> str:
-    """The call on one line: the tool, and the part of its input that says most, without `folder`."""
+    """Return the call on one line: the tool, and the most telling part of its input, without `folder`."""
     what = join_line(_find_telling(given))
     if folder:
         what = what.replace(f"{folder}/", "")
@@ -136,7 +139,7 @@ def describe_call(name: str, given: str, columns: int, *, folder: str = "") -> s
 
 
 def excerpt_output(text: str, ink: TextPainter, columns: int, *, is_error: bool) -> list[str]:
-    """The first lines of a tool's output, and how many more there were."""
+    """Return the first lines of a tool's output, and how many more there were."""
     lines = [line.expandtabs(4).rstrip() for line in clean_text(text).split("\n")]
     while lines and not lines[-1]:
         lines.pop()
@@ -146,7 +149,7 @@ def excerpt_output(text: str, ink: TextPainter, columns: int, *, is_error: bool)
 
 
 def colour_diff(diff: str, ink: TextPainter, columns: int) -> list[str]:
-    """A unified diff's changes in colour, without the files' names."""
+    """Return a unified diff's changes in colour, without the names of the files."""
     lines = [line for line in clean_text(diff).split("\n") if not line.startswith(_HEADS)]
     while lines and not lines[-1]:
         lines.pop()

@@ -1,4 +1,4 @@
-"""Write what comes within one frame at once, and hold back whoever is ahead of the terminal."""
+"""Write the output of one frame at once, and hold back a producer that is ahead of the terminal."""
 
 import errno
 import threading
@@ -13,9 +13,9 @@ OUTPUT_WRITE_CHARS = 32 << 10
 
 
 class FrameWriter:
-    """Whole lines on their way to `write`, which a thread of its own calls; idle, it does nothing at all.
+    """Passes whole lines to `write`, from a thread of its own; when idle, it does nothing at all.
 
-    About `most` characters are one write, and twice as many wait for theirs.
+    One write has about `most` characters, and about twice as many wait for theirs.
     """
 
     def __init__(self, write: Callable[[str], None], *, most: int = PROMPT_WRITE_CHARS) -> None:
@@ -29,7 +29,7 @@ class FrameWriter:
         self._trouble: OSError | None = None
 
     def add(self, line: str) -> None:
-        """The line is on its way. Waits while too much is; raises OSError where nothing can be shown."""
+        """Queue the line, after a wait if too much is queued; raise OSError if nothing can be written."""
         with self._changed:
             self._changed.wait_for(lambda: self._size < 2 * self._most or self._trouble is not None)
             if self._trouble is not None:
@@ -43,7 +43,7 @@ class FrameWriter:
             self._changed.notify_all()
 
     def finish(self) -> None:
-        """Everything is written and the thread is gone; more may come later. Raises OSError as `add` does."""
+        """Write everything and end the thread; `add` may be called again later. Raises OSError as it does."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -69,7 +69,7 @@ class FrameWriter:
                     self._changed.notify_all()
 
     def _take(self) -> str:
-        """What the next frame shows, as soon as there is something; empty when it is over."""
+        """Return the text of the next frame, as soon as there is some; empty when it is over."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._pending) or self._is_over)
             count, size = 0, 0

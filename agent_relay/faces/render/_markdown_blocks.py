@@ -1,4 +1,4 @@
-"""Cut an agent's words, as they stream in, into Markdown blocks that can be laid out alone."""
+"""Split an agent's words, as they stream in, into Markdown blocks that can be laid out alone."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,10 @@ Kind = Literal["prose", "code"]
 
 @dataclass(frozen=True, slots=True)
 class MarkdownBlock:
-    """Whole lines of one kind. `is_rest` is more of a block too long to be laid out; `language` of code."""
+    """Whole lines of one kind.
+
+    `is_rest` marks more lines of a block that is too long to be laid out; `language` is that of code.
+    """
 
     kind: Kind
     lines: tuple[str, ...]
@@ -29,14 +32,14 @@ class MarkdownBlock:
 
 
 class BlockSplitter:
-    """One message at a time: what is held back is never more than one block."""
+    """Splits one message at a time; never holds back more than one block."""
 
     def __init__(self) -> None:
         self._tail = ""
         self._begin()
 
     def feed(self, text: str) -> Iterator[MarkdownBlock]:
-        """The blocks that `text` completed, and every whole line of one that is too long."""
+        """Yield the blocks that `text` completed, and every whole line of one that is too long."""
         *whole, self._tail = (self._tail + text).split("\n")
         for line in whole:
             for part in _cut(line):
@@ -47,7 +50,7 @@ class BlockSplitter:
         yield from self._give_rest()
 
     def close(self) -> Iterator[MarkdownBlock]:
-        """The message is over: all that was held back."""
+        """End the message; yield all that was held back."""
         tail, self._tail = self._tail, ""
         if tail:
             yield from self._take_raw(tail)
@@ -94,7 +97,7 @@ class BlockSplitter:
             self._begin()
 
     def _is_over(self, line: str) -> bool:
-        """Whether the empty line before ended a list."""
+        """Check whether the empty line before ended a list."""
         return bool(self._held) and not self._held[-1] and not (_ITEM.match(line) or _DEEPER.match(line))
 
     def _take_code(self, line: str) -> Iterator[MarkdownBlock]:
@@ -132,7 +135,7 @@ class BlockSplitter:
 
 
 def _cut(line: str) -> Iterator[str]:
-    """`line` in parts that are not too long, between words where there are any."""
+    """Yield `line` in parts that are not too long, cut between words if there are any."""
     begin = 0
     while len(line) - begin > _LONGEST_LINE:
         at = line.rfind(" ", begin + _LONGEST_LINE // 2, begin + _LONGEST_LINE) + 1 or begin + _LONGEST_LINE

@@ -36,7 +36,7 @@ _WIDEST = 110
 
 
 class _LeftHeading(Heading):
-    """A heading that stands where the text stands."""
+    """A heading at the left, as the text is."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -44,7 +44,7 @@ class _LeftHeading(Heading):
 
 
 class _Words(Markdown):
-    """Markdown as agents write it: a line's end is one."""
+    """Markdown as agents write it: the end of a line is a line break."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _LeftHeading}
 
@@ -54,7 +54,7 @@ class _Words(Markdown):
         self._parser = MarkdownIt().enable(["strikethrough", "table"])
 
     def take(self, text: str) -> "_Words":
-        """This very object, for `text`."""
+        """Parse `text` into this object; return the object."""
         self.parsed = self._parser.parse(text)
         for token in self.parsed:
             for child in token.children or ():
@@ -66,7 +66,7 @@ class _Words(Markdown):
 
 
 class MarkdownLayout:
-    """Lays blocks out in the columns there are at that moment."""
+    """Lays blocks out in the columns the terminal has at that moment."""
 
     def __init__(self, columns: Callable[[], int], *, is_colour: bool) -> None:
         self._columns = columns
@@ -83,7 +83,7 @@ class MarkdownLayout:
         )
 
     def lay(self, block: MarkdownBlock) -> list[str]:
-        """The lines of the block; more of one that is too long comes as it is."""
+        """Return the lines of the block; more lines of one that is too long are not laid out."""
         if block.is_rest:
             return [f"  {line}" for line in block.lines] if block.kind == "code" else list(block.lines)
         width = max(_NARROWEST, min(self._columns(), _WIDEST))

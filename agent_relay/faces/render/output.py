@@ -1,8 +1,8 @@
-"""Print lines, tables, errors and JSON; names commands as they are typed where it is read.
+"""Print lines, tables, errors and JSON, with commands as they are typed where the output is read.
 
-Every view has two forms: JSON for programs, a table for people. Text of others reaches no terminal raw.
-`HintStyle.render` has texts name commands as they are typed at the place of this process: on a plain
-terminal they stand as they are, unless `dispatch` or the shell sets another place.
+Every view has two forms: JSON for programs, a table for people. Foreign text never reaches a terminal raw.
+`HintStyle.render` renders the commands in a text as they are typed where this process's output is read: on a
+plain terminal unchanged, unless `dispatch` or the shell sets another function.
 """
 
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render_plain(text: str) -> str:
-    """Return `text` for a plain terminal: commands as they stand, the relay key by its configured name."""
+    """Return `text` for a plain terminal: commands unchanged, the relay key by its configured name."""
     if "the relay key" not in text:
         return text
     # Few texts name it: nobody else is to pay for what reads a configuration.
@@ -35,9 +35,9 @@ def render_plain(text: str) -> str:
 
 
 class HintStyle:
-    """The place of this process: `render` has texts name commands as they are typed there.
+    """How this process renders commands in texts: `render` gives them as they are typed at its place.
 
-    A plain terminal, where they are typed as they stand, unless somebody who knows better sets it.
+    By default that is a plain terminal, where they are unchanged; `dispatch` or the shell sets another one.
     """
 
     render: "Callable[[str], str]" = render_plain
@@ -49,14 +49,14 @@ _BLANKS = dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F), 
 
 
 def print_json(view: "Mapping[str, object]") -> None:
-    """`view` as JSON on standard output, ASCII so that any pipe can carry it."""
+    """Print `view` as JSON on standard output, in ASCII so that any pipe can carry it."""
     import json
 
     sys.stdout.write(json.dumps(view, indent=2) + "\n")
 
 
 def print_lines(*lines: str) -> None:
-    """Lines on standard output, control characters shown instead of obeyed, commands as typed here."""
+    """Print lines on standard output, with control characters escaped and commands as typed here."""
     print_contents(*map(HintStyle.render, lines))
 
 
@@ -66,7 +66,7 @@ def print_contents(*lines: str) -> None:
 
 
 def print_error(error: "RelayError") -> int:
-    """The exit status of `error`, its sentence and its hint on standard error, a line each."""
+    """Print the sentence and the hint of `error` on standard error, a line each; return its exit status."""
     sys.stderr.write(f"agent-relay: {plain(HintStyle.render(error.sentence))}\n")
     if error.hint:
         sys.stderr.write(f"  {plain(HintStyle.render(error.hint))}\n")
@@ -74,7 +74,7 @@ def print_error(error: "RelayError") -> int:
 
 
 def warn(line: str) -> None:
-    """`line` is on standard error, at once, whoever reads it; nothing where nobody can any more."""
+    """Print `line` on standard error at once; do nothing if standard error is closed."""
     try:
         sys.stderr.write(f"agent-relay: {plain(HintStyle.render(line))}\n")
         sys.stderr.flush()
@@ -83,7 +83,10 @@ def warn(line: str) -> None:
 
 
 def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, empty: str) -> None:
-    """The rows below their headers: drawn by rich on a terminal, aligned columns anywhere else."""
+    """Print the rows below their headers: drawn by rich on a terminal, in aligned columns elsewhere.
+
+    If there are no rows, `empty` is printed.
+    """
     if not rows:
         print_lines(empty)
     elif is_fancy():
@@ -93,7 +96,7 @@ def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, em
 
 
 def render_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> str:
-    """Aligned columns as text, the last one as long as it is."""
+    """Return aligned columns as text; the last one is not padded."""
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(_count(row[column]) for row in cells) for column in range(len(headers))]
     lines = (
@@ -104,7 +107,7 @@ def render_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> s
 
 
 def _count(cell: str) -> int:
-    """The columns of a cell; what counts those of other alphabets is loaded where there are some."""
+    """Return the columns of a cell; what measures other alphabets is loaded only if there are some."""
     if cell.isascii():
         return len(cell)
     from agent_relay.domain.text.counts import count_columns
@@ -113,15 +116,15 @@ def _count(cell: str) -> int:
 
 
 def is_fancy() -> bool:
-    """Whether colour may be used: a terminal that did not say no."""
+    """Check whether colour may be used: on a terminal, unless NO_COLOR or TERM=dumb forbids it."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:
     r"""Return `text` on one line: control characters as `\n` or `\x1b`, undecodable bytes as `\xNN`.
 
-    Blanks of other kinds (agents show no-break ones) are blanks. Half a surrogate pair, which only JSON of
-    others can hold, is `\ud800`.
+    Other kinds of spaces (agents print no-break ones) become ordinary spaces. Half a surrogate pair, which
+    only foreign JSON can hold, becomes `\ud800`.
     """
     if text.isprintable():
         return text
@@ -137,14 +140,14 @@ def _show(character: str) -> str:
 
 
 def render_moment(iso: object) -> str:
-    """A moment of ours as people say it: the time today, else the day too; empty for none."""
+    """Return a moment as people say it: the time today, else the day too; empty for none."""
     from agent_relay.domain.values.moments import render_moment as render
 
     return _render(iso, render)
 
 
 def render_day(iso: object) -> str:
-    """When something of ours was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
+    """Return when something was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
     from agent_relay.domain.values.moments import render_day as render
 
     return _render(iso, render)

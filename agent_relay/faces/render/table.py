@@ -13,21 +13,21 @@ EMPTY_CELL = "-"
 
 
 def get_width() -> int:
-    """The columns of the terminal, 80 where there is none."""
+    """Return the columns of the terminal, 80 if there is none."""
     import shutil
 
     return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
 
 
 def is_plain_output() -> bool:
-    """Whether block characters would not survive the output's encoding."""
+    """Check whether the output's encoding lacks block characters."""
     return "utf" not in (sys.stdout.encoding or "").lower()
 
 
 def render_tables(headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> str:
-    """Tables under each other, the first column leading each; figures stand to the right and are whole.
+    """Return tables below each other, each led by the first column; figures are right-aligned and whole.
 
-    The first column gives way first, with a mark where it was cut, and never below 12 characters.
+    The first column is shortened first, with a mark where it was cut, and never below 12 characters.
     """
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
@@ -47,9 +47,10 @@ def render_tables(headers: Sequence[str], rows: Sequence[Sequence[str]], *, widt
 def drop_empty(
     headers: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """The columns in which at least one row says something; below stands the total, where it is another row.
+    """Return the headers and rows without columns that are empty in all rows; the total is the last row.
 
-    What has no place in such rows, as a failed turn without an answer has none by model, is in that alone.
+    The total is left out if it equals the only row. It also counts what belongs to no row: by model, a
+    failed turn without an answer.
     """
     kept = [column for column in range(len(headers)) if any(row[column] != EMPTY_CELL for row in rows)]
     is_other = len(rows) > 1 or any(row[column] != total[column] for row in rows for column in kept[1:])

@@ -15,13 +15,16 @@ _WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
 
 
 class _Asked:
-    """Who was asked for a turn, until somebody has it."""
+    """Remembers who was asked for a turn, until an agent has it."""
 
     def __init__(self) -> None:
         self._agent = ""
 
     def find_note(self, event: Mapping[str, object]) -> str:
-        """That another agent than the one asked has the turn; empty where a handoff says so itself."""
+        """Return a note if another agent than the one asked has the turn.
+
+        It is empty otherwise, and if a handoff says so itself.
+        """
         agent, asked = str(event.get("agent", "")), self._agent
         match event.get("type"):
             case "turn":
@@ -38,9 +41,9 @@ class _Asked:
 
 
 class PlainTurnPrinter:
-    """Shows one turn's events; a message that came in pieces is put together.
+    """Prints one turn's events; a message that came in pieces is put together.
 
-    Standard output has the agent's words, standard error what relay has to say.
+    The agent's words go to standard output, relay's own to standard error.
     """
 
     def __init__(self) -> None:
@@ -48,7 +51,7 @@ class PlainTurnPrinter:
         self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
-        """What the event is to a person; most are nothing."""
+        """Print what the event means to a person; most events print nothing."""
         match event.get("type"):
             case "text":
                 self._say(clean_text(str(event.get("text", ""))), more=event.get("more") is True)
@@ -63,7 +66,7 @@ class PlainTurnPrinter:
                     self.take_leave(event)
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """End a line that is still open."""
         self._close()
 
     def _say(self, text: str, *, more: bool) -> None:
@@ -76,11 +79,11 @@ class PlainTurnPrinter:
         sys.stdout.flush()
 
     def take_leave(self, event: Mapping[str, object]) -> None:
-        """What is said at the very end."""
+        """Print what follows the turn: the session, and how to continue it."""
         self.note(_name_session(event))
 
     def note(self, line: str) -> None:
-        """A line of relay's own, if there is one."""
+        """Print a line of relay's own, unless it is empty."""
         if line:
             self._close()
             sys.stdout.flush()
@@ -95,14 +98,14 @@ class PlainTurnPrinter:
 
 
 class PlainChatPrinter(PlainTurnPrinter):
-    """A chat: who speaks stands above their words, as in a Markdown document."""
+    """Prints a chat: the speaker's name is a heading above their words, as in a Markdown document."""
 
     def __init__(self) -> None:
         super().__init__()
         self._speaker = self._before = ""
 
     def show(self, event: Mapping[str, object]) -> None:
-        """What the event is to a person; most are nothing."""
+        """Print what the event means to a person; most events print nothing."""
         match event.get("type"):
             case "next":
                 self._speaker = ""
@@ -122,7 +125,7 @@ class PlainChatPrinter(PlainTurnPrinter):
                 super().show(event)
 
     def take_leave(self, event: Mapping[str, object]) -> None:
-        """Nothing: the next turn follows, or the end of the chat says it."""
+        """Print nothing: the next turn follows, or the end of the chat names the session."""
 
 
 class StyledTurnPrinter:
@@ -138,7 +141,7 @@ class StyledTurnPrinter:
         self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
-        """The event is on its way to the terminal, the last one painted."""
+        """Queue the event for the terminal; after the turn's last one, paint all that is queued."""
         note = self._asked.find_note(event)
         if note:
             self._view.end()
@@ -149,19 +152,19 @@ class StyledTurnPrinter:
             _write(f"{_name_session(event)}\n")
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Paint all that is queued."""
         self._view.end()
 
 
 class StyledChatPrinter(StyledTurnPrinter):
-    """A chat on a terminal: who speaks begins each turn, which is laid out as every other one."""
+    """Shows a chat on a terminal: each turn begins with its speaker, and is laid out like any other."""
 
     def __init__(self) -> None:
         super().__init__()
         self._speaker = ""
 
     def show(self, event: Mapping[str, object]) -> None:
-        """The event is on its way to the terminal; after a turn's last one all of it is painted."""
+        """Queue the event for the terminal; after a turn's last one, paint all that is queued."""
         match event.get("type"):
             case "next":
                 self._speaker = ""
@@ -182,12 +185,12 @@ class StyledChatPrinter(StyledTurnPrinter):
 
 
 def choose_chat_printer() -> PlainChatPrinter | StyledChatPrinter:
-    """Laid out where all of it goes to terminals."""
+    """Return the printer that lays the chat out if all output goes to terminals, else the plain one."""
     return StyledChatPrinter() if _is_seen() else PlainChatPrinter()
 
 
 def choose_turn_printer() -> PlainTurnPrinter | StyledTurnPrinter:
-    """Laid out where all of it goes to terminals."""
+    """Return the printer that lays the turn out if all output goes to terminals, else the plain one."""
     return StyledTurnPrinter() if _is_seen() else PlainTurnPrinter()
 
 
@@ -196,13 +199,13 @@ def _is_seen() -> bool:
 
 
 def describe_seat(event: Mapping[str, object]) -> str:
-    """That another agent has the place of one that rests; empty where nobody rests."""
+    """Return a line that says which agent takes the place of one that rests; empty if none rests."""
     owner, speaker = event.get("agent"), event.get("speaker")
     return f"→ {owner} rests; {speaker} takes its place." if owner != speaker else ""
 
 
 def describe_chat_end(event: Mapping[str, object]) -> tuple[str, str]:
-    """How the chat ended, and how it is gone on with."""
+    """Return how the chat ended, and how to continue it."""
     session = event.get("session")
     return str(event.get("message", "")), f"→ Session {session}. Go on: chat --continue {session}"
 

@@ -1,7 +1,7 @@
 """Show a turn on a terminal as it goes: words, tools, changes, plans and relay's own notes.
 
-The agent's plan is a list to tick off: what an event changed of it is shown. At the end stands what the
-turn took, as far as the agents told it.
+The agent's plan is a checklist; what an event changed of it is shown. The last line has the tokens and the
+cost of the turn, as far as the agents report them.
 """
 
 import re
@@ -47,7 +47,7 @@ class PlanChecklist:
         self._steps: dict[str, _Step] = {}
 
     def take(self, event: Mapping[str, object], ink: TextPainter, columns: int) -> list[str]:
-        """The lines of what is new: a whole plan as a whole, else the steps that changed."""
+        """Apply the event; return the lines of what is new: all of a whole plan, else the changed steps."""
         before = dict(self._steps)
         if event.get("whole") is True:
             self._steps = {}
@@ -71,9 +71,9 @@ def _render(step: _Step, ink: TextPainter, columns: int) -> str:
 
 
 class TurnUsage:
-    """Sums what the agents of one turn say of their requests; unknown is not zero.
+    """Sums what the agents of one turn report about their requests; unknown is not zero.
 
-    What goes in is left to the metrics: agents count what they had cached differently.
+    Input tokens are left to the metrics, because agents count cached ones differently.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class TurnUsage:
         self._cost: float | None = None
 
     def add(self, event: Mapping[str, object]) -> None:
-        """One more saying of an agent."""
+        """Add what one event of an agent reports."""
         tokens, cost = event.get("tokens"), event.get("cost")
         output = tokens.get("output") if isinstance(tokens, dict) else None
         if isinstance(output, int):
@@ -90,7 +90,7 @@ class TurnUsage:
             self._cost = (self._cost or 0.0) + cost
 
     def describe(self) -> str:
-        """Tokens and US dollars, as far as they were told; empty where nothing was."""
+        """Return tokens and US dollars, as far as they were reported; empty if nothing was."""
         tokens = f"{self._output:,} tokens out" if self._output is not None else ""
         cost = f"${self._cost:.4f}" if self._cost is not None else ""
         return " · ".join(part for part in (tokens, cost) if part)
@@ -106,18 +106,18 @@ _RELAYS_OWN = re.compile(r"(?:\x1b\[[\d;]*m)*(?:→|agent-relay:)")
 
 
 class TurnView(Protocol):
-    """Who is told of a turn's events, from its beginning to its end; all of it from one thread."""
+    """Receives a turn's events from its beginning to its end, all of them from one thread."""
 
     def begin(self, agent: str, prompt: str) -> None:
-        """A turn begins."""
+        """Begin a turn."""
         ...
 
     def show(self, event: Mapping[str, object]) -> None:
-        """One event, as following a turn gives it."""
+        """Show one event, in the form that following a turn yields."""
         ...
 
     def end(self) -> None:
-        """Everything held back is painted."""
+        """Paint everything that is held back."""
         ...
 
 
@@ -130,11 +130,11 @@ def open_turn_view(
     most: int = PROMPT_WRITE_CHARS,
     work: Callable[[Work], list[str]] = lambda job: job(),
 ) -> TurnView:
-    """A view whose text goes to `write`: whole lines, one call a frame, from a thread of the view's own.
+    """Return a view that passes text to `write`: whole lines, one call a frame, from its own thread.
 
     While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
     Files in `folder` are named by their path below it. `most` is about how many characters one call has.
-    `work` does what takes long, some milliseconds at a time, where nothing waits for it.
+    `work` runs a job that takes some milliseconds where nothing waits for it.
     """
     return _View(FrameWriter(write, most=most), columns, work, is_colour=is_colour, folder=folder)
 
@@ -162,7 +162,7 @@ class _View:
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing of an earlier turn matters to the next one but its plan's place on the screen."""
+        """Reset the state of the earlier turn; only the kind of the last lines on the screen is kept."""
         self._calls: dict[str, str] = {}
         self._shown_call = ""
         self._silent: set[str] = set()
@@ -271,7 +271,7 @@ class _View:
         self._put("tool", colour_diff(_text(event, "diff"), self._ink, self._columns))
 
     def _silence(self, call: str) -> None:
-        """What comes of the call is shown otherwise."""
+        """Hide the call's result, because it is shown in another form."""
         if call and len(self._silent) < _MOST_CALLS:
             self._silent.add(call)
 
@@ -284,7 +284,7 @@ class _View:
             self._put("usage", [self._ink.paint("dim", usage)])
 
     def _put(self, kind: str, lines: list[str], *, is_rest: bool = False) -> None:
-        """The lines are on their way, an empty one before them where something else begins."""
+        """Queue the lines, below an empty one if another kind of lines begins."""
         if not lines:
             return
         if self._before and not is_rest and (kind != self._before or kind in {"text", "begin"}):
@@ -295,7 +295,7 @@ class _View:
 
 
 def _unforge(line: str) -> str:
-    """`line` as an agent's: what looks like a line of relay's own does not begin where those begin."""
+    """Return `line` as an agent's: one that looks like relay's own is indented."""
     return f"  {line}" if _RELAYS_OWN.match(line) else line
 
 

@@ -1,4 +1,4 @@
-"""The relay shell at work: a prompt that is always there, and beside it the turns of what was typed."""
+"""The running relay shell: a prompt that is always shown, and beside it the turns of what was typed."""
 
 import asyncio
 import signal
@@ -32,19 +32,19 @@ _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
 _ASIDE_LIMIT_S = 10.0
 _HINT_S = 5.0
-"""How long a second Ctrl-C leaves."""
+"""How long after one Ctrl-C a second one leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellTerminal:
-    """What the shell has of its terminal: where it writes, and how keys are taken."""
+    """The shell's terminal: `paper` prints on it, `modes` sets how it takes keys."""
 
     paper: Scrollback
     modes: Modes
 
 
 class Shell:
-    """One shell on one terminal; `status` is its exit status. Give it its prompt before `run`."""
+    """One shell on one terminal; `status` is its exit status. Call `take_prompt` before `run`."""
 
     def __init__(
         self,
@@ -71,15 +71,18 @@ class Shell:
         self.status = 0
 
     def take_prompt(self, prompt: ShellPrompt) -> None:
-        """`prompt` is what the person types at."""
+        """Set the prompt at which the person types."""
         self._prompt = prompt
 
     def offer(self, session: str) -> None:
-        """Enter on an empty first line goes on with `session`; anything else that is typed ends the offer."""
+        """Let Enter on an empty first line resume `session`; anything else that is typed ends the offer."""
         self._offered = session
 
     async def run(self, first: str = "") -> int:
-        """The exit status once the person left or the terminal is gone; the line `first` is done first."""
+        """Run the line `first`, then the prompt; return the exit status.
+
+        Ends when the person leaves or the terminal is gone.
+        """
         self._resting = self._read_resting()
         HintStyle.render = self._render_hints
         worker = asyncio.create_task(self.turns.run(), name="turns")
@@ -106,11 +109,11 @@ class Shell:
         return self.status
 
     def _render_hints(self, text: str) -> str:
-        """`text`, naming commands as they are typed here."""
+        """Return `text` with commands named as they are typed here."""
         return render_in_shell(text, self.conversation.session, SHELL_COMMANDS)
 
     def _say_farewell(self) -> None:
-        """What goes on without the shell, and what it keeps."""
+        """Print what goes on without the shell, and what it keeps."""
         lines = []
         session = self.conversation.session
         if self.turns.is_working and session and not self.turns.is_stopping:
@@ -124,7 +127,7 @@ class Shell:
             self.say(*lines)
 
     async def _end_asides(self) -> None:
-        """Whoever was asked to stop has been asked; nothing of this shell is left in its loop."""
+        """Finish the requests to stop, so that no task of this shell is left in its loop."""
         if self._ticking is not None:
             self._ticking.cancel()
         if self._asides:
@@ -167,40 +170,40 @@ class Shell:
             self._resting = self._read_resting()
 
     def say(self, *lines: str) -> None:
-        """The lines are on the terminal."""
+        """Print the lines on the terminal."""
         # A terminal that is gone ends the shell in its own way.
         with suppress(OSError):
             self._paper.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
-        """The exit status of a plain command on this terminal."""
+        """Run a plain command on this terminal and return its exit status."""
         with self._modes.given_away() if _needs_keys(words) else self._modes.interruptible():
             return run_command([*words])
 
     def lend_terminal(self) -> AbstractContextManager[None]:
-        """Within, somebody else has the terminal."""
+        """Give the terminal to another program within the returned context."""
         return self._modes.given_away()
 
     def do_soon(self, act: Act) -> None:
-        """`act` is done in place of the prompt, which comes back with what is half typed."""
+        """Run `act` in place of the prompt, which comes back with what is half typed."""
         self._soon.append(act)
         if self._prompt is not None:
             self._prompt.give_way()
 
     def leave(self, status: int = 0) -> None:
-        """The shell ends after what it does now."""
+        """End the shell with `status` after what it does now."""
         self.status = status
         self._is_leaving = True
         if self._prompt is not None and self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(exception=EOFError)
 
     def take_windows(self, windows: Windows) -> None:
-        """`windows` is what agents last said of their usage windows."""
+        """Show `windows`, what agents last said of their usage windows."""
         self.conversation.windows = windows
         self._redraw()
 
     def changed(self) -> None:
-        """What stands around the prompt is not what it was."""
+        """Redraw what is around the prompt, because the turns have changed."""
         if self.turns.label and self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="tick")
         if not self.turns.is_working:
@@ -209,7 +212,7 @@ class Shell:
         self._redraw()
 
     async def _tick(self) -> None:
-        """While something other than a turn is done, its seconds are counted."""
+        """Count the seconds while something other than a turn is done."""
         while self.turns.label:
             self._redraw()
             await asyncio.sleep(_TICK_S)
@@ -224,7 +227,7 @@ class Shell:
             self._prompt.app.invalidate()
 
     def interrupt(self) -> None:
-        """The first time the turn is stopped, the second time the shell is left."""
+        """Stop the turn the first time, leave the shell the second time."""
         if self._hint:
             self.leave()
             return
@@ -242,19 +245,19 @@ class Shell:
             self._redraw()
 
     def take_back(self) -> str:
-        """The newest message that waits, which waits no longer."""
+        """Return the newest waiting message and remove it from the queue."""
         return self._typed.take_last() if len(self.list_waiting()) else ""
 
     def is_working(self) -> bool:
-        """Whether an agent works."""
+        """Return whether an agent works."""
         return self.turns.is_working
 
     def list_waiting(self) -> list[str]:
-        """The messages nobody has been given."""
+        """Return the messages that no agent has been given."""
         return self.turns.list_waiting()
 
     def render_status(self, width: int) -> str:
-        """The line above the prompt."""
+        """Return the line above the prompt."""
         state = "working" if self.turns.is_working else ""
         if self.turns.wished.agent:
             state = f"then {self.turns.wished.agent}"
@@ -270,7 +273,7 @@ class Shell:
 
     @contextmanager
     def _heeding(self) -> Iterator[None]:
-        """A terminal that goes away and whoever ends or stops us are obeyed: nothing typed is lost."""
+        """Handle SIGTERM, SIGHUP, SIGQUIT and SIGTSTP within this context, so that nothing typed is lost."""
         loop = asyncio.get_running_loop()
         before = {number: signal.getsignal(number) for number in (*_ENDING, signal.SIGTSTP)}
         heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
@@ -287,7 +290,7 @@ class Shell:
                 signal.signal(number, before[number])
 
     def _stop(self) -> None:
-        """Whoever started the shell has the terminal until they let it go on."""
+        """Stop the shell; the program that started it has the terminal until the shell is continued."""
         if self._prompt is not None and self._prompt.app.is_running:
             self._asides.append(asyncio.ensure_future(run_in_terminal(self._modes.suspend)))
         else:
@@ -295,5 +298,5 @@ class Shell:
 
 
 def _needs_keys(words: Sequence[str]) -> bool:
-    """Whether the plain command reads the terminal itself."""
+    """Return whether the plain command reads the terminal itself."""
     return any(tuple(words[: len(start)]) == start for start in _WITH_KEYS)

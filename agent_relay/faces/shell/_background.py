@@ -10,7 +10,7 @@ _Found = TypeVar("_Found")
 
 
 def run_in_background(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":
-    """What `work` returns or raises, done on a thread that a leaving process does not wait for."""
+    """Run `work` on a thread that a leaving process does not wait for; return the future of its result."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[_Found] = loop.create_future()
 
@@ -35,7 +35,7 @@ def run_in_background(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:
-    """`what` is called by the loop, if that still runs."""
+    """Have the loop call `what`, if it still runs."""
     try:
         loop.call_soon_threadsafe(what)
     except RuntimeError:

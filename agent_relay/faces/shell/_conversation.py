@@ -1,4 +1,4 @@
-"""What a shell is in the middle of: which session, which agent is asked next, and what it has cost."""
+"""The state of a shell's conversation: its session, which agent is asked next, and what it has cost."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ _AT_SCREEN = frozenset(("starting", "ready", "busy", "asking"))
 class Conversation:
     """One relay session over many turns; `session` is empty before the first.
 
-    `agent` is who has the next message, `at_work` who has the running turn, empty between turns; `models` are
-    the user's for this shell, by agent; `had_by` had the session when it was last read. The journal is the
-    truth; this is how far it was read. `windows` are what agents last said of their usage windows.
+    `agent` gets the next message, `at_work` has the running turn and is empty between turns; `models` are the
+    user's choices for this shell, by agent; `had_by` had the session when it was last read. The journal is
+    the truth; this is how far it was read. `windows` are what agents last said of their usage windows.
     """
 
     cwd: str
@@ -43,11 +43,11 @@ class Conversation:
         return self.folder.partition("/.agent-relay/sessions/")[0] or find_near_root(self.cwd)
 
     def is_at_home(self, root: str) -> bool:
-        """Whether the working tree `root` is this one."""
+        """Return whether the working tree `root` is this one."""
         return os.path.realpath(root) == os.path.realpath(self.root)
 
     def build_wish(self, message: str) -> dict[str, object]:
-        """The next turn, in the daemon's words."""
+        """Build the daemon's request for the next turn."""
         wish: dict[str, object] = {
             "agent": self.agent,
             "task": message,
@@ -62,7 +62,7 @@ class Conversation:
         return wish
 
     def hear(self, event: Event) -> None:
-        """What the event changes is known here."""
+        """Update the conversation from an event."""
         match event.get("type"):
             case "turn":
                 self.session, self.folder = _text(event, "session"), _text(event, "folder")
@@ -82,7 +82,7 @@ class Conversation:
                 return
 
     def look(self) -> dict[str, object]:
-        """The session in short, read from its journal; its context and limits are known here then."""
+        """Read the session's journal; update context and limits here, and return the session in short."""
         if not self.session:
             return {}
         view = read_session(self.root, self.session)
@@ -97,27 +97,27 @@ class Conversation:
         return view
 
     def find_at_screen(self) -> str:
-        """The agent that still has the session in its own screen, which a detach left; empty for none."""
+        """Return the agent that still has the session in its own screen after a detach; empty for none."""
         view = self.look()
         is_there = bool(view) and view["state"] in _AT_SCREEN and not view["headless"]
         return str(view["agent"]) if is_there else ""
 
     def leave(self) -> None:
-        """The next message begins a session of its own."""
+        """Leave the session: the next message begins a new one."""
         self.session = self.folder = self.at_work = self.near = ""
         self.cost, self.context = None, (0, 0)
 
     def join(self, view: Mapping[str, object]) -> None:
-        """The next message belongs to the session of `view`, which `read_session` has given."""
+        """Join the session of `view`, which `read_session` returned: the next message belongs to it."""
         self.session, self.folder = str(view["session"]), str(view["folder"])
         self.agent = self.had_by = str(view["agent"]) or self.agent
         self.cost = None
         self.look()
 
     def follow(self, view: Mapping[str, object]) -> str:
-        """The agent another shell has given the session to, which has the next message; empty for none.
+        """Return the agent another shell gave the session to; it gets the next message. Empty for none.
 
-        Whoever chose an agent here meant that one.
+        An agent that was chosen here keeps the next message.
         """
         agent, before = str(view.get("agent") or ""), self.had_by
         self.had_by = agent or before

@@ -1,4 +1,4 @@
-"""What the shell prints when it opens: an introduction the first time, one line ever after."""
+"""What the shell prints when it opens: an introduction the first time, one line after that."""
 
 import os
 
@@ -14,11 +14,11 @@ _FIRST = (
 )
 
 NO_AGENT = "Install one of those /agents lists and say /use AGENT; to try it out: /use demo"
-"""What helps where no agent of the order is installed."""
+"""The hint if no agent of the order is installed."""
 
 
 def greet(folder: str, agent: str) -> tuple[str, ...]:
-    """The lines to begin with; `folder` remembers that the long ones were said."""
+    """Return the lines to begin with; a file in `folder` records that the introduction was shown."""
     known = f"{agent} has the next message" if agent else f"no agent is installed here. {NO_AGENT}"
     line = f"agent-relay: {known}. /help lists the commands."
     mark = os.path.join(folder, "welcomed")

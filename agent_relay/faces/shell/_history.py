@@ -1,4 +1,4 @@
-"""What was typed before, over all shells of the user: private, without secrets, bounded."""
+"""The history of what was typed in all shells of the user: private, without secrets, bounded."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _LONGEST = 20_000
 
 
 class TypedHistory(History):
-    """The entries of the file at `path`, mode 0600; `redact` is applied to what goes there."""
+    """The entries of the file at `path`, mode 0600; `redact` is applied to what is written there."""
 
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class TypedHistory(History):
         self._redact = redact
 
     def load_history_strings(self) -> Iterable[str]:
-        """The entries, the newest first; lines that are no entries are passed over."""
+        """Return the entries, the newest first; skip lines that are no entries."""
         try:
             lines, is_whole = _read_newest(self._path)
             if len(lines) > 2 * _MOST or not is_whole:
@@ -37,7 +37,7 @@ class TypedHistory(History):
         return [entry for entry in entries if entry]
 
     def store_string(self, string: str) -> None:
-        """The entry is in the file, unless it is too long or the file cannot be written."""
+        """Append the entry to the file, unless it is too long or the file cannot be written."""
         if len(string) > _LONGEST:
             return
         with suppress(RelayError):
@@ -45,7 +45,7 @@ class TypedHistory(History):
 
 
 def _read_newest(path: str) -> tuple[list[bytes], bool]:
-    """The lines of the file, and whether they are all. Raises OSError, RelayError."""
+    """Return the newest lines of the file, and whether they are all. Raise OSError or RelayError."""
     handle = open_regular(path)
     try:
         size = os.fstat(handle).st_size
@@ -57,9 +57,9 @@ def _read_newest(path: str) -> tuple[list[bytes], bool]:
 
 
 def _shorten(path: str) -> list[bytes]:
-    """The newest lines, which are all the file has now; what another shell adds meanwhile comes after them.
+    """Cut the file to its newest lines and return them; what another shell adds meanwhile comes after them.
 
-    Raises OSError, RelayError where it cannot be read.
+    Raises OSError or RelayError if the file cannot be read.
     """
     handle = open_alone(path)
     try:

@@ -28,35 +28,35 @@ _LONGEST_WAITING = 60
 
 
 class PromptOwner(Protocol):
-    """What the prompt shows and whom its keys reach."""
+    """Supplies what the prompt shows, and handles its keys."""
 
     def list_waiting(self) -> list[str]:
-        """The messages that wait."""
+        """Return the messages that wait."""
         ...
 
     def render_status(self, width: int) -> str:
-        """The line above the prompt."""
+        """Return the line above the prompt."""
         ...
 
     def interrupt(self) -> None:
-        """The person pressed Ctrl-C on an empty line, or Escape while somebody works."""
+        """Handle Ctrl-C on an empty line, or Escape while an agent works."""
         ...
 
     def take_back(self) -> str:
-        """The newest message that waits, to be edited; it waits no longer."""
+        """Return the newest waiting message, to be edited, and remove it from the queue."""
         ...
 
     def is_working(self) -> bool:
-        """Whether somebody works."""
+        """Return whether an agent works."""
         ...
 
 
 class PromptSuspendedError(Exception):
-    """The prompt is gone for a moment: something else needs the terminal."""
+    """The prompt was closed for a moment, because something else needs the terminal."""
 
 
 class ShellPrompt:
-    """Asks for one message after the other; what is painted meanwhile stands above."""
+    """Asks for one message after the other; what is printed meanwhile appears above."""
 
     def __init__(
         self,
@@ -88,22 +88,25 @@ class ShellPrompt:
 
     @property
     def app(self) -> Application[str]:
-        """What is drawn again by `invalidate` and left by `exit`."""
+        """The application, which `invalidate` redraws and `exit` leaves."""
         return self._session.app
 
     async def ask(self) -> str:
-        """The next message or command. Raises EOFError where the person leaves, GaveWayError if told so."""
+        """Return the next message or command.
+
+        Raises EOFError if the person leaves, PromptSuspendedError after `give_way`.
+        """
         kept, self._kept = self._kept, ""
         return await self._session.prompt_async(default=kept, handle_sigint=False)
 
     def give_way(self) -> None:
-        """Whoever waits in `ask` goes on at once; what is half typed stands in the next one."""
+        """End a waiting `ask` at once; the next one begins with what is half typed."""
         if self.app.is_running and not self.app.is_done:
             self._kept = self._session.default_buffer.text
             self.app.exit(exception=PromptSuspendedError)
 
     def _completes(self) -> bool:
-        """Whether what stands there is completed unasked: a command or a path, no prose."""
+        """Return whether the text is completed without Tab: a command or a path, but no prose."""
         before = self._session.default_buffer.document.text_before_cursor
         return before.startswith("/") or before.rpartition(" ")[2].startswith("@")
 
@@ -187,7 +190,7 @@ def _bind(behind: PromptOwner, read: Callable[[], str]) -> KeyBindings:
 
 
 _MUCH = 64
-"""Nobody types that many characters between two looks at the terminal."""
+"""More characters than anybody types between two reads of the terminal."""
 _MOST = 4 << 20
 _PAUSE_S = 0.01
 """How long a terminal may take for the next piece of what it is sending."""
@@ -198,7 +201,7 @@ class PastingInput(Vt100Input):
     """A terminal that may not bracket its pastes: old ones, and programs that drive this one, do not."""
 
     def read_keys(self) -> list[KeyPress]:
-        """The keys that have come; of a paste all of it, so that it is inserted and drawn once."""
+        """Return the keys that have come; of a paste all of it, so that it is inserted and drawn once."""
         keys = super().read_keys()
         newest = len(keys)
         while newest >= _MUCH and len(keys) < _MOST and self._has_more():
@@ -212,7 +215,7 @@ class PastingInput(Vt100Input):
 
 
 def gather_text(keys: Iterable[KeyPress]) -> Iterator[KeyPress]:
-    """The keys, long runs of characters as one paste each; Enter and every other key stay what they are."""
+    """Yield the keys, long runs of characters as one paste each; Enter and every other key are unchanged."""
     run: list[KeyPress] = []
     for key in keys:
         if _read(key):
@@ -231,5 +234,5 @@ def _join(run: list[KeyPress]) -> list[KeyPress]:
 
 
 def _read(key: KeyPress) -> str:
-    """The character it stands for in a paste; empty for none."""
+    """Return the character a key stands for in a paste; empty for none."""
     return _BLANKS.get(key.key, "") if isinstance(key.key, Keys) else key.key

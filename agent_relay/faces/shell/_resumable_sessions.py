@@ -16,7 +16,7 @@ _AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "lim
 
 
 def find_under_way(root: str, index: str) -> str:
-    """The session of this working tree with a turn nobody may be looking at; empty for none."""
+    """Return this working tree's session with a turn that perhaps no shell shows; empty for none."""
     for view in read_live_at(root, index):
         if view["state"] in _AT_WORK:
             try:
@@ -29,9 +29,9 @@ def find_under_way(root: str, index: str) -> str:
 
 
 def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, object] | None:
-    """The newest session of this working tree, in short; `None` where it is at work, or another shell has it.
+    """Return this working tree's newest session in short; `None` if it is at work or in another shell.
 
-    Whether a session that rests in its agent's own screen still has somebody before it, nobody can tell.
+    A session that rests in its agent's own screen counts as at work: a person may be at that screen.
     """
     found = max(list_own_at(root, index), key=lambda name: _find_age(root, name), default="")
     view = glance_at(root, found) if found else {"state": "gone"}
@@ -44,15 +44,16 @@ def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, objec
 
 
 def render_offer(view: Mapping[str, object]) -> str:
-    """`Press Enter to continue 'fix the cents' (claude, yesterday 18:20)`."""
+    """Return `Press Enter to continue 'fix the cents' (claude, yesterday 18:20)`."""
     what = f"'{view['title']}'" if view["title"] else f"session {str(view['session'])[-6:]}"
     return f"Press Enter to continue {what} ({view['agent']}, {render_day(view['updated_at'])})"
 
 
 def find_resting(root: str, session: str) -> tuple[str, str] | None:
-    """Prompt of the newest turn and when it can be asked again (ISO 8601); `None` where it does not rest.
+    """Return the newest turn's prompt and when to ask again (ISO 8601); `None` if it does not rest.
 
-    A turn of a chat is the chat's. The prompt is as the journal has it, without secrets.
+    It is `None` for a turn of a chat, too, which the chat asks again. The prompt is as the journal has it,
+    without secrets.
     """
     found = read_session(_name_journal(root, session))
     turn = found.turn if found is not None else None
@@ -62,7 +63,7 @@ def find_resting(root: str, session: str) -> tuple[str, str] | None:
 
 
 def find_place(root: str, session: str) -> Mapping[str, object] | None:
-    """The place before the first line of the turn that is under way; `None` where none is."""
+    """Return the place before the first line of the running turn; `None` if there is none."""
     events = read_events(_name_journal(root, session))
     found = fold_events(events)
     if found is None or found.open_turn is None:
@@ -72,7 +73,7 @@ def find_place(root: str, session: str) -> Mapping[str, object] | None:
 
 
 def _find_age(root: str, session: str) -> float:
-    """When the session's journal was last written; none is older than one that cannot be looked at."""
+    """Return when the session's journal was last written; 0, the oldest, if that cannot be read."""
     try:
         return os.stat(_name_journal(root, session)).st_mtime
     except OSError:

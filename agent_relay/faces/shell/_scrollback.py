@@ -1,4 +1,4 @@
-"""Print the agents' words above the prompt, whole lines at a time."""
+"""Print the agents' output above the prompt, whole lines at a time."""
 
 import asyncio
 import errno
@@ -15,20 +15,20 @@ Result = TypeVar("Result")
 
 
 class Scrollback:
-    """The terminal above the prompt. `loop` is the one the prompt is drawn by."""
+    """The terminal above the prompt; `loop` is the one that draws the prompt."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, target: int = 1) -> None:
         self._loop = loop
         self._target = target
 
     def write(self, lines: str) -> None:
-        """The lines are painted. For other threads than the loop's; raises OSError where nobody looks."""
+        """Print the lines; for other threads than the loop's. Raise OSError if the terminal is gone."""
         self.work(partial(self.paint, lines))
 
     def work(self, job: Callable[[], Result]) -> Result:
-        """What `job` returns, done by the loop between two keys: beside it, it would take the keys' time.
+        """Have the loop do `job` between two keys and return its result; beside the loop it would delay keys.
 
-        For other threads than the loop's; raises what `job` raises, OSError where the loop is gone.
+        For other threads than the loop's; raises what `job` raises, OSError if the loop is closed.
         """
         done: Future[Result] = Future()
         try:
@@ -38,7 +38,7 @@ class Scrollback:
         return done.result()
 
     def paint(self, lines: str) -> None:
-        """All of the lines are on the terminal, the prompt below them. Raises OSError where there is none."""
+        """Print all of the lines, the prompt below them. Raise OSError if there is no terminal."""
         app = get_app_or_none()
         is_drawn = app is not None and app.is_running
         if app is not None and is_drawn:
@@ -56,7 +56,7 @@ class Scrollback:
                 app.renderer.render(app, app.layout)
 
     def _write_some(self, data: bytes) -> int:
-        """How much of it is on the terminal now."""
+        """Write to the terminal; return how many bytes it took."""
         try:
             return os.write(self._target, data)
         except BlockingIOError:

@@ -9,7 +9,7 @@ from agent_relay.system.disk.files import cannot_write
 
 
 class SessionLock:
-    """The shells of one user; `folder` is private to them, with a file a session they have."""
+    """Locks the session of one shell; `folder`, private to the user, has a file for each locked session."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -17,7 +17,10 @@ class SessionLock:
         self._handle = -1
 
     def enter(self, session: str) -> bool:
-        """Whether another shell has `session`, which this one has now, and no other. Raises RelayError."""
+        """Lock `session` for this shell, and unlock any other; return whether another shell has it.
+
+        Raises RelayError if its file cannot be written.
+        """
         if session != self._session:
             self.leave()
             self._handle = _open(os.path.join(self._folder, f"{session}.here"))
@@ -31,7 +34,7 @@ class SessionLock:
         return False
 
     def leave(self) -> None:
-        """This shell has no session; the last one there takes its file along."""
+        """Unlock this shell's session; the last shell of a session removes its file."""
         if self._handle >= 0:
             with suppress(OSError):
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,7 +51,7 @@ def _open(path: str) -> int:
 
 
 def is_shared(company: SessionLock | None, session: str) -> bool:
-    """Whether another shell has `session` too; nobody knows where its folder cannot be written."""
+    """Lock `session` and return whether another shell has it, too; false if its file cannot be written."""
     try:
         return company is not None and bool(session) and company.enter(session)
     except RelayError:

@@ -1,4 +1,4 @@
-"""Put a shell together: its files, its turns, its prompt, and what it says first."""
+"""Put a shell together: its files, its turns, its prompt, and what it prints first."""
 
 import asyncio
 import hashlib
@@ -42,7 +42,7 @@ from agent_relay.system.disk.folders import Folders, ensure_private
 
 
 async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = "") -> int:
-    """The exit status of a shell in `cwd` that begins with the line `first`, empty for none."""
+    """Run a shell in `cwd` that begins with the line `first`, empty for none; return the exit status."""
     ensure_private(folders.state)
     own = ensure_private(f"{folders.state}/shell")
     root = find_near_root(cwd)
@@ -76,7 +76,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
 
 
 def _offer_last(shell: Shell, folders: Folders, root: str) -> None:
-    """Enter on the first line goes on with the last session here, where it can be gone on with."""
+    """Offer to resume the last session here with Enter on the first line, if it can be resumed."""
     company = shell.conversation.company
     last = find_last(root, folders.sessions, company) if company is not None else None
     if last is not None:
@@ -118,20 +118,20 @@ def _name_tree(root: str) -> str:
 
 
 def _name_queue(own: str, root: str) -> str:
-    """The file of what this shell was typed ahead; those of one working tree are in one folder."""
+    """Return the file for this shell's waiting messages; those of one working tree are in one folder."""
     folder = ensure_private(f"{own}/{_name_tree(root)}")
     return f"{folder}/{os.getpid()}-{os.urandom(4).hex()}.json"
 
 
 def _choose_agent(cwd: str) -> str:
-    """The first agent of the order that is installed and does not rest; the first one where all do."""
+    """Return the first agent of the order that is installed and does not rest; the first one if all rest."""
     rows = [row for row in build_view(cwd, os.environ) if row["place"] is not None and row["program"]]
     free = [row for row in rows if not row["resting"]]
     return str((free or rows)[0]["name"]) if rows else ""
 
 
 def _build_redact(root: str, cwd: str) -> Callable[[str], str]:
-    """What removes secrets from a text, those of the user's environment included."""
+    """Build what removes secrets from a text, those of the user's environment included."""
     known: list[frozenset[str]] = []
 
     def redact(text: str) -> str:

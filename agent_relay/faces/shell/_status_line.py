@@ -1,4 +1,4 @@
-"""The line above the prompt: who works, how full, at what price, how much is left, and who rests.
+"""The line above the prompt: the agent, its context, cost and usage windows, and who rests.
 
 A thread asks the daemon for the usage windows, only after its notices, so that an idle shell asks nothing.
 """
@@ -25,12 +25,12 @@ _SPARED = (
     *("windows", "near", "windows", "cost", "model"),
     *("rests", "windows", "context", "windows", "rests"),
 )
-"""What is said shorter, or not at all, where there is no room for everything; the first goes first."""
+"""What is shortened, or left out, if there is no room for everything, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusTime:
-    """The moment the line is drawn at, and the zone its moments are in: the machine's own without one."""
+    """The moment the line is drawn at, and the zone for its moments; `None` is the machine's own."""
 
     now: datetime
     zone: tzinfo | None = None
@@ -44,10 +44,10 @@ def render_status(
     width: int,
     clock: StatusTime | None = None,
 ) -> str:
-    """One line of less than `width` columns; what is not known is left out. `state` is what happens now.
+    """Return one line of less than `width` columns; what is not known is left out.
 
-    `resting` is `None` where nobody can tell: left out, that would say that nobody rests.
-    In a narrow terminal who works and what happens now stay to the last.
+    `state` is what happens now. `resting` is `None` if it is unknown who rests: the line says so, because
+    nothing there means that no agent rests. In a narrow terminal the agent and what happens now are cut last.
     """
     clock = clock or StatusTime(datetime.now(UTC))
     used, room = conversation.context
@@ -66,7 +66,10 @@ def render_status(
 
 
 def _list_windows(windows: Sequence[WindowUsage], clock: StatusTime) -> list[str]:
-    """The windows as fully as can be, then ever shorter; the fullest is the one that stops the agent."""
+    """Return the windows as fully as can be, then ever shorter; the last form is the fullest window only.
+
+    The fullest window is the one that stops the agent.
+    """
     if not windows:
         return [""]
     fullest = max(windows, key=lambda window: window.used_percent)
@@ -79,7 +82,7 @@ def _list_windows(windows: Sequence[WindowUsage], clock: StatusTime) -> list[str
 
 
 def _list_rests(resting: Sequence[Mapping[str, object]] | None, clock: StatusTime) -> list[str]:
-    """Who rests, with the reset and without."""
+    """Return who rests, with the reset and without."""
     if resting is None:
         return ["who rests is unknown", "rests unknown"]
     rows = []
@@ -91,7 +94,7 @@ def _list_rests(resting: Sequence[Mapping[str, object]] | None, clock: StatusTim
 
 
 def _fit(parts: Mapping[str, Sequence[str]], room: int) -> str:
-    """The parts' first forms in one line, as many of them shortened as `room` columns ask for."""
+    """Return the parts' first forms in one line, as many of them shortened as `room` columns require."""
     waiting = {name: list(forms) for name, forms in parts.items()}
     for spared in (*_SPARED, ""):
         line = _GAP.join(forms[0] for forms in waiting.values() if forms and forms[0])
@@ -111,18 +114,18 @@ def _shorten(text: str) -> str:
 Windows = Mapping[str, Sequence[WindowUsage]]
 
 _WORKING_S = 15.0
-"""How often it is asked while an agent works: no session changes its state then."""
+"""How often the daemon is asked while an agent works, because no change of state sends a notice then."""
 _BUNDLE_S = 0.5
-"""How long more notices are waited for after one."""
+"""How long to wait for more notices after one."""
 _AGAIN_S = 5.0
 
 
 def watch_usage(
     connect: Callable[[], Connection], *, is_working: Callable[[], bool], tell: Callable[[Windows], None]
 ) -> None:
-    """Until this process ends, `tell` is called by the loop whenever there is something new.
+    """Start a thread that has the loop call `tell` on new usage windows, until this process ends.
 
-    A thread of its own waits for the daemon's notices, so that an idle shell asks nothing.
+    It waits for the daemon's notices, so that an idle shell asks nothing.
     """
     loop = asyncio.get_running_loop()
 
@@ -148,7 +151,7 @@ def _watch(
 
 
 def listen(connection: Connection, is_working: Callable[[], bool], tell: Callable[[Windows], None]) -> None:
-    """Never returns. Raises RelayError when the daemon leaves."""
+    """Call `tell` on new usage windows; never return. Raise RelayError when the daemon leaves."""
     known: Windows = {}
     while True:
         found = parse_windows(connection.request("session.list").get("windows"))

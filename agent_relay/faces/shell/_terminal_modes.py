@@ -15,8 +15,8 @@ _LFLAG = termios.ECHO | termios.ICANON | termios.IEXTEN
 class Modes:
     """The line discipline of one terminal.
 
-    Between two prompts it stays as it is at the prompt: an Enter typed then would arrive as another key, and
-    what is typed would be painted over.
+    Between two prompts it stays as it is at the prompt: otherwise an Enter typed then would arrive as another
+    key, and typed text would be painted over.
     """
 
     def __init__(self, source: int = 0, target: int = 1) -> None:
@@ -25,7 +25,7 @@ class Modes:
         self._before = termios.tcgetattr(source)
 
     def quieten(self, *, signals: bool = False) -> None:
-        """Keys wait unseen for whoever reads them; with `signals`, Ctrl-C still interrupts."""
+        """Keep typed keys without echo until they are read; with `signals`, Ctrl-C still interrupts."""
         try:
             modes = termios.tcgetattr(self._source)
         except termios.error:
@@ -46,7 +46,7 @@ class Modes:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within, Ctrl-C interrupts."""
+        """Let Ctrl-C interrupt within this context."""
         self.quieten(signals=True)
         try:
             yield
@@ -55,7 +55,7 @@ class Modes:
 
     @contextmanager
     def given_away(self) -> Iterator[None]:
-        """Within, somebody else has the terminal as it was before the shell; Ctrl-Z stops both."""
+        """Give another program the terminal as it was before the shell; Ctrl-Z stops both."""
         stops = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         self.restore()
         try:
@@ -65,14 +65,14 @@ class Modes:
             signal.signal(signal.SIGTSTP, stops)
 
     def suspend(self) -> None:
-        """Returns when whoever started the shell lets it go on; the terminal is theirs until then."""
+        """Stop this process, the terminal restored; return when it is continued."""
         self.restore()
         # SIGSTOP, not SIGTSTP: that one is handled by the shell and cannot stop it.
         os.kill(os.getpid(), signal.SIGSTOP)
         self.quieten()
 
     def restore(self) -> None:
-        """The terminal is as it was, if it is still there."""
+        """Restore the terminal's modes, if it still exists."""
         with suppress(termios.error, OSError):
             termios.tcsetattr(self._source, termios.TCSANOW, self._before)
             os.write(self._target, _RESTORE)

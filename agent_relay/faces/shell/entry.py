@@ -21,7 +21,7 @@ begins or ends with SESSION. A turn that is under way is shown from its beginnin
 
 
 def resume(words: list[str]) -> int:
-    """The exit status of `agent-relay resume`."""
+    """Run `agent-relay resume` and return the exit status."""
     if {"--help", "-h"} & set(words):
         sys.stdout.write(HELP)
         return ExitCode.DONE
@@ -54,7 +54,10 @@ def _print_session(text: str) -> int:
 
 
 def open_shell(first: str = "") -> int:
-    """The exit status of a shell on this terminal, the line `first` typed already; 2 where there is none."""
+    """Run a shell on this terminal, the line `first` typed already; return the exit status.
+
+    Without a terminal it is 2; with `first`, WrongUseError is raised instead.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         if first:
             raise WrongUseError(

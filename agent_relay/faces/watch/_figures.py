@@ -24,7 +24,7 @@ from agent_relay.usage.totals import Bill
 
 
 class FiguresReader:
-    """Reads the figures of sessions; for one thread. Plans of transcripts that have not changed are kept."""
+    """Reads the figures of sessions; for one thread. Plans are cached while a transcript is unchanged."""
 
     def __init__(self, folders: Folders, environ: Mapping[str, str]) -> None:
         self._folders = folders
@@ -35,7 +35,7 @@ class FiguresReader:
     def read(
         self, sessions: Sequence[Session], wanted: Wanted, *, cwd: str, now: datetime
     ) -> dict[str, Figures]:
-        """By session's id. What cannot be read is left out; raises ConfigurationError."""
+        """Return the figures by session id, without what cannot be read. Raise ConfigurationError."""
         found = {}
         adapters: dict[str, Mapping[str, LoadedAdapter]] = {}
         for root in {session.root for session in sessions}:
@@ -58,9 +58,10 @@ class FiguresReader:
     def _find_natives(
         self, sessions: Sequence[Session], adapters: Mapping[str, Mapping[str, LoadedAdapter]]
     ) -> dict[str, NativeSession]:
-        """The agent's own session of each newest leg; of one the journal does not name yet, by its folder.
+        """Return the agent's own session of each newest leg, by the leg's id.
 
-        Where several such legs of one agent are in one folder, nobody can tell whose is whose: none.
+        One that the journal does not name yet is found by its folder. If several such legs of one agent are
+        in one folder, none of theirs is returned, because they cannot be told apart.
         """
         legs = [(session, session.leg) for session in sessions if session.leg is not None]
         nameless = Counter((leg.agent, session.cwd) for session, leg in legs if not leg.native_id)
@@ -114,7 +115,7 @@ class FiguresReader:
     def _read_plan(
         self, leg: Leg, native: NativeSession, adapters: Mapping[str, LoadedAdapter]
     ) -> tuple[tuple[WatchPlanStep, ...], str]:
-        """The leg's plan in its last known status, and the model its agent names."""
+        """Return the leg's plan in its last known status, and the model its agent names."""
         spec = adapters[leg.agent].adapter.transcript
         if spec is None:
             return (), ""
@@ -131,7 +132,7 @@ class FiguresReader:
 
 
 def build_tokens(bill: Bill) -> TokensUsed:
-    """A bill as it is told."""
+    """Build the tokens to show from a bill."""
     cost = bill.cost
     return TokensUsed(
         input=bill.input,
@@ -146,7 +147,7 @@ def build_tokens(bill: Bill) -> TokensUsed:
 
 
 def _get_mark(path: str) -> tuple[int, int]:
-    """What changes when the transcript does; a database's log, too."""
+    """Return what changes when the transcript does; a database's log, too."""
     found = os.stat(path)
     try:
         log = os.stat(f"{path}-wal")

@@ -1,6 +1,6 @@
 """The watched sessions on a whole terminal: only changed lines are drawn.
 
-The terminal is given back whatever happens.
+The terminal is restored whatever happens.
 """
 
 import io
@@ -31,7 +31,7 @@ _LEAVE = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 # What is between these two is shown at once by terminals that know them, and ignored by the others.
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 _TICK_S = 1.0
-"""Clocks go on this often."""
+"""How often clocks are redrawn."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _HEEDED = (*_ENDS, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 _QUIT = frozenset({"q", "Q"})
@@ -39,7 +39,7 @@ _STEPS = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1,
 
 
 def show(loop: WatchLoop, zone: tzinfo) -> int:
-    """The exit status once a key or a Unix signal ended it; the terminal is as it was then."""
+    """Show the sessions until a key or a Unix signal ends it; restore the terminal, return the status."""
     latest = loop.start()
     try:
         with _signal_pipe() as heard, FullScreen(UserTerminal()) as whole:
@@ -77,12 +77,12 @@ class _WatchScreen:
                 self._view = self._latest.take() or self._view
 
     def _find_tick_s(self) -> float:
-        """How long what is shown stays right by itself: a second of a turn's clock, else the minute."""
+        """Return how long the screen stays right by itself: a second of a turn's clock, else the minute."""
         runs = self._view is not None and any(one.now.turn_since for one in self._view.sessions)
         return _TICK_S if runs else 60.0 - datetime.now(UTC).second
 
     def _hear(self, numbers: bytes) -> int:
-        """The Unix signal that ends this, 0 for none of them."""
+        """Handle Unix signals; return the one that ends this, 0 for none of them."""
         for number in numbers:
             if number in _ENDS:
                 return number
@@ -110,7 +110,7 @@ class _WatchScreen:
 
 
 class FullScreen:
-    """The whole terminal, ours while this context is entered; only lines that changed are written."""
+    """Takes the whole terminal while this context is entered; only lines that changed are written."""
 
     def __init__(self, terminal: UserTerminal) -> None:
         self._terminal = terminal
@@ -134,12 +134,12 @@ class FullScreen:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def size(self) -> tuple[int, int]:
-        """Rows and columns now."""
+        """Return rows and columns now."""
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
         return rows, cols
 
     def paint(self, lines: Sequence[Text]) -> None:
-        """`lines` are on the terminal; nothing is written where they are already."""
+        """Show `lines` on the terminal; write only those that changed."""
         size = self.size()
         if size != self._size:
             self._size, self._shown = size, []
@@ -155,13 +155,13 @@ class FullScreen:
             self._shown = []
 
     def suspend(self) -> None:
-        """Returns when the shell lets us go on."""
+        """Stop this process, the terminal given back; return when the shell continues it."""
         self._give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
         self.take()
 
     def take(self) -> None:
-        """The terminal is ours, whoever had it meanwhile; nothing is drawn on it yet."""
+        """Take the terminal, whoever had it meanwhile; draw nothing on it yet."""
         modes = termios.tcgetattr(0)
         modes[3] &= ~(termios.ECHO | termios.ECHONL | termios.ICANON)
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
@@ -184,7 +184,7 @@ class FullScreen:
 
 @contextmanager
 def _signal_pipe() -> Iterator[int]:
-    """Where the numbers of Unix signals can be read, a byte each; what was ignored before stays so."""
+    """Yield a descriptor that gives the numbers of Unix signals, a byte each; ignored ones stay ignored."""
     heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, _do_nothing) for number in heeded}
@@ -200,11 +200,11 @@ def _signal_pipe() -> Iterator[int]:
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """The number is written where it is read."""
+    """Do nothing: the number is written to the pipe."""
 
 
 def _read_keys() -> str | None:
-    """What was typed, `None` where nothing will ever be."""
+    """Return what was typed; `None` if the terminal is gone."""
     try:
         data = os.read(0, 1024)
     except OSError:

@@ -32,13 +32,13 @@ from agent_relay.session.views.summary import NO_TITLE
 
 _WORD = re.compile(r"\S+")
 _LONGEST_NUMBER = 24
-"""A word of more characters is no number people read: a path, a digest."""
+"""A word of more characters is not a number that people read, but a path or a digest."""
 
 
 def wrap(line: Text, width: int, *, most: int = 2**31) -> list[Text]:
-    """The line's words on lines of at most `width` cells; a word that takes more has one of its own.
+    """Return the line's words on lines of at most `width` cells; a longer word has a line of its own.
 
-    Where that takes more than `most` lines the last one says so.
+    If that takes more than `most` lines, the last one ends with `…`.
     """
     lines: list[Text] = []
     begin = end = 0
@@ -56,7 +56,7 @@ def wrap(line: Text, width: int, *, most: int = 2**31) -> list[Text]:
 
 
 def cut(line: Text, width: int) -> None:
-    """`line` takes at most `width` cells; a number that would be cut, or end where it is cut, is left out."""
+    """Cut `line` to at most `width` cells; leave out a number that would be cut, or end where it is cut."""
     whole = line.plain
     if cell_len(whole) <= width:
         return
@@ -74,7 +74,7 @@ _STYLES = {
 _STEP_STYLES = {"in_progress": "bold", "completed": "dim", "cancelled": "dim"}
 _BAR = 16
 _WIDE = 140
-"""From this many columns on the screen stands beside the rest."""
+"""From this many columns on, the screen is shown beside the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Frame:
 
 
 def draw(view: View, frame: Frame) -> list[Text]:
-    """`frame.rows` lines of at most `frame.cols` cells."""
+    """Return `frame.rows` lines of at most `frame.cols` cells."""
     lines = [_draw_head(view, frame)]
     if not view.is_daemon_here:
         lines.append(Text(NO_DAEMON_TEXT, style="bold red"))
@@ -116,13 +116,13 @@ def draw(view: View, frame: Frame) -> list[Text]:
 
 
 def find_chosen(view: View, chosen: str) -> SessionView | None:
-    """The session `chosen`, else the first one; `None` where there is none."""
+    """Return the session `chosen`, else the first one; `None` if there is none."""
     found = [one for one in view.sessions if one.now.session == chosen]
     return next(iter(found or view.sessions), None)
 
 
 def choose_next(view: View, chosen: str, step: int) -> str:
-    """The id of the session `step` places from the chosen one, round in a circle."""
+    """Return the id of the session `step` places from the chosen one, wrapping around at the ends."""
     ids = [one.now.session for one in view.sessions]
     if not ids:
         return ""
@@ -139,7 +139,7 @@ def _draw_head(view: View, frame: Frame) -> Text:
 
 
 def _draw_table(sessions: Sequence[SessionView], frame: Frame) -> list[Text]:
-    """A line for each session, as many as a quarter of the rows hold, around the chosen one."""
+    """Return a line for each session, as many as a quarter of the rows hold, around the chosen one."""
     room = max(2, frame.rows // 4)
     ids = [one.now.session for one in sessions]
     place = ids.index(frame.chosen) if frame.chosen in ids else 0
@@ -164,7 +164,7 @@ def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
 
 
 def _draw_session(session: SessionView, frame: Frame, rows: int) -> list[Text]:
-    """The chosen session on `rows` lines: figures first, then plan, what happened, and its screen."""
+    """Return the chosen session on `rows` lines: figures first, then plan, what happened, and its screen."""
     screen = session.screen.rows if session.screen is not None else ()
     is_beside = frame.cols >= _WIDE and bool(screen)
     head = _draw_figures(session.now, frame, frame.cols // 2 - 2 if is_beside else frame.cols)[:rows]
@@ -181,7 +181,7 @@ def _draw_session(session: SessionView, frame: Frame, rows: int) -> list[Text]:
 
 
 def _draw_figures(now: SessionTold, frame: Frame, cols: int) -> list[Text]:
-    """Who works since when, what should be known, and what was used, on as many lines as that takes."""
+    """Return who works since when, what should be known, and what was used, on as many lines as needed."""
     title = " · ".join(plain(word) for word in (now.agent or "no agent", now.model) if word)
     line = Text(f"{title} ", style="bold")
     line.append(f"{now.state} ", style=f"bold {_STYLES.get(now.state, 'dim')}")
@@ -212,12 +212,12 @@ def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
 
 
 def _render_since(now: SessionTold, frame: Frame) -> str:
-    """Since when a session is as it is: a moment, because a clock would have to be drawn for ever."""
+    """Return since when a session is in its state: a moment, because a clock would be redrawn for ever."""
     return render_day(datetime.fromisoformat(now.since), frame.now, frame.zone)
 
 
 def _draw_plan(now: SessionTold, frame: Frame, room: int) -> list[Text]:
-    """The plan around its first open step: a heading that counts, then as many steps as there is room for."""
+    """Return the plan around its first open step: a heading that counts, then as many steps as fit."""
     if not now.plan:
         return []
     done = sum(step.status == "completed" for step in now.plan)
@@ -236,7 +236,7 @@ def _draw_plan(now: SessionTold, frame: Frame, room: int) -> list[Text]:
 
 
 def _draw_told(session: SessionView, frame: Frame, room: int) -> list[Text]:
-    """The newest of what happened, oldest first."""
+    """Return the newest events, the oldest of them first."""
     told = session.told[-(room - 1) :] if room > 1 else ()
     lines = [Text(plain(render_told(event, frame.now, frame.zone))) for event in told]
     return [_draw_rule("what happened", frame.cols), *lines] if lines else []
@@ -247,7 +247,7 @@ def _draw_rule(title: str, cols: int) -> Text:
 
 
 def _put_beside(left: Sequence[Text], screen: Sequence[str], cols: int) -> list[Text]:
-    """The lines on the left half, the screen on the right one."""
+    """Return the lines on the left half, the screen on the right one."""
     half = cols // 2
     lines = []
     for index in range(max(len(left), min(len(screen), len(left) or len(screen)))):

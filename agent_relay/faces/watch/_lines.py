@@ -1,4 +1,4 @@
-"""Print watched sessions as plain lines: all of it once, or what happens, a line each."""
+"""Print watched sessions as plain lines: everything once, or each event as a line."""
 
 import os
 import sys
@@ -27,12 +27,12 @@ _EVENTS = 10
 
 
 def is_fancy_terminal() -> bool:
-    """Whether a screen can be drawn: keys and output are one terminal's, which can place its cursor."""
+    """Return whether a screen can be drawn: keys and output are of a terminal that can place its cursor."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def print_view(view: View, zone: tzinfo) -> None:
-    """Everything as it is now, for people."""
+    """Print everything as it is now, for people."""
     now = datetime.now(UTC)
     if not view.is_daemon_here:
         print_lines(NO_DAEMON_TEXT)
@@ -45,7 +45,7 @@ def print_view(view: View, zone: tzinfo) -> None:
 
 
 def list_lines(session: SessionView, now: datetime, zone: tzinfo) -> list[str]:
-    """One session in lines, its newest events and its screen at the end."""
+    """Return one session in lines, its newest events and its screen at the end."""
     told, is_plain = session.now, is_plain_output()
     since = f"since {render_day(datetime.fromisoformat(told.since), now, zone)}"
     head = [told.session, told.state, told.agent, told.model, render_turn(told, now) or since]
@@ -64,19 +64,19 @@ def list_lines(session: SessionView, now: datetime, zone: tzinfo) -> list[str]:
 
 
 def render_told(event: EventTold, now: datetime, zone: tzinfo) -> str:
-    """`14:03  codex works`."""
+    """Return `14:03  codex works`."""
     return f"{render_moment(datetime.fromisoformat(event.at), now, zone)}  {event.text}"
 
 
 class LineLog:
-    """What happens, a line each; each session's id once, before its first line and when another one spoke."""
+    """Prints events, a line each; a session's id comes before its first line and after another session's."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
         self._session = ""
 
     def show(self, before: View | None, after: View) -> None:
-        """Prints what `after` brought."""
+        """Print what is new in `after`."""
         now = datetime.now(UTC)
         for event in list_changes(before, after):
             match event:

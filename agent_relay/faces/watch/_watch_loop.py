@@ -15,16 +15,16 @@ from agent_relay.usage.gather import Wanted
 MOST_OFTEN_S = 0.25
 """The shortest time between two views, however fast an agent paints."""
 _VIEWS_SHARE = 10
-"""Views take at most this part of the time, however many sessions paint."""
+"""Views take at most one part in this many of the time, however many sessions paint."""
 _FIGURES_S = 2.0
 _UNTOLD_S = 30.0
-"""How often figures are read where no daemon tells that an agent did something."""
+"""How often figures are read if no daemon reports that an agent did something."""
 _FIGURES_SHARE = 50
-"""Reading figures takes at most this part of the time, whatever a reading costs."""
+"""Reading figures takes at most one part in this many of the time, whatever a reading costs."""
 
 
 class LatestView:
-    """The newest view, for one who waits for it with `select`: what nobody took is replaced, not queued."""
+    """The newest view, for one reader that waits with `select`; one not taken is replaced, not queued."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -34,23 +34,23 @@ class LatestView:
         self._is_new = False
 
     def fileno(self) -> int:
-        """Readable once there is something to take."""
+        """Return a descriptor that is readable once there is something to take."""
         return self._heard
 
     def put(self, view: View) -> None:
-        """`view` is the newest."""
+        """Make `view` the newest."""
         with self._turn:
             self._view = view
             self._ring()
 
     def fail(self, error: BaseException) -> None:
-        """No newer view will come; whoever takes the next one gets `error` raised."""
+        """Announce that no newer view will come: the next `take` raises `error`."""
         with self._turn:
             self._error = error
             self._ring()
 
     def take(self) -> View | None:
-        """The newest view where it was not taken yet. Raises what made it impossible to have another one."""
+        """Return the newest view if it was not taken yet, else `None`. Raise the error passed to `fail`."""
         with self._turn:
             if not self._is_new:
                 return None
@@ -67,7 +67,7 @@ class LatestView:
 
 
 class WatchLoop:
-    """Views of `watched`, the newest put where `start` is told to."""
+    """Keeps a view of `watched` current; the newest is in what `start` returns."""
 
     def __init__(
         self, folders: Folders, watcher: Watcher, watched: WatchedSessions, *, environ: Mapping[str, str]
@@ -85,13 +85,16 @@ class WatchLoop:
         self._is_over = threading.Event()
 
     def start(self) -> LatestView:
-        """Where views come from now on: until `stop`, or the end of the process, which waits for nobody."""
+        """Start both threads; return where views come from until `stop`, or the end of the process.
+
+        The end of the process does not wait for the threads.
+        """
         for name, work in (("watch", self._follow), ("figures", self._go_on_reading)):
             threading.Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
         return self._latest
 
     def stop(self) -> None:
-        """No view comes after this."""
+        """Stop both threads; no view comes after this."""
         self._is_over.set()
         self._is_stale.set()
 
@@ -124,7 +127,7 @@ class WatchLoop:
             self._is_stale.wait()
 
     def read_figures(self) -> None:
-        """What agents' own records say is known to the watcher, as of now."""
+        """Read what agents' own records say now, and give it to the watcher."""
         sessions = self._watcher.sessions()
         if sessions:
             now = datetime.now(UTC)

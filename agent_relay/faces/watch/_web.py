@@ -1,7 +1,7 @@
-"""The watched sessions in a browser: one page on loopback that can look and nothing else.
+"""The watched sessions in a browser: one read-only page on loopback.
 
-Connections that have not shown the page's token are limited in number and in time: whoever connects to the
-port must not use up its files.
+Connections that have not shown the page's token are limited in number and in time: a program that connects to
+the port must not use up the descriptors of this one.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from agent_relay.faces.watch._watch_loop import LatestView, WatchLoop
 from agent_relay.faces.watch.view import View, list_changes
 
 MOST_UNAUTHENTICATED = 256
-"""Above so many the oldest give way: who asks for something at once, as a browser does, is none of them."""
+"""Above this many the oldest are closed; a browser, which sends its request at once, is not among them."""
 UNAUTHENTICATED_LIMIT_S = 10.0
-"""How long one of them may stay, whatever it does meanwhile."""
+"""How long one of them may stay open, whatever it does meanwhile."""
 
 Address = tuple[str, int]
 
@@ -44,7 +44,7 @@ class _Unauthenticated:
 
 
 class ConnectionLimit:
-    """The connections of which nobody knows whose they are, oldest first."""
+    """Limits the number and time of unauthenticated connections; the oldest are closed first."""
 
     def __init__(self, *, most: int = MOST_UNAUTHENTICATED, limit_s: float = UNAUTHENTICATED_LIMIT_S) -> None:
         self._most = most
@@ -52,7 +52,7 @@ class ConnectionLimit:
         self._strangers: dict[Address, _Unauthenticated] = {}
 
     def enter(self, address: Address, end: Callable[[], None]) -> None:
-        """Somebody connected; `end` hangs up on them."""
+        """Add a new connection; `end` closes it."""
         timer = asyncio.get_running_loop().call_later(self._limit_s, end)
         self._strangers[address] = _Unauthenticated(end, timer)
         while len(self._strangers) > self._most:
@@ -62,14 +62,14 @@ class ConnectionLimit:
             end_oldest()
 
     def leave(self, address: Address) -> None:
-        """They are gone, or have shown the token and may stay."""
+        """Remove a connection that is closed, or has shown the token and may stay."""
         stranger = self._strangers.pop(address, None)
         if stranger is not None:
             stranger.timer.cancel()
 
 
 def build_protocol(crowd: ConnectionLimit) -> type[asyncio.Protocol]:
-    """The server's own protocol, whose connections are of the crowd until they leave it."""
+    """Build the server's protocol; its connections belong to `crowd` until they leave it."""
 
     class Counted(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
@@ -96,9 +96,9 @@ _FILES = {
 }
 _MOST_STREAMS = 16
 _WAITING = 128
-"""How many connections the kernel keeps for us, and how many we take at once."""
+"""How many connections the kernel queues for us, and how many we take at once."""
 _ALIVE_S = 15.0
-"""How often something is sent where nothing changed: a reader that is gone is only noticed by writing."""
+"""How often something is sent if nothing changed: a reader that is gone is only noticed by writing."""
 _HEADERS = {
     b"content-security-policy": (
         b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -113,7 +113,10 @@ _HEADERS = {
 
 
 def serve(loop: WatchLoop, port: int) -> int:
-    """The exit status once a Unix signal ended it. Raises RelayError where the port cannot be had."""
+    """Serve the page until a Unix signal ends it; return the exit status.
+
+    Raises RelayError if the port cannot be used.
+    """
     listening = _listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
@@ -148,7 +151,7 @@ def serve(loop: WatchLoop, port: int) -> int:
 
 
 def build_app(latest: LatestView, token: str, port: int, crowd: ConnectionLimit) -> ASGIApp:
-    """The page, its two files, and the stream of events for who has the token."""
+    """Build the page, its two files, and the stream of events for clients that have the token."""
     board = _ViewBroadcast(latest)
     routes = [Route(path, _build_file(name, kind)) for path, (name, kind) in _FILES.items()]
     routes.append(Route("/events", _build_stream(board, token, crowd)))
@@ -157,7 +160,7 @@ def build_app(latest: LatestView, token: str, port: int, crowd: ConnectionLimit)
 
 
 class _Guard:
-    """Refuses who asks under another name (DNS rebinding), from another page, or to change something."""
+    """Refuses requests under another host name (DNS rebinding), from another page, or to change something."""
 
     def __init__(self, app: ASGIApp, hosts: set[str]) -> None:
         self._app = app
@@ -187,7 +190,7 @@ class _Guard:
 
 
 class _ViewBroadcast:
-    """The newest view, for any number of readers, each as fast as it can: nothing is kept for a slow one."""
+    """The newest view, for any number of readers, each at its own speed: nothing is queued for a slow one."""
 
     def __init__(self, latest: LatestView) -> None:
         self._latest = latest
@@ -199,7 +202,7 @@ class _ViewBroadcast:
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """While this lasts, views arrive."""
+        """Let views arrive within this context."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._latest.fileno(), self._take)
         try:
@@ -225,7 +228,7 @@ class _ViewBroadcast:
             self._changed.notify_all()
 
     async def tell(self) -> AsyncIterator[bytes]:
-        """Everything as it is, then what changes, an event a line; an empty line where nothing does."""
+        """Yield everything as it is, then what changes, an event a line; an empty line if nothing does."""
         before: View | None = None
         while True:
             view = self._view
@@ -246,7 +249,7 @@ class _ViewBroadcast:
 
 
 class _Stream(StreamingResponse):
-    """What the board tells, counted from the moment it was granted: many may ask in the same one."""
+    """The board's stream of events, counted from its very start: many requests may come at once."""
 
     def __init__(self, board: _ViewBroadcast) -> None:
         super().__init__(board.tell(), media_type="application/x-ndjson")
@@ -289,7 +292,7 @@ def _build_stream(
 
 
 def _listen(port: int) -> socket.socket:
-    """A socket only this machine reaches."""
+    """Return a socket that only this machine reaches. Raise RelayError if the port cannot be used."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -27,7 +27,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay watch`."""
+    """Run `agent-relay watch` and return the exit status."""
     return run_one(watch, words, name="watch")
 
 
@@ -79,7 +79,7 @@ def watch(
 
 
 def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int:
-    """The exit status where nobody reads any more, or nothing more can be written."""
+    """Print views until nobody reads any more or nothing can be written; return the exit status then."""
     try:
         _stream(loop, show)
     except OSError as error:
@@ -90,7 +90,7 @@ def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int
 
 
 def _check_options(*wrong: tuple[str, bool]) -> None:
-    """Raises WrongUseError naming the first of the pairs that is given although it cannot be."""
+    """Raise WrongUseError naming the first of the pairs that is given although it must not be."""
     for words, is_given in wrong:
         if is_given:
             raise WrongUseError(f"watch does not take {words}", hint="See: agent-relay watch --help")
@@ -107,7 +107,7 @@ def _choose(session: str, *, is_all: bool) -> WatchedSessions:
 
 
 def _serve(loop: WatchLoop, port: int) -> int:
-    """Raises ConfigurationError where the libraries of the page are not installed."""
+    """Serve the page; raise ConfigurationError if the libraries of the page are not installed."""
     try:
         from agent_relay.faces.watch._web import serve
     except ModuleNotFoundError as error:
@@ -124,7 +124,7 @@ def _look_once(watcher: Watcher, loop: WatchLoop) -> View:
 
 
 def _stream(loop: WatchLoop, show: Callable[[View | None, View], None]) -> NoReturn:
-    """Never returns: a Unix signal ends it, or its reader's end, which is noticed at once."""
+    """Show views and never return: a Unix signal ends it, or its reader's end, which is noticed at once."""
     latest = loop.start()
     poll = select.poll()
     poll.register(latest, select.POLLIN)

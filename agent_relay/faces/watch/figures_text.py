@@ -19,7 +19,7 @@ _PLAIN_MARKS = {"completed": "x", "in_progress": ">", "pending": "-", "cancelled
 
 
 def render_clock(since: str, now: datetime) -> str:
-    """How long ago `since` (ISO 8601) was: `0:07`, `12:30`, `3:05:00`; empty for none."""
+    """Return how long ago `since` (ISO 8601) was: `0:07`, `12:30`, `3:05:00`; empty for none."""
     try:
         length = int((now - datetime.fromisoformat(since)).total_seconds()) if since else -1
     except (ValueError, TypeError):
@@ -35,7 +35,7 @@ def _render_length(seconds: int) -> str:
 
 
 def render_turn(now: SessionTold, at: datetime) -> str:
-    """The turn clock: the one under way, else how long the last one took; empty before the first."""
+    """Return the running turn's clock, else how long the last one took; empty before the first."""
     clock = render_clock(now.turn_since, at)
     if clock:
         return f"turn {now.turns}, {clock}"
@@ -43,7 +43,7 @@ def render_turn(now: SessionTold, at: datetime) -> str:
 
 
 def render_tokens(tokens: TokensUsed) -> str:
-    """`1,234,567 tokens: 12,000 in, 1,200,000 cached, 3,000 written, 19,567 out · $1.23`."""
+    """Return `1,234,567 tokens: 12,000 in, 1,200,000 cached, 3,000 written, 19,567 out · $1.23`."""
     parts = [
         (tokens.input, "in"),
         (tokens.cached, "cached"),
@@ -55,14 +55,14 @@ def render_tokens(tokens: TokensUsed) -> str:
 
 
 def render_money(tokens: TokensUsed) -> str:
-    """`$1.23`, `>$1.23` where a part has no known price, `cost unknown` where nothing has."""
+    """Return `$1.23`, `>$1.23` if a part has no known price, `cost unknown` if nothing has one."""
     if not tokens.cost_usd:
         return "cost unknown"
     return f"{'' if tokens.cost_is_whole else '>'}${float(tokens.cost_usd):,.2f}"
 
 
 def render_short(count: int) -> str:
-    """`950`, `12k`, `1.2M`: a count where there is no room for it."""
+    """Return `950`, `12k` or `1.2M`: a count for narrow places."""
     thousand, million = 1000, 1_000_000
     if count < thousand:
         return str(count)
@@ -72,7 +72,7 @@ def render_short(count: int) -> str:
 
 
 def render_context(context: ContextUsed, *, width: int, is_plain: bool) -> str:
-    """`context ████▌ 61 % of 200,000 tokens`, or how long it is where its room is not known."""
+    """Return `context ████▌ 61 % of 200,000 tokens`, or how long it is if its room is not known."""
     if context.percent is None:
         return f"context {render_count(context.used)} tokens"
     bar = draw_gauge(context.percent, width, is_plain=is_plain)
@@ -80,7 +80,7 @@ def render_context(context: ContextUsed, *, width: int, is_plain: bool) -> str:
 
 
 def render_window(window: WindowUsed, now: datetime, zone: tzinfo, *, width: int, is_plain: bool) -> str:
-    """`5 h ██ 34 %, resets 21:00`."""
+    """Return `5 h ██ 34 %, resets 21:00`."""
     bar = draw_gauge(round(window.used_percent), width, is_plain=is_plain)
     try:
         resets = f", resets {render_moment(datetime.fromisoformat(window.resets_at), now, zone)}"
@@ -90,18 +90,18 @@ def render_window(window: WindowUsed, now: datetime, zone: tzinfo, *, width: int
 
 
 def draw_gauge(percent: int, width: int, *, is_plain: bool) -> str:
-    """A bar of `width` characters, filled as far as `percent` says."""
+    """Return a bar of `width` characters, filled as far as `percent` says."""
     full = draw_bar(min(percent, 100), 100, width, is_plain=is_plain)
     return full.ljust(width, "." if is_plain else "░")
 
 
 def render_unknown_rests(why: str) -> str:
-    """`who rests is unknown: cannot read …`; empty where it is known."""
+    """Return `who rests is unknown: cannot read …`; empty if it is known."""
     return f"who rests is unknown: {why}" if why else ""
 
 
 def render_rest(rest: RestingAgent, now: datetime, zone: tzinfo) -> str:
-    """`claude rests until 21:00 (usage limit)`."""
+    """Return `claude rests until 21:00 (usage limit)`."""
     try:
         until = (
             render_moment(datetime.fromisoformat(rest.until), now, zone)
@@ -114,5 +114,5 @@ def render_rest(rest: RestingAgent, now: datetime, zone: tzinfo) -> str:
 
 
 def get_mark(status: str, *, is_plain: bool) -> str:
-    """The sign of a plan's step."""
+    """Return the sign of a plan's step in that status."""
     return (_PLAIN_MARKS if is_plain else _MARKS)[status]

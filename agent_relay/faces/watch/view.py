@@ -39,7 +39,7 @@ _AT_WORK = frozenset({State.BUSY, State.ASKING})
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the lines read so far tell; `session` is `None` before the first.
+    """What was read of a journal so far; `session` is `None` before the first event.
 
     `since` is when the session came into its state. `turn_since` is when the turn under way began, `None`
     between two; `turn_s` how long the last one took. `told` are the newest 200 events in words. `titled` is
@@ -60,7 +60,7 @@ NO_STORY = Story()
 
 
 def fold_story(story: Story, events: Iterable[Event], zone: tzinfo) -> Story:
-    """The story after more lines. Raises ImpossibleEventError where the journal contradicts itself."""
+    """Return the story after more events. Raise ImpossibleEventError if the journal contradicts itself."""
     told: list[EventTold] = []
     for event in events:
         session = fold_event(story.session, event)
@@ -123,7 +123,7 @@ NO_FIGURES = Figures()
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """One session: as it is, its screen where it has one, and its newest events, oldest first."""
+    """One session: as it is, its screen if it has one, and its newest events, oldest first."""
 
     now: SessionTold
     screen: ScreenTold | None = None
@@ -134,7 +134,7 @@ class SessionView:
 class View:
     """Everything under watch. `problems` are sentences about journals that cannot be read.
 
-    `rests_unknown` is why nobody can tell who rests; empty where `resting` does.
+    `rests_unknown` is why it is unknown who rests; empty if `resting` is known.
     """
 
     sessions: tuple[SessionView, ...] = ()
@@ -147,7 +147,7 @@ class View:
 def build_session_view(
     story: Story, live: LiveSession | None, figures: Figures, zone: tzinfo
 ) -> SessionView | None:
-    """One session as it is shown; `None` where its journal does not begin with one."""
+    """Build the view of one session; `None` if its journal does not begin with one."""
     session = story.session
     if session is None or story.since is None:
         return None
@@ -181,20 +181,20 @@ def build_session_view(
 
 
 def _tell_about(session: Session, zone: tzinfo) -> str:
-    """The session's message; why it ended or waits, where that says nothing."""
+    """Return the session's message; if it has none, why it ended or waits."""
     message = render_message(session, zone).removeprefix("→ ")
     is_told = session.state in {State.ENDED, State.STOPPING, State.LIMITED}
     return (message or (session.why if is_told else ""))[:_MOST_ABOUT]
 
 
 def _find_context(session: Session) -> ContextUsed | None:
-    """What the journal last noted, where no daemon knows it better."""
+    """Return the context the journal last noted, for when no daemon knows it better."""
     context = session.context
     return None if context.read_at is None else build_context(context.used, context.room)
 
 
 def _build_screen(session: Session, live: LiveSession | None) -> ScreenTold | None:
-    """The screen without secrets; none once the agent is gone."""
+    """Build the screen without secrets; `None` once the agent is gone."""
     if live is None or not live.rows or session.living_leg is None:
         return None
     # Most who load this show no screen.
@@ -210,7 +210,7 @@ def _build_screen(session: Session, live: LiveSession | None) -> ScreenTold | No
 
 
 def list_changes(before: View | None, after: View) -> Iterator[WatchEvent]:
-    """What is told of `after` to whoever was told of `before`; everything where that is `None`."""
+    """Yield the events that lead from `before` to `after`; everything if `before` is `None`."""
     if before is None or before.is_daemon_here is not after.is_daemon_here:
         yield DaemonTold(state="here" if after.is_daemon_here else "away")
     rests = RestsTold(agents=after.resting, unknown=after.rests_unknown)

@@ -1,4 +1,4 @@
-"""Follow sessions for whoever watches: journals from files, what only the daemon knows from the daemon."""
+"""Follow sessions: journals from files, and what only the daemon knows from the daemon."""
 
 import os
 import threading
@@ -31,10 +31,10 @@ from agent_relay.store.session_summaries import find_ledger_trouble, list_own_at
 from agent_relay.system.disk.folders import Folders
 
 _ANSWER_LIMIT_S = 40.0
-"""Above how long the daemon puts an answer off."""
+"""Longer than the daemon delays an answer."""
 _HELLO_LIMIT_S = 5.0
 _AGAIN_S = 1.0
-"""How often a daemon that is away is looked for, and files are looked at meanwhile."""
+"""How often a missing daemon is looked for, and files are checked meanwhile."""
 _TOO_OLD = "the daemon that runs is of another version: agent-relay daemon restart"
 _COARSE_NS = 2_000_000_000
 _REMEMBERED = timedelta(minutes=1)
@@ -55,7 +55,7 @@ Parts = tuple[Story, LiveSession | None, Figures]
 
 @dataclass(slots=True)
 class _Seen:
-    """One session as far as it was read, its file being `mark` then; `view` was built of `parts` last."""
+    """One session as far as it was read; `mark` is its file's then, and `view` was last built of `parts`."""
 
     tail: JournalTail
     mark: Mark = (0, 0, 0)
@@ -66,7 +66,7 @@ class _Seen:
 
 
 class Watcher:
-    """Everything `watched`, read anew by `read`; `wait` returns when that may be worth while.
+    """Reads everything `watched` with `read`; `wait` returns when that may bring something new.
 
     `read` and `give` may be called by several threads, `wait` by one.
     """
@@ -87,7 +87,7 @@ class Watcher:
         self._beat = 0
 
     def connect(self) -> bool:
-        """Whether a daemon is here; one that is not is not started: who watches changes nothing."""
+        """Connect to a daemon and return whether there is one; start none: watching changes nothing."""
         if self._connection is None:
             try:
                 self._connection = Connection.open(self._folders, limit_s=_HELLO_LIMIT_S)
@@ -99,9 +99,10 @@ class Watcher:
         return True
 
     def ask(self, *, is_patient: bool) -> bool:
-        """Whether the daemon told something new; with patience it is waited for, up to half a minute.
+        """Ask the daemon for news and return whether there are any.
 
-        False also where it went away, which the next `read` says.
+        If `is_patient`, they are waited for, up to half a minute. False also if the daemon went away, which
+        the next `read` says.
         """
         connection = self._connection
         if connection is None:
@@ -119,9 +120,10 @@ class Watcher:
         return False
 
     def wait(self, pause: Callable[[float], object] = time.sleep) -> bool:
-        """Whether the daemon told of a change; returns then, when it went away, or a second later.
+        """Wait for a change and return whether the daemon reported one.
 
-        One that is away stays so for that second: whoever looks on shall see that it was.
+        Returns at a change, when the daemon went away, or after half a minute; without a daemon, after a
+        second, so that viewers see that it was away.
         """
         if self._connection is None:
             pause(_AGAIN_S)
@@ -130,17 +132,17 @@ class Watcher:
         return self.ask(is_patient=True)
 
     def give(self, figures: dict[str, Figures]) -> None:
-        """What agents' own records say of the sessions is shown from now on."""
+        """Show these figures from agents' own records from now on."""
         with self._turn:
             self._figures = figures
 
     def sessions(self) -> list[Session]:
-        """The sessions in view."""
+        """Return the sessions in view."""
         with self._turn:
             return [seen.story.session for seen in self._seen.values() if seen.story.session is not None]
 
     def read(self) -> View:
-        """Everything as it is now. Raises nothing: what cannot be read is a problem in view."""
+        """Return everything as it is now. Raise nothing: what cannot be read is a problem in the view."""
         with self._turn:
             now = datetime.now(UTC)
             for session, root in self._list_places():
@@ -157,7 +159,7 @@ class Watcher:
             )
 
     def close(self) -> None:
-        """The daemon is let go of."""
+        """Close the connection to the daemon."""
         self._lose()
 
     def _take(self, answer: dict[str, object]) -> bool:
@@ -178,9 +180,9 @@ class Watcher:
             self._lives = {}
 
     def _list_places(self) -> list[tuple[str, str]]:
-        """(session, root) of all that may be in view, wherever their folders are by now.
+        """Return (session, root) of all that may be in view, wherever their folders are by now.
 
-        Entries come and go by renaming, which a folder's own time tells of: they are read when it changed.
+        Entries come and go by renaming, which changes a folder's own time: they are read when that changed.
         """
         root = self._watched.root
         folders = (self._folders.sessions, os.path.join(root, ".agent-relay", "sessions"))
@@ -236,7 +238,10 @@ class Watcher:
         return session.state is State.ENDED and has_passed(_REMEMBERED, session.updated_at, now)
 
     def _build(self, seen: _Seen) -> SessionView | None:
-        """As before where nothing changed: looking for secrets on a screen costs more than all else."""
+        """Build the session's view, or return the last one if nothing changed.
+
+        Looking for secrets on a screen costs more than all else.
+        """
         session = seen.story.session
         if session is None:
             return None
@@ -247,7 +252,7 @@ class Watcher:
 
 
 def _look_at(path: str) -> Mark:
-    """What changes when the file or folder does; zeros where there is none."""
+    """Return what changes when the file or folder does; zeros if there is none."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,7 +1,7 @@
 """Find requests, rules and statements in a conversation by its words, as verbatim quotations.
 
-`conversation` leaves out what relay itself typed; `sentences` and `passages` cut text into quotable
+`conversation` leaves out what relay itself typed; `sentences` and `_passages` cut text into quotable
 pieces; `phrases` and `salience` hold the expressions and weigh a statement by them; `requests` finds what
-the user wants, `statements` what the agent decided, tried and intends. Every expression is linear. Called
-by `build`, `merge`, `outcomes`, `budget` and `score`; the engine uses `strip_packets`.
+the user wants, `statements` what the agent decided, tried and intends. Every expression takes linear time.
+Called by `build`, `_merge`, `outcomes`, `budget` and `score`; the engine uses `strip_packets`.
 """

@@ -1,8 +1,7 @@
-"""Cut an agent's message into passages, and recognise what stands around a statement.
+"""Cut an agent's message into passages, and recognise the surroundings of a statement.
 
-A passage is a run of sentences that belong together, with the heading or line above it. What surrounds a
-statement counts, too: the heading of its list, the question before it, work that was taken back beside
-it.
+A passage is a run of sentences that belong together, with the heading or line above it. The surroundings
+count, too: the heading of its list, the question before it, work that was undone beside it.
 """
 
 import re
@@ -104,7 +103,7 @@ UNDOING = compile_late(
 
 
 def is_question(text: str) -> bool:
-    """Whether `text` begins or ends as a question does, in time that grows with its length alone."""
+    """Check whether `text` begins or ends as a question does, in time linear in its length."""
     return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_MARKS)) :]
 
 
@@ -115,16 +114,17 @@ _SHORT = 12
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Sentences quoted as they follow one another; `lead` is the heading or line the list below it has."""
+    """Consecutive sentences, quoted together; `lead` is the heading or line above them."""
 
     text: str
     lead: str = ""
 
 
 def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
-    """The passages of `text`; questions, `stops` and what only tells the step at hand stand between them.
+    """Split `text` into passages.
 
-    A table counts where the names of its columns say that it is one of choices; its overlong rows do not.
+    Questions, the sentences `stops` and what only narrates the current step separate passages and are left
+    out. A table counts if the names of its columns mark it as one of choices; its overlong rows do not.
     """
     heading = lead = columns = ""
     blocks = list(iterate_blocks(text))
@@ -144,7 +144,7 @@ def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
 
 
 def _cut_block(block: TextBlock, heading: str, lead: str, stops: Collection[str]) -> Iterator[Passage]:
-    """Runs of sentences of at most `LENGTH` characters, one overlong sentence alone."""
+    """Cut a block into runs of sentences of at most `LENGTH` characters; an overlong sentence is alone."""
     above = f"{heading} {lead}".strip() if block.kind == "item" else heading
     run = ""
     for sentence in cut_sentences(block.text):

@@ -29,10 +29,10 @@ class Quotation:
 
 
 def strip_relay(facts: "Facts", relay_texts: Iterable[str]) -> "tuple[Facts, bool]":
-    """The facts without what relay typed, and whether relay's own prompt is still unanswered.
+    """Remove what relay typed; also return whether relay's own prompt is still unanswered.
 
-    A delivered packet and the opening typed after it stand in the transcript as the user's words. Words
-    a person added to them stay. `relay_texts` may hold `{placeholders}`.
+    In the transcript, a delivered packet and the opening typed after it appear as the user's words. Words a
+    person added to them stay. `relay_texts` may hold `{placeholders}`.
     """
     patterns = [_compile_text(text) for text in relay_texts if text.strip()]
     conversation: list[Message] = []
@@ -50,7 +50,7 @@ def strip_relay(facts: "Facts", relay_texts: Iterable[str]) -> "tuple[Facts, boo
 
 
 def strip_packets(text: str) -> str:
-    """The text without the packets in it."""
+    """Remove the packets from the text."""
     return _CONTEXT.sub("", text).strip()
 
 
@@ -70,7 +70,10 @@ def _strip(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
 
 
 def select_since(facts: "Facts", since: datetime | None) -> "Facts":
-    """The facts from `since` on; what carries no time is kept. A resumed session repeats old legs."""
+    """Keep only the facts from `since` on, and those without a time.
+
+    The transcript of a resumed session repeats earlier legs.
+    """
     if since is None:
         return facts
     return replace(

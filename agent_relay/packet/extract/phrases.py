@@ -1,4 +1,4 @@
-"""Expressions for how people give rules and how agents tell what they decided, tried and intend."""
+"""Expressions for how people give rules and how agents state what they decided, tried and intend."""
 
 import re
 
@@ -8,7 +8,7 @@ _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
 def plain_apostrophes(text: str) -> str:
-    """`text` with every apostrophe in its plain form, as the phrases are written."""
+    """Replace every apostrophe in `text` by the plain one, which the phrases use."""
     return text.translate(_APOSTROPHES)
 
 

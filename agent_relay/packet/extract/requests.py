@@ -32,9 +32,9 @@ _HOLDS = 2
 
 
 def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
-    """The user's messages that ask for something: neither mere consent nor mere rules.
+    """Find the user's messages that ask for something, not those that only consent or give rules.
 
-    Without a task so far the first one counts whatever it is: it is all there is.
+    If there is no task so far, the first one counts whatever it is: it is all there is.
     """
     found: list[Message] = []
     for said in facts.conversation:
@@ -50,7 +50,7 @@ def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
 
 
 def is_rule(sentence: str) -> bool:
-    """Whether a sentence of the user's is a rule or a correction, not a question."""
+    """Check whether a sentence of the user's is a rule or a correction, not a question."""
     plain = plain_apostrophes(sentence)
     if plain.endswith("?") and not POLITE.match(plain):
         return False
@@ -58,7 +58,10 @@ def is_rule(sentence: str) -> bool:
 
 
 def weigh_rule(text: str) -> int:
-    """How much one of the user's rules is missed: 2 for what holds throughout and for a contradiction."""
+    """Weigh from 0 to 2 how much one of the user's rules would be missed.
+
+    Rules that hold throughout and contradictions weigh 2.
+    """
     plain = plain_apostrophes(text)
     if STANDING.search(plain) or (CORRECTION.match(plain) and not MILD.match(plain)):
         return 2
@@ -68,7 +71,7 @@ def weigh_rule(text: str) -> int:
 
 
 def find_constraints(facts: Facts) -> list[Quotation]:
-    """The user's rules and corrections, verbatim; a short correction is quoted whole."""
+    """Find the user's rules and corrections, verbatim; a short correction is quoted whole."""
     found: list[Quotation] = []
     for said in facts.conversation:
         if said.role != "user":
@@ -87,7 +90,7 @@ def find_constraints(facts: Facts) -> list[Quotation]:
 
 
 def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
-    """The wishes without those of one turn that a later one says again."""
+    """Leave out each rule of a weight below 2 that one soon after it repeats."""
     kept: list[Quotation] = []
     passing: list[Quotation] = []
     for spoken in reversed(found):
@@ -100,13 +103,13 @@ def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
 
 
 def _is_kept_whole(said: Message) -> bool:
-    """Whether a message is short and, past the first, corrects or tells something."""
+    """Check whether a message is short, not the first, and corrects or states something."""
     text = said.text.strip()
     return said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _is_correction(text) and _REMOVED not in text
 
 
 def _is_correction(text: str) -> bool:
-    """Whether the user contradicts or states something, questions aside."""
+    """Check whether the user contradicts or states something, questions aside."""
     plain = plain_apostrophes(text)
     if not plain.endswith("?") and (CORRECTION.match(plain) or _is_statement(plain)):
         return True
@@ -119,7 +122,7 @@ def _is_telling(plain: str) -> bool:
 
 
 def is_explained(plain: str) -> bool:
-    """Whether a wish comes with its grounds, its limits or its opposite: it has more than one clause."""
+    """Check whether a request comes with its reason, limit or opposite: it has more than one clause."""
     if plain.endswith("?"):
         return False
     clauses = [clause for clause in _CLAUSE.split(plain) if clause and not _is_praise(clause)]
@@ -127,12 +130,12 @@ def is_explained(plain: str) -> bool:
 
 
 def _is_praise(plain: str) -> bool:
-    """Whether the user only consents, or finds it well so."""
+    """Check whether the user only consents or approves."""
     if CONSENT.fullmatch(plain):
         return True
     return bool(APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
 
 
 def _is_statement(plain: str) -> bool:
-    """Whether the user states something, other than that it is well so."""
+    """Check whether the user states something other than approval."""
     return bool(STATEMENT.match(plain)) and not _is_praise(plain)

@@ -1,6 +1,6 @@
-"""Weigh how surely a statement tells a choice, or something that was tried in vain.
+"""Weigh how surely a statement expresses a choice, or something that was tried in vain.
 
-No sign alone tells a choice; several of them together do.
+No sign alone marks a choice; several of them together do.
 """
 
 import re
@@ -11,7 +11,7 @@ from agent_relay.packet.extract.phrases import CHOICE, LABEL, PURPOSE, REJECTION
 
 
 def join_phrases(*phrases: str) -> str:
-    """A pattern for any of `phrases` as whole words."""
+    """Build a pattern that matches any of `phrases` as whole words."""
     return r"\b(?:" + "|".join(phrases) + r")(?!\w)"
 
 
@@ -304,24 +304,24 @@ RECOVERED = compile_late(
 
 
 ARROW = " → "
-"""Between what was asked and what was answered."""
+"""Separates a question from its answer."""
 FIRM = 3
-"""The weight from which on a statement is told as what it is."""
+"""The weight from which on a statement counts as a choice or a rejection."""
 _TOLD = 4
 _MOST = 6
 _AT_HAND = 64
-"""How many statements' weights are kept: a statement is asked about several times in a row."""
+"""How many statements' weights are cached: each statement is weighed several times in a row."""
 
 
 def weigh(text: str) -> int:
-    """How much a statement is missed: from 0 to 6, `FIRM` and more for a choice or a rejection."""
+    """Weigh from 0 to 6 how much a statement would be missed; a choice or rejection has `FIRM` or more."""
     plain = plain_apostrophes(text)
     return max(weigh_choice(plain), weigh_refusal(plain))
 
 
 @lru_cache(_AT_HAND)
 def weigh_choice(plain: str) -> int:
-    """How sure a folded statement is a choice."""
+    """Weigh from 0 to 6 how surely a statement is a choice; its apostrophes are plain."""
     if NARRATION.match(plain):
         return 0
     weight = _TOLD if CHOICE.search(plain) else 2 if PURPOSE.search(plain) else 0
@@ -333,7 +333,10 @@ def weigh_choice(plain: str) -> int:
 
 @lru_cache(_AT_HAND)
 def weigh_refusal(plain: str) -> int:
-    """How sure a folded statement is that something will not do: it was tried to no good, or left."""
+    """Weigh from 0 to 6 how surely a statement rejects something: it was tried in vain, or dropped.
+
+    Its apostrophes are plain.
+    """
     if NARRATION.match(plain) or RECOVERED.search(plain):
         return 0
     told, tried, left = (bool(sign.search(plain)) for sign in (REJECTION, EXPERIMENT, VERDICT))
@@ -346,7 +349,10 @@ def weigh_refusal(plain: str) -> int:
 
 
 def is_decision(plain: str) -> bool:
-    """Whether a folded sentence alone tells of something settled; what was given up is no decision."""
+    """Check whether a sentence by itself states a decision; what was given up is no decision.
+
+    Its apostrophes are plain.
+    """
     if CHOICE.search(plain):
         label = LABEL.match(plain)
         return not REJECTION.search(plain) or bool(label and CHOICE.match(label[0]))
@@ -354,5 +360,5 @@ def is_decision(plain: str) -> bool:
 
 
 def is_failure(plain: str) -> bool:
-    """Whether a folded sentence tells of something tried in vain."""
+    """Check whether a sentence (with plain apostrophes) reports something tried in vain."""
     return weigh_refusal(plain) >= FIRM

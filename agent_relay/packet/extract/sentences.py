@@ -29,7 +29,7 @@ class TextBlock:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of `text` in order, white space evened out; overlong ones are no sentences."""
+    """Split `text` into sentences, white space normalised; table rows and overlong ones are left out."""
     found: list[str] = []
     for block in iterate_blocks(text):
         if block.kind != "row":
@@ -38,13 +38,13 @@ def split_sentences(text: str) -> list[str]:
 
 
 def cut_sentences(line: str) -> list[str]:
-    """The sentences of one paragraph."""
+    """Split one paragraph into sentences; overlong ones are left out."""
     parts = (" ".join(part.split()) for part in _END.split(line))
     return [part for part in parts if part and len(part) <= MAX_LENGTH]
 
 
 def iterate_blocks(text: str) -> Iterator[TextBlock]:
-    """The blocks of `text` without fenced code; lines that an editor wrapped are joined again."""
+    """Yield the blocks of `text` without fenced code; lines that an editor wrapped are joined again."""
     kind: _Kind = "text"
     parts, length = [""], 0
     for raw in [*_FENCE.sub("\n", text).splitlines(), ""]:
@@ -70,12 +70,12 @@ def _tell_kind(mark: str) -> Literal["text", "item", "heading"]:
 
 
 def normalise(text: str) -> str:
-    """`text` for comparing: case, white space and closing punctuation do not matter."""
+    """Normalise `text` for comparing: case, white space and closing punctuation do not matter."""
     return " ".join(text.casefold().split()).rstrip(".!…:;, ")
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Whether two short texts say the same: most of their words are shared."""
+    """Check whether two short texts say the same: most of their words are shared."""
     first, second = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
     if not first or not second:
         return normalise(one) == normalise(other)

@@ -59,10 +59,10 @@ _COMMAND_LENGTH = 8000
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
-    """A message of the agent's where it stands.
+    """A message of the agent's with its surroundings.
 
-    `asked` is the user's question about the design it answers, empty where there is none; `is_closing`
-    is whether it ended its turn, `is_undone` whether work was taken back in that turn.
+    `asked` is the user's question about the design it answers, empty if there is none; `is_closing` is
+    whether it ended its turn, `is_undone` whether work was undone in that turn.
     """
 
     said: Message
@@ -72,7 +72,7 @@ class AgentMessage:
 
 
 def iterate_messages(facts: Facts) -> Iterator[AgentMessage]:
-    """The agent's messages in order."""
+    """Yield the agent's messages in order."""
     undone = {run.turn for run in facts.commands if "git" in run.command and UNDOING.search(run.command)}
     roles = [*(said.role for said in facts.conversation), "user"]
     asked = ""
@@ -84,7 +84,7 @@ def iterate_messages(facts: Facts) -> Iterator[AgentMessage]:
 
 
 def _find_question(text: str) -> str:
-    """The user's words where they ask how it should be, or only name something, on one line."""
+    """Return the user's words on one line if they ask about the design or only name something, else ""."""
     plain = " ".join(text.split())
     sentences = [plain_apostrophes(sentence) for sentence in split_sentences(text)]
     asks = any(
@@ -95,7 +95,7 @@ def _find_question(text: str) -> str:
 
 
 def find_replies(facts: Facts) -> list[Quotation]:
-    """What an agent asked and the user answered in a few words, as one quotation of both."""
+    """Quote each question an agent asked together with the user's short answer."""
     found: list[Quotation] = []
     for said, after in pairwise(facts.conversation):
         if (said.role, after.role) != ("assistant", "user"):
@@ -108,7 +108,7 @@ def find_replies(facts: Facts) -> list[Quotation]:
 
 
 def _find_last_question(text: str) -> str:
-    """The question a message ends with; a bare one with the sentence before it."""
+    """Return the question that ends a message; a short one with the sentence before it."""
     sentences = split_sentences(text)
     if not sentences or not sentences[-1].endswith("?"):
         return ""
@@ -119,7 +119,7 @@ def _find_last_question(text: str) -> str:
 
 
 def _settles(question: str, answer: str) -> bool:
-    """Whether an answer settles more than that the work goes on."""
+    """Check whether an answer settles more than that the work goes on."""
     if answer.endswith("?"):
         return False
     if _ALTERNATIVES.search(question):
@@ -128,7 +128,7 @@ def _settles(question: str, answer: str) -> bool:
 
 
 def find_commits(facts: Facts) -> list[Quotation]:
-    """The messages of commits that explain themselves."""
+    """Find the messages of commits that explain themselves."""
     found: list[Quotation] = []
     for run in facts.commands:
         text = _read_message(run) if "commit" in run.command and not run.exit_code else ""
@@ -138,7 +138,10 @@ def find_commits(facts: Facts) -> list[Quotation]:
 
 
 def _read_message(run: CommandRun) -> str:
-    """A commit's message on one line: with its body, or alone where its words tell a choice; else empty."""
+    """Return a commit's message on one line, or an empty string if it explains nothing.
+
+    A message explains if it has a body, or if its subject states a choice.
+    """
     found = _COMMIT.search(run.command)
     if found is None:
         return ""
@@ -169,11 +172,11 @@ class Statements:
 
 
 def sort_statements(facts: Facts) -> Statements:
-    """What the agent settled, tried in vain and told, with the clause that gives its reason or outcome.
+    """Sort the agent's statements into decisions, failed attempts and remarks.
 
-    A sentence that says by its words what it is, is quoted alone. A passage is weighed by its signs and by
-    where it stands: as the answer to a question about the design, in a list of choices, at a turn's end.
-    A short answer to such a question is quoted whole, with the question.
+    Each comes with the clause that gives its reason or outcome. A sentence whose words alone decide is quoted
+    alone. A passage is weighed by its signs and its place: as the answer to a question about the design, in
+    a list of choices, at a turn's end. A short answer to such a question is quoted whole, with the question.
     """
     found = Statements()
     for moment in iterate_messages(facts):
@@ -187,7 +190,7 @@ def sort_statements(facts: Facts) -> Statements:
 
 
 def _sort_sentences(said: Message, found: Statements) -> list[str]:
-    """The sentences that were sorted by their words alone."""
+    """Sort the sentences whose words alone decide into `found`, and return them."""
     sure: list[str] = []
     for sentence, after in pairwise([*split_sentences(said.text), ""]):
         if len(sentence) < _SHORT or sentence.endswith(("?", ":")):
@@ -204,7 +207,10 @@ def _sort_sentences(said: Message, found: Statements) -> list[str]:
 
 
 def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) -> Quotation:
-    """The sentence with its clause; without one the next sentence is it, unless it says something new."""
+    """Quote the sentence with its clause.
+
+    If it has none, the next sentence is the clause, unless that says something new.
+    """
     label = LABEL.match(sentence)
     found = clause.search(sentence, label.end() if label else 0)
     words = next((words for words in found.groups() if words), "") if found else ""
@@ -216,7 +222,7 @@ def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) 
 
 
 def _sort_passages(moment: AgentMessage, sure: list[str], found: Statements) -> None:
-    """Add what the message says besides the sentences that are `sure`."""
+    """Add to `found` what the message says besides the sentences in `sure`."""
     said = moment.said
     question = moment.asked if len(moment.asked) <= _LONGEST_QUOTED_QUESTION else ""
     asks = is_question(moment.asked)
@@ -246,17 +252,17 @@ def _weigh_place(passage: Passage) -> int:
 
 
 def find_decisions(facts: Facts) -> list[Quotation]:
-    """What the agent settled."""
+    """Find what the agent decided."""
     return sort_statements(facts).decisions
 
 
 def find_attempts(facts: Facts) -> list[Quotation]:
-    """What the agent says it tried in vain."""
+    """Find what the agent says it tried in vain."""
     return sort_statements(facts).attempts
 
 
 def find_intent(facts: Facts) -> str:
-    """The agent's last statement of what it is about to do, empty where it made none since."""
+    """Return the last sentence of the agent's last message that announces its next step, else ""."""
     last = next((said for said in reversed(facts.conversation) if said.role == "assistant"), None)
     if last is None:
         return ""

@@ -1,7 +1,7 @@
 """How a session passes from one agent to the next.
 
 Public: `lifecycle` (choose, begin, publish, deliver, roll back), `interventions` (what a person does to a
-handoff), `lineage` (what a handoff inherits), `history.HandoffHistory` and `status_bar.build_bar`. The
-state machine calls the first ones, the engine asks for plans and bars, and `agent-relay handoff` reads
-the history.
+handoff), `history.HandoffHistory` and `status_bar.build_bar`; what a handoff inherits is in
+`session.lineage`. The state machine calls the first ones, the engine asks for plans and bars, and
+`agent-relay handoff` reads the history.
 """

@@ -30,7 +30,7 @@ from agent_relay.session.fold import read_terms
 
 
 class HandoffStatus(StrEnum):
-    """What became of a handoff. The first three are open: something or somebody is still to do something."""
+    """What became of a handoff. The first three are open: something is still to happen to it."""
 
     UNDER_WAY = "under-way"
     CANCELLING = "cancelling"
@@ -58,7 +58,7 @@ class HandoffTrailEntry:
 class HandoffRecord:
     """One handoff. `ended_at` is when it was made or given up, `closed_at` when a person judged it.
 
-    `legs` are the successor's: several where it was retried. Paths are relative to the session's folder.
+    `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
     """
 
     id: str
@@ -91,13 +91,13 @@ class HandoffRecord:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to happen to it."""
+        """Whether something is still to happen to the handoff."""
         return self.status in OPEN_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
 class LegRecord:
-    """One leg of the chain; `handoff` brought it, empty for one that was started or resumed without."""
+    """One leg of the chain; `handoff` brought it, empty if it was started or resumed without one."""
 
     id: str
     agent: str
@@ -129,7 +129,7 @@ class HandoffHistory:
         return tuple(self._legs.values())
 
     def hear(self, event: Event) -> None:
-        """One more line of the journal."""
+        """Fold one more event of the journal."""
         at = event.at
         match event.body:
             case HandoffBegun() as body:
@@ -221,7 +221,7 @@ class HandoffHistory:
         self._current = ""
 
     def _leave(self, why: str, event: Event) -> None:
-        """The session goes on without the handoff that was under way."""
+        """Mark the handoff under way as left behind: the session goes on without it."""
         record = self._records.get(self._current)
         self._current = ""
         if record is None:

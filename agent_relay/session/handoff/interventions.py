@@ -1,6 +1,6 @@
 """What a person does to a handoff: preview, cancel, retry, or judge its result.
 
-A packet that waits for an agent is checked first: nobody is stopped for a packet that cannot be read.
+A waiting packet is checked first: no agent is stopped for a packet that cannot be read.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def check_waiting_packet(session: Session, agent: str, world: DecisionContext) -> None:
-    """Raise UntrustedDataError, with the way out, where what waits for `agent` cannot be given to it."""
+    """Raise UntrustedDataError, with the way out, if the packet that waits for `agent` is unusable."""
     why = world.spoilt.get(agent, "")
     if agent and why:
         again = continue_command(agent, session.id, "--no-launch")
@@ -54,7 +54,7 @@ VERDICTS = ("completed", "failed")
 def intervene(
     session: Session, asked: CancelAsked | RetryAsked | CloseAsked, world: DecisionContext
 ) -> Outcome:
-    """What follows. Raises WrongUseError or NobodyAvailableError where it cannot be."""
+    """Carry out what was asked; raise WrongUseError or NobodyAvailableError if it cannot be done."""
     match asked:
         case CancelAsked():
             return _cancel(session, asked)
@@ -65,10 +65,10 @@ def intervene(
 
 
 def _cancel(session: Session, asked: CancelAsked) -> Outcome:
-    """The handoff under way is cancelled: what it has begun is finished or undone, then the session rests.
+    """Cancel the handoff under way: finish or undo what it has begun, then let the session rest.
 
-    Its predecessor is on its way out already, so the packet is made all the same; a successor that has not
-    been given it yet is stopped. Raises WrongUseError where there is nothing to cancel any more.
+    Its predecessor is already being stopped, so the packet is made all the same; a successor that has not
+    been given it yet is stopped. Raises WrongUseError if there is nothing to cancel any more.
     """
     handoff = session.handoff
     if handoff is None or handoff.id != asked.handoff:
@@ -93,9 +93,9 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
 
 
 def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
-    """The last handoff goes on from where it failed or was cancelled, with the packet it had.
+    """Resume the last handoff where it failed or was cancelled, with the packet it had.
 
-    Raises WrongUseError where the session has gone on since, NobodyAvailableError where its target cannot.
+    Raises WrongUseError if the session has gone on since, NobodyAvailableError if its target is unavailable.
     """
     handoff, living = session.retriable, session.living_leg
     if session.handoff is not None and session.handoff.id == asked.handoff:
@@ -121,7 +121,7 @@ def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outco
 
 
 def _can_retry(session: Session) -> bool:
-    """Whether the last handoff, which failed or was cancelled, can go on as the session stands.
+    """Return whether the last handoff, which failed or was cancelled, can go on in the current state.
 
     A successor that lives without its packet can be given it at any prompt, whatever it did meanwhile.
     """
@@ -134,7 +134,7 @@ def _can_retry(session: Session) -> bool:
 
 
 def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:
-    """The session's retriable handoff goes on without a leg: from its packet, or by making that."""
+    """Resume the session's retriable handoff without a leg: from its packet, or by making one."""
     step = find_step_left(session)
     retried = Outcome((HandoffRetried(handoff.id),))
     if step is Step.STOPPED:
@@ -144,7 +144,7 @@ def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -
 
 
 def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
-    """A person's verdict on a handoff that was made; its failure hands over to its rollback agent, if it can.
+    """Record a person's verdict on a finished handoff; on failure hand over to its rollback agent.
 
     Raises WrongUseError for one that was not made, or was judged before.
     """
@@ -170,7 +170,7 @@ def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outco
 def _roll_back(
     session: Session, handoff: Handoff, asked: CloseAsked, world: DecisionContext
 ) -> tuple[Outcome, str]:
-    """The handoff to the rollback agent, and why there is none although one was named."""
+    """Return the handoff to the rollback agent, and why there is none although one was named."""
     name = handoff.terms.rollback
     if asked.verdict != "failed" or not name:
         return Outcome(), ""
@@ -199,7 +199,7 @@ def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> N
 
 
 def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:
-    """Why the handoff is not one that can be treated so; a retry is offered where it would be made."""
+    """Build the error that says why the handoff cannot be treated so; suggest a retry if possible."""
     left = session.retriable
     again = f"Go on with it: {retry_command(left.id)}" if left is not None and _can_retry(session) else ""
     if left is not None and left.id == handoff:
@@ -223,7 +223,7 @@ def _see(handoff: str) -> str:
 def build_handoff_plan(
     session: Session, world: DecisionContext, *, needs: Sequence[str] = ()
 ) -> dict[str, object]:
-    """What `/handoff` without a name would do: nothing is changed.
+    """Return what `/handoff` without a name would do; nothing is changed.
 
     Keys: session, state, agent, successor (empty for nobody), earliest (ISO 8601 or empty), needs, handoff
     (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,

@@ -1,7 +1,7 @@
 """Decide each step of a handoff: choose, begin, publish the packet, start the successor, deliver.
 
-Where a step fails, decide who takes over instead: the rollback agent, the next one of the order, or
-nobody. A packet that cannot be written loses neither the agent nor what was achieved.
+If a step fails, decide who takes over instead: the rollback agent, the next one of the order, or nobody.
+A packet that cannot be written loses neither the agent nor what was achieved.
 """
 
 from dataclasses import asdict, replace
@@ -40,7 +40,7 @@ HEADLESS = "headless"
 
 
 def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: bool = False) -> Outcome:
-    """The first leg of a session, or the next one of a session at rest or ended, without a handoff."""
+    """Begin the first leg of a session, or the next one of a resting or ended one, without a handoff."""
     native_id = find_native_id(session, agent) if resumes else ""
     body = LegStarting(
         world.leg_id,
@@ -55,9 +55,9 @@ def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: 
 
 
 def find_native_id(session: Session, agent: str) -> str:
-    """The native session id of the agent's last leg here that got as far as a prompt; empty for none.
+    """Return the native session id of the agent's last leg here that took a prompt; empty for none.
 
-    A conversation that gave way because its context was full is not gone on with.
+    A conversation that was handed over because its context was full is not continued.
     """
     known = (*session.done, *((session.handoff,) if session.handoff else ()))
     full = {handoff.from_leg for handoff in known if handoff.reason == "context"}
@@ -74,7 +74,7 @@ def is_current(session: Session, handoff: str, *steps: Step) -> bool:
 
 
 def find_fault(agent: str, world: DecisionContext) -> str:
-    """What would keep the agent from being started although it is installed; empty for nothing."""
+    """Return why the agent could not be started although it is installed; empty for nothing."""
     known = world.availability.get(agent)
     return known.fault if known is not None else ""
 
@@ -92,10 +92,10 @@ def begin_handoff(
     terms: Terms | None = None,
     rolls_back: str = "",
 ) -> Outcome:
-    """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up.
+    """Begin a handoff to `to_agent`: stop the predecessor first, give up a handoff still under way.
 
-    Without `terms`, what is still expected is passed on. Nothing where its predecessor lives and `to_agent`
-    could not be started: nobody is stopped for whom nobody can come.
+    Without `terms`, those still expected are passed on. Returns nothing if the predecessor lives and
+    `to_agent` could not be started: no agent is stopped for a successor that cannot come.
     """
     leg = session.leg
     if leg is None or (not leg.is_over and find_fault(to_agent, world)):
@@ -126,7 +126,7 @@ def begin_handoff(
 
 
 def note_refused(session: Session, world: DecisionContext) -> DecisionContext:
-    """The world in which whoever was refused in this session, and did not answer since, is not signed in."""
+    """Return `world` with the agents that were refused in this session marked as not signed in."""
     known = dict(world.availability)
     for name in {found.agent for found in session.refused} & known.keys():
         known[name] = replace(known[name], signed_in=False)
@@ -134,7 +134,7 @@ def note_refused(session: Session, world: DecisionContext) -> DecisionContext:
 
 
 def remedy_limit(session: Session, world: DecisionContext, limit: Limit, *, why: str) -> Outcome:
-    """The same agent goes on with its fallback model where only its model is limited, else somebody else.
+    """Go on with the agent's fallback model if only its model is limited, else with another agent.
 
     A fallback is tried once: one that is limited itself, or does not start, gives way to the next agent.
     """
@@ -149,10 +149,10 @@ def remedy_limit(session: Session, world: DecisionContext, limit: Limit, *, why:
 
 
 def replace_agent(session: Session, world: DecisionContext, *, reason: str, why: str) -> Outcome:
-    """A handoff to whom the policy picks, or rest where nobody can take over.
+    """Hand over to the agent the policy picks, or rest if none can take over.
 
-    An agent that just failed to take over is asked once more before the others: it is not giving way. Then
-    the rollback agent of the handoff that failed is asked before the others.
+    An agent that just failed to take over is tried once more before the others: it is not giving way. Then
+    the rollback agent of the handoff that failed is tried before the others.
     """
     turn = session.open_turn
     if turn is not None and turn.is_spent:
@@ -181,9 +181,9 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
 
 
 def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
-    """Nobody can go on, until `until` if that is known; a handoff under way is given up.
+    """Rest, until `until` if that is known, because no agent can go on; give up a handoff under way.
 
-    A headless agent has nobody to rest before: it is stopped, and a session that ends with its turn ends.
+    A headless agent has no screen to rest on: it is stopped, and a session that ends with its turn ends.
     """
     bodies: tuple[Body, ...] = ()
     if session.handoff is not None:
@@ -204,7 +204,7 @@ def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str,
 def roll_back(
     session: Session, failed: Handoff, world: DecisionContext, *, why: str, skipped: tuple[str, ...] = ()
 ) -> Outcome:
-    """A handoff to the rollback agent of `failed`, with what was achieved until now."""
+    """Begin a handoff to the rollback agent of `failed`, with what was achieved until now."""
     return begin_handoff(
         session,
         failed.terms.rollback,
@@ -218,7 +218,7 @@ def roll_back(
 
 
 def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, why: str) -> Outcome | str:
-    """The handoff to the rollback agent of `failed`, or `agent: reason` where it cannot take over."""
+    """Hand over to the rollback agent of `failed`, or return `agent: reason` if it cannot take over."""
     name = failed.terms.rollback
     living = session.living_leg
     if living is not None and living.agent == name:
@@ -231,12 +231,12 @@ def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, 
 
 
 def rest_cancelled(handoff: Handoff) -> Outcome:
-    """The end of a cancelled handoff: the session rests, with what packet there is, until somebody asks."""
+    """End a cancelled handoff: the session rests, with its packet if any, until a person asks."""
     return Outcome((SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
 
 
 def published(session: Session, done: Published, world: DecisionContext) -> Outcome:
-    """The packet is visible: the successor is named in the journal before it is started."""
+    """Journal the published packet, and the successor's name before the successor is started."""
     handoff = session.handoff
     if handoff is None or handoff.id != done.handoff or handoff.step is not Step.STOPPED:
         return NOTHING
@@ -256,7 +256,7 @@ def published(session: Session, done: Published, world: DecisionContext) -> Outc
 
 
 def start_successor(session: Session, handoff: Handoff, world: DecisionContext, *, packet: str) -> Outcome:
-    """The leg of the handoff under way, journalled under its id so that it can only start once."""
+    """Journal and start the leg of the handoff under way; its id makes it start only once."""
     native_id = find_native_id(session, handoff.to_agent)
     starting = LegStarting(
         world.leg_id,
@@ -274,7 +274,7 @@ def start_successor(session: Session, handoff: Handoff, world: DecisionContext, 
 
 
 def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
-    """What a leg that has become ready is still to be given: its packet, or the session's task."""
+    """Return what a leg that has become ready is still to be given: its packet, or the task."""
     handoff = session.handoff
     if handoff is not None:
         waits = handoff.leg == leg.id and handoff.step is Step.SPAWNED
@@ -287,7 +287,7 @@ def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
 def handle_delivery(
     session: Session, happened: Delivered | DeliverFailed | TaskGiven, world: DecisionContext
 ) -> Outcome:
-    """What follows from the end of a delivery; late news of one follows nothing."""
+    """Return what follows from the end of a delivery; nothing from an outdated report of one."""
     match happened:
         case TaskGiven(leg):
             is_new = any(known.id == leg and not known.was_given for known in session.legs)
@@ -303,7 +303,7 @@ def handle_delivery(
 
 
 def _deliver_failed(session: Session, failed: DeliverFailed, world: DecisionContext) -> Outcome:
-    """The successor is in charge without its packet, unless somebody was named for when it fails."""
+    """Leave the successor in charge without its packet, or hand over to its rollback agent."""
     told = Outcome((HandoffFailed(failed.handoff, "deliver", failed.why),), (ShowMessage(failed.leg),))
     handoff = session.handoff
     if handoff is None or not handoff.terms.rollback:
@@ -316,10 +316,10 @@ def _deliver_failed(session: Session, failed: DeliverFailed, world: DecisionCont
 def publish_failed(
     session: Session, failed: PublishFailed, handoff: Handoff, world: DecisionContext
 ) -> Outcome:
-    """Its rollback agent takes over, with a packet of its own, or else in the session it had here.
+    """Hand over to the rollback agent, with a packet of its own or in the session it had here.
 
-    Without one the session ends; its journal and what packets there are stay, and the handoff can be
-    retried. Whoever lives after all stays in charge.
+    Without one the session ends; its journal and its packets stay, and the handoff can be retried. If a leg
+    still lives, it stays in charge.
     """
     if session.living_leg is not None:
         return Outcome((HandoffFailed(failed.handoff, handoff.step, failed.why),))
@@ -335,7 +335,7 @@ def publish_failed(
 
 
 def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, *, why: str) -> Outcome | str:
-    """How the rollback agent takes over, or why it cannot; empty where nobody was named."""
+    """Return how the rollback agent takes over, or why it cannot; empty if none was named."""
     if handoff.terms.rollback:
         return try_roll_back(session, handoff, world, why=why)
     if not handoff.rolls_back or not find_native_id(session, handoff.to_agent):

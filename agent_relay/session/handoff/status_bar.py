@@ -20,7 +20,7 @@ _LONGEST_WHY = 200
 
 
 class DeliveryStage(StrEnum):
-    """What a delivery does now, as far as the journal does not say it."""
+    """What a delivery is doing now, beyond what the journal says."""
 
     NONE = ""
     GIVING = "giving"
@@ -31,7 +31,7 @@ class DeliveryStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryProgress:
-    """A packet on its way into the agent of `leg`. `note` is what is told of a long wait; empty for none."""
+    """A packet on its way into the agent of `leg`. `note` explains a long wait; empty for none."""
 
     leg: str = ""
     stage: DeliveryStage = DeliveryStage.NONE
@@ -43,10 +43,10 @@ NO_DELIVERY_PROGRESS = DeliveryProgress()
 
 @dataclass(frozen=True, slots=True)
 class HandoffBar:
-    """`texts` say the same in falling length; none of them means no bar.
+    """The bar's `texts`: the same message in decreasing length; no text means no bar.
 
-    With `holds_keys` what is typed waits until the bar is taken away; else it is the agent's. With
-    `only_held` it is shown only where keys of before wait.
+    With `holds_keys`, what is typed is held until the bar is removed; else it goes to the agent. With
+    `only_held` the bar is shown only while keys typed earlier are held.
     """
 
     texts: tuple[str, ...] = ()
@@ -59,9 +59,9 @@ NO_BAR = HandoffBar()
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """What a handoff waits for: a clause, one word, whose the keys are, and whether it can be cancelled.
+    """What a handoff waits for: a clause, one word, who gets the keys, and whether it can be cancelled.
 
-    `agent` is whom the word is about where that is not the successor.
+    `agent` is the one the word is about if that is not the successor.
     """
 
     clause: str
@@ -72,7 +72,7 @@ class _Awaited:
 
 
 def build_bar(session: Session, delivery: DeliveryProgress, zone: tzinfo) -> HandoffBar:
-    """Return the bar of the session as it is now: none where no handoff is under way; times in `zone`."""
+    """Return the bar of the session as it is now; none if no handoff is under way; times in `zone`."""
     handoff = session.handoff
     if handoff is None or session.open_turn is not None:
         return NO_BAR
@@ -95,7 +95,7 @@ def build_bar(session: Session, delivery: DeliveryProgress, zone: tzinfo) -> Han
 
 
 def build_question_bar(session: Session) -> HandoffBar:
-    """Return the bar below which held keys wait while an agent at work asks something; else none."""
+    """Return the bar shown over held keys while an agent at work asks something; else none."""
     if session.state is not State.ASKING or session.handoff is not None or session.open_turn is not None:
         return NO_BAR
     asks = f"{session.agent} needs an answer"
@@ -122,7 +122,7 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: DeliveryProgress
 
 
 def _find_awaited_of(target: str, state: State, step: Step, stage: DeliveryStage) -> _Awaited:
-    """What is awaited of a successor that lives: what it asks comes first, nobody else can answer it."""
+    """Return what is awaited of a living successor; what it asks comes first: only the user can answer."""
     if state is State.ASKING:
         return _Awaited(f"{target} needs an answer: give it here", "needs answer", holds_keys=False)
     if step is Step.DELIVERED or stage is DeliveryStage.SUBMITTED:
@@ -144,7 +144,7 @@ def _find_cancelled(handoff: Handoff) -> _Awaited:
 
 
 def _name_successor(handoff: Handoff) -> str:
-    """The successor; where that is the same agent, what is other about it."""
+    """Return the successor's name; if it is the same agent, what differs about it."""
     if handoff.model:
         return f"{handoff.to_agent} on {handoff.model}"
     if handoff.to_agent != handoff.from_agent:
@@ -153,7 +153,7 @@ def _name_successor(handoff: Handoff) -> str:
 
 
 def _render_why(session: Session, handoff: Handoff, zone: tzinfo) -> tuple[str, str]:
-    """Why the handoff was begun, in a sentence and in a few words."""
+    """Return why the handoff was begun, in a sentence and in a few words."""
     limit = session.limit
     if find_spent(session, handoff):
         return handoff.why, "budget used up"
@@ -174,13 +174,13 @@ def _join(*parts: str) -> str:
 
 
 def _fit(pair: str, agent: str, word: str) -> str:
-    """Return the longest form that fits where hardly anything does: the names go first."""
+    """Return the longest form that fits a very narrow terminal: the names are dropped first."""
     forms = (f"{pair} {word}", f"{agent} {word}", word)
     return next(form for form in forms if count_columns(form) <= SHORTEST_COLUMNS)
 
 
 def _list_falling(texts: list[str]) -> tuple[str, ...]:
-    """The texts without those that are no shorter than the one before."""
+    """Return the texts without those that are no shorter than the one before."""
     falling: list[str] = []
     for text in texts:
         clean = " ".join(clean_text(text).split())

@@ -1,7 +1,7 @@
 """What running out means for a session: limits, budgets, full contexts, and the rest that follows.
 
-Public: `warnings` (what the journal says of all three), `context` and `budgets` (what follows from them),
-`ledger` (which agent rests until when), `rests` (what happens when a limit ends) and `rest_view` (what a
-person is shown meanwhile). The state machine calls them; the engine, the fold and the messages use
-`warnings` and `ledger`, too.
+Public: `context` and `budgets` (what follows from a full context or a used-up budget), `ledger` (which
+agent rests until when), `rests` (what happens when a limit ends) and `rest_view` (what a person is shown
+meanwhile). The state machine calls them; the engine uses `ledger`, too. What the journal says of limits,
+budgets and contexts is in `session.warnings`.
 """

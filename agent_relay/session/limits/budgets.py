@@ -1,4 +1,4 @@
-"""Decide what follows when a budget is used up: tell, hand over or end the session, once each."""
+"""Decide what follows when a budget is used up: warn, hand over or end the session, once each."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ _SCOPE = "budget"
 
 
 def note_counted(session: Session, counted: BudgetsCounted, world: DecisionContext) -> Outcome:
-    """What a count brings: everything new is told, and what is due is done."""
+    """Journal what a count found that is new, and act on the budgets that are due."""
     leg = session.living_leg
     if leg is None or leg.id != counted.leg:
         return NOTHING
@@ -38,7 +38,7 @@ def note_counted(session: Session, counted: BudgetsCounted, world: DecisionConte
 
 
 def note_spent(session: Session, world: DecisionContext) -> DecisionContext:
-    """The world in which whoever used up a budget for this session does not take over in it again."""
+    """Return `world` with agents that used up a budget of this session resting: none takes it over again."""
     spent = [
         known
         for known in session.budgets
@@ -48,9 +48,9 @@ def note_spent(session: Session, world: DecisionContext) -> DecisionContext:
 
 
 def apply_budgets(session: Session, world: DecisionContext) -> Outcome:
-    """What is due about a budget that is used up, as soon as it can be.
+    """Act on a budget that is used up, as soon as that is possible.
 
-    Who works uses more: a session that is to end is ended at once then, a headless one always. Everything
+    An agent at work uses more: a session that is to end is ended at once then, a headless one always. All
     else waits for the end of the turn, and until nobody is typing.
     """
     leg = session.living_leg
@@ -63,7 +63,7 @@ def apply_budgets(session: Session, world: DecisionContext) -> Outcome:
 
 
 def apply_quietly(session: Session, quiet: LegQuiet, world: DecisionContext) -> Outcome:
-    """What a used-up budget brings in the moment in which nobody types; nothing where none is."""
+    """Act on a used-up budget now that nobody is typing; do nothing if none is due."""
     leg = session.living_leg
     if leg is None or leg.id != quiet.leg or session.state is not State.READY:
         return NOTHING
@@ -72,9 +72,9 @@ def apply_quietly(session: Session, quiet: LegQuiet, world: DecisionContext) -> 
 
 
 def _find_due(session: Session, leg: Leg, world: DecisionContext) -> Spending | None:
-    """The budget that is to be acted on now, ends before handoffs.
+    """Return the budget to act on now, those that end the session before those that hand over.
 
-    A person who goes on all the same after that is let; a headless turn is nobody's wish to go on.
+    After that has been done once, a person may go on all the same; in a headless turn it is done every time.
     """
     if session.handoff is not None or session.state not in LIVE:
         return None
@@ -104,7 +104,7 @@ def _apply(session: Session, leg: Leg, due: Spending, world: DecisionContext) ->
 
 
 def _leave_out(world: DecisionContext, spent: list[Spending]) -> DecisionContext:
-    """The world in which the budgets' agents rest until their day is over."""
+    """Return `world` with the budgets' agents resting until the budgets' day is over."""
     availability = dict(world.availability)
     for one in spent:
         state = availability.get(one.agent)

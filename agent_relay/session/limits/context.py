@@ -1,4 +1,4 @@
-"""Decide what follows as a context fills up: tell, draft, hand over or compact, once each."""
+"""Decide what follows as a context fills up: warn, draft, hand over or compact, once each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _TOLD = frozenset({Level.ADVISE, Level.ACT})
 
 
 def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
-    """Where `used` tokens of `room` (0 unknown) stand between the user's marks.
+    """Return between which of the user's marks `used` tokens of `room` (0 unknown) lie.
 
     A ceiling puts the mark `act` at a number of tokens, where that is lower, and the others in proportion.
     """
@@ -39,7 +39,7 @@ def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
 def note_fill(
     session: Session, happened: ContextFilled | LegQuiet | CompactSkipped, world: DecisionContext
 ) -> Outcome:
-    """What follows where a context passed a mark, or the moment to do something about it has come or gone."""
+    """Decide what follows if a context passed a mark, or a quiet moment to act came or was missed."""
     match happened:
         case LegQuiet(leg):
             return _quiet(session, leg, world)
@@ -50,9 +50,9 @@ def note_fill(
 
 
 def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
-    """What a reading of the running leg's context brings.
+    """Journal a reading of the running leg's context, and act on it.
 
-    One that is not newer than what was last noted is an old record read again, and brings nothing.
+    One that is not newer than the last one noted is an old record read again, and is ignored.
     """
     leg, before = session.living_leg, session.context
     if (
@@ -79,7 +79,7 @@ def _is_old(context: Context, leg: Leg, at: datetime, now: datetime) -> bool:
 
 
 def turn_ended(session: Session, world: DecisionContext) -> Outcome:
-    """What waited for a turn's end: a draft of the handoff document, then relief, once nobody is typing."""
+    """Begin what waited for a turn's end: a draft of the handoff document, then relief once nobody types."""
     leg = session.living_leg
     if leg is None or session.state is not State.READY or session.handoff is not None:
         return NOTHING
@@ -90,7 +90,7 @@ def turn_ended(session: Session, world: DecisionContext) -> Outcome:
 
 
 def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
-    """The leg waits for a prompt and nobody types one: now it is handed over, or told to compact."""
+    """Hand the leg over, or tell its agent to compact, now that it is ready and nobody is typing."""
     leg = session.living_leg
     is_ready = session.state is State.READY and session.handoff is None
     if leg is None or leg.id != leg_id or not is_ready or not _is_due(session, world):
@@ -102,7 +102,7 @@ def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
 
 
 def relieve_turn(session: Session, world: DecisionContext) -> Outcome:
-    """The handoff a headless turn of the agent that worked last begins with, if it is full; else nothing."""
+    """Return the handoff a headless turn begins with if the last agent's context is full; else nothing."""
     if world.context.mode != "handoff" or not _is_due(session, world):
         return NOTHING
     successor, skipped = _choose(session, world, (HEADLESS,))
@@ -110,7 +110,7 @@ def relieve_turn(session: Session, world: DecisionContext) -> Outcome:
 
 
 def _spared(session: Session, leg_id: str) -> Outcome:
-    """Somebody types: the next quiet moment is waited for."""
+    """Wait for the next quiet moment: somebody had begun to type."""
     leg = session.living_leg
     if leg is None or leg.id != leg_id:
         return NOTHING
@@ -118,7 +118,7 @@ def _spared(session: Session, leg_id: str) -> Outcome:
 
 
 def relieve_asked(session: Session, asked: HandoffAsked, terms: Terms, world: DecisionContext) -> Outcome:
-    """The handoff a person asked for without a name, where the agent at work is full; else nothing."""
+    """Return the handoff asked for without a name if the context at work is full; else nothing."""
     is_full = world.context.mode != "off" and not Level.ADVISE.is_above(session.context.level)
     successor, skipped = _choose(session, world, terms.needs) if is_full else ("", ())
     if not successor or session.living_leg is None:
@@ -150,7 +150,7 @@ def _hand_over(
 
 
 def _is_due(session: Session, world: DecisionContext) -> bool:
-    """Whether the running leg's context is to be relieved, as soon as it can be."""
+    """Return whether the running leg's context should be relieved as soon as possible."""
     context, wishes = session.context, world.context
     if wishes.mode not in {"handoff", "compact"} or context.level is not Level.ACT or context.is_spent:
         return False
@@ -158,7 +158,7 @@ def _is_due(session: Session, world: DecisionContext) -> bool:
 
 
 def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
-    """Why a handoff document is to be drafted now; empty for not at all.
+    """Return why a handoff document is to be drafted now; empty if none is.
 
     An agent is asked once, and again only for a context that filled up anew after the cooldown.
     """
@@ -173,7 +173,7 @@ def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
 
 
 def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Who takes over, and why others were skipped; nobody where even the agent at work could not start."""
+    """Return who takes over, and why others were skipped; empty if even the agent at work could not start."""
     wanted = world.context.to
     others = tuple(name for name in session.roster if name != session.agent)
     order = {"same": (), "next": others}.get(wanted, (wanted,))

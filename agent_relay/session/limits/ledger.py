@@ -16,10 +16,10 @@ _UNDER_WAY = timedelta(minutes=1)
 
 
 def find_rest(rests: Sequence[Rest], agent: str, now: datetime) -> Rest | None:
-    """The rest `agent` is under at `now`, the one that ends last; `None` where it may work.
+    """Return the rest `agent` is under at `now`, the one that ends last; `None` if it may work.
 
     A billing limit without a reset lasts until the user says otherwise; any other one without a reset
-    is believed for an hour. One that was seen by a clock that was far ahead is over.
+    is believed for an hour. One noted by a clock that was far ahead is over.
     """
     now_resting = [rest for rest in map(_with_end, rests) if rest.agent == agent and _lasts(rest, now)]
     endless = [rest for rest in now_resting if rest.until is None]
@@ -27,7 +27,7 @@ def find_rest(rests: Sequence[Rest], agent: str, now: datetime) -> Rest | None:
 
 
 def add_rest(rests: Sequence[Rest], new: Rest, now: datetime) -> tuple[Rest, ...]:
-    """The ledger with `new`, which replaces what was known of the same agent, model and scope.
+    """Return the ledger with `new`, which replaces what was known of the same agent, model and scope.
 
     Rests that are over are dropped.
     """
@@ -39,10 +39,10 @@ def add_rest(rests: Sequence[Rest], new: Rest, now: datetime) -> tuple[Rest, ...
 
 
 def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: datetime) -> tuple[Rest, ...]:
-    """The ledger after `agent` answered on `model`, empty where nobody knows which.
+    """Return the ledger after `agent` answered on `model`, empty if that is unknown.
 
     A request that was under way when the limit was met may still be answered, so that only an answer well
-    after it ends a rest. One model's answer says nothing of another's limit, and none of a user's own budget.
+    after it ends a rest. An answer of one model does not end another's limit, and none ends a user's budget.
     """
     return tuple(
         rest
@@ -56,7 +56,7 @@ def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: dateti
 
 
 def include_rest(world: "DecisionContext", note: "NoteRest") -> "DecisionContext":
-    """Return the world in which that rest is known already: it may not be written yet."""
+    """Return `world` with that rest included: it may not be written to the ledger yet."""
     new = Rest(note.agent, note.model, note.scope, note.until, note.evidence, seen_at=world.now)
     before, rest = world.availability.get(note.agent), find_rest((new,), note.agent, world.now)
     if before is None or rest is None:
@@ -66,7 +66,7 @@ def include_rest(world: "DecisionContext", note: "NoteRest") -> "DecisionContext
 
 
 def drop_rests(rests: Sequence[Rest], agent: str) -> tuple[Rest, ...]:
-    """The ledger after the user said that `agent` may work again."""
+    """Return the ledger after the user said that `agent` may work again."""
     return tuple(rest for rest in rests if rest.agent != agent)
 
 

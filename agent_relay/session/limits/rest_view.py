@@ -14,12 +14,13 @@ from agent_relay.session.policy import explain_unavailable
 
 @dataclass(frozen=True, slots=True)
 class RestView:
-    """`until` is the first reset (ISO 8601, empty where none is known), `first` whose it is.
+    """What a person sees while agents rest.
 
-    `agents` are (name, what keeps it, whether it may be chosen all the same). `plan` says what happens at the
-    reset. `back` is who can be had again by now, empty for nobody. `agreed` is whether a person said to go
-    on then, and `can_agree` whether that would change anything. `failure` is why who could be had did not
-    take over, empty for nothing.
+    `until` is the first reset (ISO 8601, empty if none is known), `first` the agent it belongs to. `agents`
+    are (name, what keeps it, whether it may be chosen all the same). `plan` says what happens at the reset.
+    `back` is the agent that is available again by now, empty for none. `agreed` is whether a person agreed to
+    go on then, and `can_agree` whether that would change anything. `failure` is why an available agent did
+    not take over, empty for nothing.
     """
 
     until: str
@@ -33,7 +34,7 @@ class RestView:
     failure: str = ""
 
     def render(self) -> Mapping[str, object]:
-        """Return the same for an answer."""
+        """Return the view as JSON values for an answer."""
         return {
             "until": self.until,
             "when": self.when,
@@ -48,7 +49,7 @@ class RestView:
 
 
 def build_rest_view(session: Session, world: DecisionContext) -> RestView | None:
-    """Return the view; `None` where nobody rests, a person cancelled a handoff, or a headless turn rests."""
+    """Return the view; `None` if no agent rests, a handoff was cancelled, or a headless turn rests."""
     is_offered = session.state is State.READY and bool(session.offer) and session.offer == session.agent
     rests = session.state is State.RESTING and not session.is_held and session.open_turn is None
     if not (rests or is_offered):
@@ -70,7 +71,7 @@ def build_rest_view(session: Session, world: DecisionContext) -> RestView | None
 
 
 def _find_failure(session: Session) -> str:
-    """Return why the last successor did not take over; empty where it did, or was never asked."""
+    """Return why the last successor did not take over; empty if it did, or was never asked."""
     owed = session.retriable
     if owed is None or owed.is_cancelled:
         return ""
@@ -93,7 +94,7 @@ def _find_whose(names: tuple[str, ...], until: datetime | None, world: DecisionC
 
 
 def _find_back(session: Session, world: DecisionContext) -> str:
-    """Return who can be had again; nobody while the agent at work is about to go on by itself."""
+    """Return the agent that is available again; empty while the one at work will go on by itself."""
     state = world.availability.get(session.agent)
     if is_left_to_agent(session, world.now, is_back=state is None or not state.resting):
         return ""

@@ -1,6 +1,6 @@
 """Decide what happens during a rest and at a limit's end: who continues, and whether by itself.
 
-After a rest the work is continued by relay, by an agent's own timer, or by nobody; that is decided once.
+After a rest the work is continued by relay, by an agent's own timer, or not at all; that is decided once.
 At a reset a resting session goes on, and a working one is offered its preferred agent back.
 """
 
@@ -34,9 +34,9 @@ _EARLY = timedelta(minutes=1)
 
 
 def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Outcome:
-    """Return what follows from what happened about a rest; nothing from anything else.
+    """Return what follows from an input about a rest; nothing from any other input.
 
-    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
     """
     match happened:
         case ContinueAnnounced():
@@ -50,9 +50,9 @@ def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Ou
 
 
 def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
-    """An agent's own timer is left to it, or cancelled where nothing may go on by itself then.
+    """Leave an agent's own timer to it, or cancel it if nothing may go on by itself then.
 
-    The same timer told again decides nothing anew; one that is to be cancelled still is cancelled.
+    The same timer announced again changes nothing; if it is to be cancelled, it is cancelled again.
     """
     leg = session.living_leg
     if leg is None or leg.id != news.leg or leg.headless or session.state not in {*LIVE, State.RESTING}:
@@ -73,21 +73,21 @@ def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext
 
 
 def _find_next_wake(session: Session) -> tuple[Effect, ...]:
-    """Return the first reset a resting session waits for; nothing where that is not known."""
+    """Return the first reset a resting session waits for; nothing if that is unknown."""
     at = parse_moment(session.rested_until) if session.state is State.RESTING else None
     return (WakeAt(at),) if at is not None else ()
 
 
 def find_check_moment(session: Session) -> datetime | None:
-    """Return when relay looks whether an agent went on by itself; `None` where none is to."""
+    """Return when relay checks whether an agent went on by itself; `None` if none is to."""
     at = parse_moment(session.continues_at)
     return at + CONTINUE_GRACE if at is not None and session.agent_may_continue else None
 
 
 def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
-    """Return whether the agent that said it goes on by itself is to be left to it at `now`.
+    """Return whether, at `now`, the agent that announced to go on by itself is left to do so.
 
-    Until its reset has come, somebody else may be had sooner.
+    Before its own reset has come, another agent may be available sooner.
     """
     at, check = parse_moment(session.continues_at), find_check_moment(session)
     if at is None or check is None or session.living_leg is None:
@@ -96,12 +96,12 @@ def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
 
 
 def is_agreed(session: Session, world: DecisionContext) -> bool:
-    """Return whether the user agreed to work going on by itself: for this once, or always."""
+    """Return whether the user agreed that work goes on by itself: for this once, or always."""
     return world.resume_at_reset or session.agreed
 
 
 def seen_while_resting(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
-    """An agent that works at the moment it named went on by itself: the rest is over."""
+    """End the rest if the agent works at the moment it named: it went on by itself."""
     at, living = parse_moment(session.continues_at), session.living_leg
     if session.state is not State.RESTING or at is None or state != State.BUSY:
         return NOTHING
@@ -113,7 +113,7 @@ def seen_while_resting(session: Session, leg: str, state: str, world: DecisionCo
 
 
 def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
-    """The person's word is journalled, and the reset waited for. Raises WrongUseError where none is known."""
+    """Journal whether the person agreed to go on at the reset; raise WrongUseError if none is known."""
     _check_resting(session)
     if not session.rested_until:
         raise WrongUseError(
@@ -125,7 +125,7 @@ def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
 
 
 def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
-    """Work goes on now with whoever can be had again. Raises NobodyAvailableError where nobody can."""
+    """Continue now with an agent that is available; raise NobodyAvailableError if none is."""
     if session.state is State.READY and session.offer == session.agent:
         return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
     _check_resting(session)
@@ -148,7 +148,7 @@ def _check_resting(session: Session) -> None:
 
 
 def reset_passed(session: Session, world: DecisionContext) -> Outcome:
-    """A resting session goes on; a working one is offered its preferred agent back, once for each reset."""
+    """Continue a resting session; offer a working one its preferred agent, once for each reset."""
     if session.is_held:
         return NOTHING
     if session.state is State.RESTING:
@@ -164,9 +164,9 @@ def reset_passed(session: Session, world: DecisionContext) -> Outcome:
 
 
 def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
-    """An agent that works again ends its session's rest, whatever the ledger believed, and is signed in.
+    """End the rest of a session whose agent answers again, whatever the ledger says; it is signed in.
 
-    Sources tell at different speeds: an answer from before the refusal or the limit does not end it.
+    Sources report at different speeds: an answer from before the refusal or the limit does not end it.
     """
     living, refusal = session.living_leg, session.refusal
     if living is None or living.id != answered.leg:
@@ -182,7 +182,7 @@ def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
 
 
 def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
-    """What the first reset of all brings: it need not be that of the agent at work.
+    """Act on the first reset of all, which need not be that of the agent at work.
 
     An agent that is to go on unattended is handed its own work: left at its prompt it would wait there.
     """
@@ -203,9 +203,9 @@ def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
 
 
 def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcome:
-    """Who can be had again is named once; an agent that waits at its prompt is at work again.
+    """Name the available agent, once; an agent that waits at its prompt counts as at work again.
 
-    The reset of the agent at work is still waited for where somebody else's came first.
+    If another agent's reset came first, the reset of the agent at work is still waited for.
     """
     living, (name, _) = session.living_leg, find_back(session, world)
     say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
@@ -218,13 +218,13 @@ def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcom
 
 
 def return_to_preferred(session: Session, world: DecisionContext) -> Outcome:
-    """At a turn's end, the handoff back that an automatic return was waiting for."""
+    """Return, at a turn's end, the handoff back that an automatic return was waiting for."""
     preferred = _find_preferred(session, world)
     return _hand_back(session, preferred, world) if preferred and preferred == session.offered else NOTHING
 
 
 def find_wake(session: Session, world: DecisionContext) -> tuple[Effect, ...]:
-    """The reset a session still waits for, as a new daemon has to wait for it again."""
+    """Return the resets a session still waits for, so that a new daemon waits for them again."""
     first = session.rested_until if session.state is State.RESTING else ""
     own = session.limit.until if session.limit is not None else ""
     # Where a damaged journal holds something else, whoever rests looks again at once.
@@ -242,12 +242,12 @@ def _hand_back(session: Session, preferred: str, world: DecisionContext) -> Outc
 
 
 def _returns_by_itself(world: DecisionContext) -> bool:
-    """Whether an agent that is back takes over without being asked; nobody does in the quiet hours."""
+    """Return whether an agent that is back takes over unasked; none does in the quiet hours."""
     return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
 
 
 def _find_preferred(session: Session, world: DecisionContext) -> str:
-    """Who left at a limit, is preferred to the agent at work, and can be had again; or empty.
+    """Return the preferred agent that left at a limit and is available again; or empty.
 
     That may be the agent at work itself, on its own model in place of the fallback.
     """
@@ -268,7 +268,7 @@ def _find_preferred(session: Session, world: DecisionContext) -> str:
 
 
 def _is_model_back(session: Session, world: DecisionContext) -> bool:
-    """Whether the agent at work goes on with a fallback model, and the limit of its own is over."""
+    """Return whether the agent at work is on a fallback model and the limit of its own is over."""
     leg, limit = session.living_leg, session.limit
     if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
         return False

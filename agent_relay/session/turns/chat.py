@@ -1,7 +1,7 @@
 """A chat: several agents in turns over one session.
 
-Folded from the session's journal: who takes part, what was said, how far it has come. From that: whose
-turn is next (somebody else takes the seat of an agent that rests), the prompt with all that is new since
+Folded from the session's journal: who takes part, what was said, how far it has come. From that follow:
+whose turn is next (another agent takes the seat of one that rests), the prompt with all that is new since
 its last turn, and how the chat ended. What agents said is quoted as data, not as instructions.
 """
 
@@ -35,7 +35,7 @@ _MARKUP = "*_`~# \t.!"
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """What `speaker` said; the user where that is empty."""
+    """What `speaker` said; empty means the user."""
 
     speaker: str
     text: str
@@ -43,13 +43,15 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat as its session's journal tells it. From `most` on it is since it was last begun or gone on with.
+    """A chat as its session's journal describes it.
+
+    The fields from `most` on count since the chat was last begun or continued.
 
     `heard` is how many of the messages each agent knows: those before its last answer. `last` is the seat
     of the last turn that was taken or passed over, empty before the first.
-    `begun` are the lines of the turns begun, but for those a killed daemon had no time to ask anybody, `seat`
-    whose the open one is. `taken` counts those that came to a good end; of those, `agreed` are the
-    speakers that had nothing to add since somebody last did. `limits` are agents that met a limit, and
+    `begun` are the lines of the turns begun, without those in which a killed daemon had asked no agent yet;
+    `seat` is whose turn the open one is. `taken` counts those that succeeded; of those, `agreed` are the
+    speakers that had nothing to add since another one last did. `limits` are agents that met a limit, and
     until when, `None` for unknown. `failure` is the outcome and reason of a turn that ended the chat,
     `failed` its leg.
     """
@@ -70,7 +72,7 @@ class Chat:
 
 
 def fold_chat(events: Iterable[Event]) -> Chat | None:
-    """The chat of a journal; `None` where none was begun in the session."""
+    """Return the chat of a journal; `None` if none was begun in the session."""
     chat: Chat | None = None
     legs = _Legs()
     for event in events:
@@ -83,7 +85,7 @@ def fold_chat(events: Iterable[Event]) -> Chat | None:
 
 
 class _Legs:
-    """The legs told of so far: their agents, and which of them ever lived."""
+    """The legs seen so far: their agents, and which of them ever lived."""
 
     def __init__(self) -> None:
         self.agents: dict[str, str] = {}
@@ -99,7 +101,7 @@ class _Legs:
                 pass
 
     def never_lived(self, ended: LegEnded) -> bool:
-        """Whether the daemon was killed while it started the leg: nobody was asked anything."""
+        """Return whether the daemon was killed while it started the leg: no agent was asked."""
         return ended.how == "lost" and ended.leg not in self._started
 
 
@@ -123,13 +125,13 @@ def _fold(chat: Chat, event: Event, legs: _Legs) -> Chat:  # noqa: PLR0911 - one
 
 
 def is_agreed(text: str) -> bool:
-    """Whether the last line says that its speaker has nothing to add, in whatever markup."""
+    """Return whether the last line says that its speaker has nothing to add, in whatever markup."""
     lines = [line for line in text.splitlines() if line.strip()]
     return bool(lines) and lines[-1].strip(_MARKUP) == AGREED
 
 
 def _begin(before: Chat | None, body: ChatBegun) -> Chat:
-    """What was said stays; how it went does not."""
+    """Begin or continue the chat: keep what was said, reset how it went."""
     if before is None:
         return Chat(body.agents, body.task, most=body.most)
     said = (*before.messages, ChatMessage("", body.task)) if body.task else before.messages
@@ -175,7 +177,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """The chat is over; `until` is the earliest reset where it rests, `None` where none is known."""
+    """The chat is over; `until` is the earliest reset if it rests, `None` if none is known."""
 
     outcome: Literal["agreed", "turns", "resting", "failed", "stopped"]
     why: str = ""
@@ -191,9 +193,9 @@ def find_next_seat(
     now: datetime,
     zone: tzinfo,
 ) -> Seat | ChatEnd:
-    """The seat whose turn it is, or why there is none.
+    """Return the seat whose turn it is, or why the chat is over.
 
-    The seat of an agent that rests is taken by the next of the order who has none; where there is nobody,
+    The seat of an agent that rests is taken by the next of the order that has none; if there is none,
     it is passed over.
     """
     outcome, why = chat.failure
@@ -219,7 +221,7 @@ def find_next_seat(
 
 
 def _know(chat: Chat, name: str, state: Availability) -> Availability:
-    """Who takes part is believed to be signed in; a limit met here counts before the ledger knows of it."""
+    """Treat participants as signed in, and an agent that met a limit here as resting at once."""
     if name in chat.limits and not state.resting:
         state = replace(state, resting=True, rests_until=chat.limits[name], scope=state.scope or "limit")
     return replace(state, signed_in=state.signed_in or name in chat.agents)
@@ -228,7 +230,7 @@ def _know(chat: Chat, name: str, state: Availability) -> Availability:
 def _seat(
     chat: Chat, known: Mapping[str, Availability], roster: Sequence[str], *, now: datetime, zone: tzinfo
 ) -> tuple[dict[str, str], list[str], list[datetime]]:
-    """Who speaks in whose seat, why others do not, and the resets of those who rest."""
+    """Return who speaks in whose seat, why others do not, and the resets of those that rest."""
     seated: dict[str, str] = {}
     skipped: list[str] = []
     resets: list[datetime] = []
@@ -266,10 +268,10 @@ conversation is over when everybody has ended so in a row."""
 
 
 def build_prompt(chat: Chat, agent: str, seat: str, *, task: str = "", is_new: bool = False) -> str:
-    """All `agent` needs for its turn; what it was told or said itself is in its own conversation.
+    """Build the prompt for `agent`'s turn, without what is already in its own conversation.
 
-    `task` are the user's words as they gave them; without it they stand as the journal has them. With
-    `is_new` it has no conversation of its own (any more), and is told everything.
+    `task` are the user's words as they gave them; without it the journal's version is used. With `is_new` the
+    agent has no conversation of its own (any more), and gets everything.
     """
     heard = None if is_new else chat.heard.get(agent)
     news = [said for said in chat.messages[heard or 0 :] if heard is None or said.speaker != agent]
@@ -286,14 +288,14 @@ def build_prompt(chat: Chat, agent: str, seat: str, *, task: str = "", is_new: b
 
 
 def shorten_message(text: str, *, before: int = 0) -> str:
-    """Return a message as it is kept: its end, with a word about what was cut, `before` of it earlier."""
+    """Return a message as it is kept: its end, and a note of what was cut, `before` of it earlier."""
     more = max(0, len(text) - LONGEST_MESSAGE)
     left_out = before + more
     return f"[{left_out:,} characters left out]\n{text[more:]}" if left_out else text
 
 
 def render_chat_end(chat: Chat, over: ChatEnd, now: datetime, zone: tzinfo) -> str:
-    """How the chat ended, for people."""
+    """Render how the chat ended, for people."""
     turns = render_count(chat.taken, "turn")
     match over.outcome:
         case "agreed":

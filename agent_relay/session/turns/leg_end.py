@@ -19,7 +19,7 @@ _LET_GO = frozenset({0, 130})
 
 
 def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome:  # noqa: PLR0911 - one arm a case
-    """What the end of the newest leg means: the next step of a handoff, or the end of the session."""
+    """Decide what follows the end of the newest leg: the next step of a handoff, or the session's end."""
     leg = session.living_leg
     if leg is None or leg.id != gone.leg:
         return NOTHING
@@ -41,9 +41,10 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
 
 
 def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
-    """The handoff under way; or the one `leg` came by, where its packet never reached it and nobody used it.
+    """Return the handoff under way, or the one that began `leg` and whose packet was never delivered.
 
-    Whoever takes the terminal's place next is owed that packet: the user's prompt is in no other hands.
+    The second only if the leg took no prompt: the next agent must still get that packet, because nothing else
+    has the user's prompt.
     """
     left = session.retriable
     if session.handoff is not None or left is None or left.leg != leg.id or left.is_cancelled:
@@ -52,7 +53,7 @@ def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
 
 
 def is_failure(session: Session, leg: Leg, handoff: Handoff, gone: LegGone) -> bool:
-    """Whether this end of a successor is a failure to take over: not where a person had it leave."""
+    """Return whether this end of a successor is a failure to take over; a person's ending it is not."""
     if leg.headless and (session.state is State.STOPPING or is_turn_done(session, gone)):
         return False
     was_let_go = gone.how == "exited" and gone.status in _LET_GO
@@ -60,16 +61,16 @@ def is_failure(session: Session, leg: Leg, handoff: Handoff, gone: LegGone) -> b
 
 
 def _rolls_back(handoff: Handoff, gone: LegGone) -> bool:
-    """Whether the end of a successor that had been ready is a failure: not where a person let it leave."""
+    """Return whether a rollback agent is named and the successor's end was no clean exit."""
     return bool(handoff.terms.rollback) and (gone.how != "exited" or gone.status != 0)
 
 
 def successor_failed(
     session: Session, handoff: Handoff, ended: LegEnded, why: str, world: DecisionContext
 ) -> Outcome:
-    """What follows the end of a successor that did not work on its packet: another one takes its place.
+    """Replace a successor that ended before it worked on its packet.
 
-    `ended` is that end, journalled before what follows from this.
+    `ended` is that end, journalled before the outcome of this.
     """
     failed = HandoffFailed(handoff.id, handoff.step, why or _tell_end(session, handoff))
     tried = (*session.tried, handoff.to_agent)

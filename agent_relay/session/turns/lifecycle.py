@@ -17,7 +17,7 @@ from agent_relay.session.views.event_lines import name_end
 
 
 def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Outcome:
-    """The turn is in the journal and its first leg on its way, or the session rests.
+    """Journal the turn and start its first leg, or rest.
 
     Raises AtWorkError while something else is under way.
     """
@@ -31,7 +31,7 @@ def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Out
 
 
 def check_free(session: Session) -> None:
-    """Raises AtWorkError while something is under way that a turn would disturb."""
+    """Raise AtWorkError while something is under way that a turn would disturb."""
     is_busy = session.living_leg is not None or session.handoff is not None or session.open_turn is not None
     if is_busy or session.state in {State.STOPPING, State.LIMITED, State.HANDING_OFF}:
         raise AtWorkError(
@@ -40,9 +40,9 @@ def check_free(session: Session) -> None:
 
 
 def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
-    """The first leg of a turn that has none: of the agent that was asked, or of the next one while it rests.
+    """Start the first leg of a turn: with the agent that was asked, or with the next one while that rests.
 
-    Who is asked by name is believed to be signed in.
+    An agent that is asked by name is believed to be signed in.
     """
     known = {
         name: replace(state, signed_in=state.signed_in or name == turn.agent)
@@ -66,7 +66,7 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
 
 
 def headless_spawned(session: Session, leg: Leg, started: LegStarted) -> Outcome:
-    """A leg that lives was given what it has to read along: its packet is delivered."""
+    """Journal that the leg lives; its packet is delivered, because it got the text to read at its start."""
     handoff = session.handoff
     if handoff is None or handoff.leg != leg.id:
         return Outcome((started,))
@@ -74,14 +74,14 @@ def headless_spawned(session: Session, leg: Leg, started: LegStarted) -> Outcome
 
 
 def headless_prompted(session: Session, leg: Leg) -> Outcome:
-    """The leg works on its turn."""
+    """Journal that the leg works on its turn, and confirm its handoff."""
     if session.state not in LIVE:
         return Outcome((LegPrompted(leg.id),))
     return Outcome((LegBusy(leg.id), *_confirm(session, leg)))
 
 
 def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Outcome:
-    """A headless leg is gone, and its turn with it: the session ends too, or waits for the next prompt."""
+    """Journal the end of a headless leg and its turn; end the session, or wait for the next prompt."""
     turn = session.turn
     if turn is None or session.state is State.RESTING:
         end = (SessionEnded(session.why),) if turn is not None and turn.ends else ()
@@ -96,7 +96,7 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
 
 
 def end_resting(session: Session) -> tuple[Body, ...]:
-    """What a crash kept from being said of a turn nobody can go on with, in a session that ends with it."""
+    """Return the end of a turn that no agent can go on with, if a crash kept it out of the journal."""
     turn, leg = session.open_turn, session.leg
     if turn is None or not turn.ends:
         return ()
@@ -104,17 +104,17 @@ def end_resting(session: Session) -> tuple[Body, ...]:
 
 
 def is_turn_done(session: Session, gone: LegGone) -> bool:
-    """Whether the agent had said that its turn is over and well."""
+    """Return whether the agent reported that its turn ended successfully."""
     return gone.is_done or (session.turn is not None and session.turn.outcome == "done")
 
 
 def wait_or_end(turn: Turn, why: str) -> Body:
-    """What follows the end of a turn's leg."""
+    """Return the event after the end of a turn's leg: the session waits, or ends."""
     return SessionEnded(why) if turn.ends or turn.outcome == "stopped" else SessionWaits(why)
 
 
 def _confirm(session: Session, leg: Leg) -> tuple[Body, ...]:
-    """The handoff to this leg is done, where there is one under way."""
+    """Return the events that confirm the handoff to this leg; nothing if none is under way."""
     handoff = session.handoff
     if handoff is None or handoff.leg != leg.id or handoff.is_cancelled:
         return ()

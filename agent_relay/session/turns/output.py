@@ -1,7 +1,7 @@
 """Read a headless agent's standard output: what each record says, and whether the turn succeeded.
 
-A file that a tool changed is told as a unified diff. Sessions with a screen use this module, too, so the
-types of a plan, which are slow to load, are imported only where a record has one.
+A file that a tool changed is reported as a unified diff. Sessions with a screen use this module, too, so
+the types of a plan, which are slow to load, are imported only when a record has one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _MOST_LINES = 400
 
 
 def read_change(saying: StreamRule, part: object) -> str:
-    """The change as far as the record tells it, cut at a line's end; empty where it does not."""
+    """Return the change as the record gives it, cut at a line's end; empty if it gives none."""
     diff = (find_text(part, saying.text) or "") if saying.text else ""
     if not diff and saying.hunks:
         diff = "\n".join(_join_hunks(find_value(part, saying.hunks)))
@@ -48,7 +48,7 @@ def _place(hunk: object, side: str) -> str:
 
 
 def _compare(before: str, after: str) -> Iterator[str]:
-    """Where in the file it is nobody knows."""
+    """Yield the diff without line numbers: where in the file the change is, the record does not say."""
     old, new = before.splitlines(), after.splitlines()
     if len(old) <= _MOST_LINES and len(new) <= _MOST_LINES:
         lines = islice(unified_diff(old, new, lineterm="", n=2), 2, None)
@@ -82,10 +82,10 @@ _WRITTEN = ("output", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class OutputItem:
-    """What one record says. `tokens` by kind; `cost` in US dollars, `None` where the agent does not say.
+    """What one record says.
 
-    An edit's `name` is its file and its `text` the diff. With `totals`, the tokens are the whole
-    conversation's.
+    `tokens` by kind; `cost` in US dollars, `None` if the agent does not report it. An edit's `name` is its
+    file and its `text` the diff. With `totals`, the tokens are the whole conversation's.
     """
 
     means: Meaning
@@ -103,7 +103,7 @@ class OutputItem:
 
 
 def read_record(sayings: Sequence[StreamRule], record: Mapping[str, object]) -> Iterator[OutputItem]:
-    """Everything the record says, in the order of `sayings`."""
+    """Yield everything the record says, in the order of `sayings`."""
     for saying in sayings:
         if is_meant(saying.where, record):
             for part in _list_parts(saying, record):
@@ -112,10 +112,10 @@ def read_record(sayings: Sequence[StreamRule], record: Mapping[str, object]) -> 
 
 
 class TurnVerdict:
-    """How a turn went, by the records heard so far: `is_done`, or `has_failed` and `why`, if it is told.
+    """How a turn went, by the records so far: `is_done`, or `has_failed` and `why`, if they say so.
 
     An agent that says it is done and neither said, called, changed nor wrote anything is `is_idle`: it has
-    failed, and `why` is what it said of its end. An agent whose adapter tells nothing but ends is believed.
+    failed, and `why` is what it said of its end. An agent whose adapter describes only ends is believed.
     `refused` are the tools it asked for and was not allowed to use, each once, in the order it asked.
     """
 
@@ -132,26 +132,26 @@ class TurnVerdict:
 
     @property
     def why(self) -> str:
-        """What the agent said of a turn that is over and not well; empty for nothing."""
+        """What the agent said of a turn that failed; empty for nothing."""
         return self._last_words if self.is_idle else self._refusal
 
     @property
     def is_done(self) -> bool:
-        """Whether the turn is over and well, as far as is told."""
+        """Whether the turn ended successfully, as far as the records say."""
         return self._is_told and self._has_worked and not self._is_refused
 
     @property
     def is_idle(self) -> bool:
-        """Whether the turn was called done with nothing done in it."""
+        """Whether the agent reported the turn as done although it did nothing."""
         return self._is_told and not self._has_worked and not self._is_refused
 
     @property
     def has_failed(self) -> bool:
-        """Whether the turn is over and not well, as far as is told."""
+        """Whether the turn failed, as far as the records say."""
         return self._is_refused or self.is_idle
 
     def hear(self, record: Mapping[str, object]) -> None:
-        """One more record; a failure stands, whatever is said after it."""
+        """Read one more record; a failure is final, whatever later records say."""
         if not self._has_worked:
             self._has_worked = any(_is_work(said) for said in read_record(self._works, record))
         for said in read_record(self._ends, record):
@@ -173,7 +173,7 @@ class TurnVerdict:
 
 
 def _is_work(said: OutputItem) -> bool:
-    """Whether something came of the turn: that it was asked, and what the asking took, is no work."""
+    """Return whether the record shows work; the prompt and the tokens it cost do not count."""
     match said.means:
         case "text" | "thought":
             return bool(said.text.strip())
@@ -231,7 +231,7 @@ def _read_steps(saying: StreamRule, part: object) -> "tuple[RunPlanStep, ...]":
 
 
 def _read_cost(saying: StreamRule, part: object) -> float | None:
-    """What is no amount of money counts as not told: too large, infinite, negative."""
+    """Return the cost; `None` for what is no amount of money: too large, infinite, negative."""
     found = find_value(part, saying.cost) if saying.cost else None
     if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < _MOST_COST:
         return None
@@ -239,9 +239,10 @@ def _read_cost(saying: StreamRule, part: object) -> float | None:
 
 
 def subtract_totals(tokens: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int] | None:
-    """What a turn used, by the totals after and before it; `None` where they are of two conversations.
+    """Return what a turn used, from the totals after and before it; `None` if a count went down.
 
-    Where nothing is `earlier`, it is the first turn; a kind that was not told then is not known now.
+    Then the totals are of two conversations. If `earlier` is empty, it is the first turn; otherwise a kind
+    that is missing in it is left out.
     """
     known = {name: count for name, count in tokens.items() if not earlier or name in earlier}
     own = {name: count - earlier.get(name, 0) for name, count in known.items()}
@@ -249,7 +250,7 @@ def subtract_totals(tokens: Mapping[str, int], earlier: Mapping[str, int]) -> di
 
 
 def read_tokens(paths: Mapping[Token, str], part: object) -> dict[str, int]:
-    """The counts at `paths`, by kind; what is no count is left out."""
+    """Return the counts at `paths`, by kind; anything that is not a count is left out."""
     found = {name: find_value(part, path) for name, path in paths.items()}
     return {
         name: count

@@ -1,4 +1,4 @@
-"""Translate journal events and agent output into what followers of a headless turn are told."""
+"""Translate journal events and agent output into what followers of a headless turn are sent."""
 
 from collections.abc import Sequence
 from datetime import tzinfo
@@ -43,7 +43,7 @@ from agent_relay.session.warnings import render_spending_line
 
 
 def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEvent | None:  # noqa: PLR0911 - one arm an event
-    """The line as it is told, `None` where it is not; `before` is the journal up to it, itself included."""
+    """Return the line for `event`, `None` for none; `before` is the journal up to and including it."""
     at = event.at.isoformat()
     match event.body:
         case TurnBegun() as body:
@@ -87,7 +87,7 @@ def _report_begun(session: Session | None, body: TurnBegun, at: str) -> Began:
 
 
 def report_agent_output(said: OutputItem, leg: Leg) -> RunEvent | None:  # noqa: PLR0911 - one arm a meaning
-    """What the agent said as it is told; how its turn ended is told by the journal."""
+    """Return the line for what the agent said; how its turn ended comes from the journal."""
     match said.means:
         case "text":
             more = said.is_piece
@@ -119,7 +119,7 @@ def report_agent_output(said: OutputItem, leg: Leg) -> RunEvent | None:  # noqa:
 
 
 def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | None:
-    """How the newest headless turn ended; `None` while it goes on. `sign_in` signs in to its agent."""
+    """Report how the newest headless turn ended; `None` while it goes on. `sign_in` is for a hint."""
     turn = session.turn
     if turn is None:
         return None
@@ -145,7 +145,7 @@ def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | 
 
 
 def _report_budget(body: BudgetNoted, at: str) -> BudgetTold | None:
-    """How the budget stands; what ends the turn or hands it over is told with that, with this reason."""
+    """Report the budget; `None` if it ends the turn or hands it over: that report carries its reason."""
     match body.mark:
         case "uncounted" | "unpriced" | "warn" as mark:
             pass
@@ -159,7 +159,7 @@ def _report_budget(body: BudgetNoted, at: str) -> BudgetTold | None:
 
 
 def _was_named(before: Sequence[Event], named: LegNamed) -> bool:
-    """Whether the journal knew the leg's own session already."""
+    """Return whether the journal already had the leg's native session."""
     known = [line.body for line in before if isinstance(line.body, LegNamed) and line.body.leg == named.leg]
     return bool(known) and known[-1].native_id == named.native_id
 

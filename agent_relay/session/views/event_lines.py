@@ -1,7 +1,7 @@
 """Journal events in words, for whoever watches a session.
 
-The agents' and the user's own words are left out. How a process ended and how far a handoff came has its
-names here.
+The agents' and the user's own words are left out. How a process ended and how far a handoff came is named
+here.
 """
 
 from datetime import datetime, tzinfo
@@ -53,7 +53,7 @@ _STEPS = {
 
 
 def name_end(how: str) -> str:
-    """Return what follows an agent's name: `was lost`; `exited` and `stopped` are words already."""
+    """Return what follows an agent's name: `was lost`; `exited` and `stopped` need no change."""
     return _ENDS.get(how, how)
 
 
@@ -68,7 +68,7 @@ def name_step(step: str) -> str:
 
 
 def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
-    """What happened, empty for what a watcher need not know; `session` is the one after it."""
+    """Render what happened, empty if a watcher need not know; `session` is the one after it."""
     agent = _name_agent(session, getattr(event.body, "leg", ""))
     return (
         _render_leg(event, agent)
@@ -86,7 +86,7 @@ _DETAILS = (
 
 
 def list_details(session: Session, event: Event) -> dict[str, str]:
-    """What programs need of an event: codes, names and moments, and never anybody's words."""
+    """Return what programs need of an event: codes, names and times, never anybody's words."""
     body = event.body
     found: dict[str, str] = {}
     for name in _DETAILS:

@@ -33,7 +33,7 @@ _AS_WATCHED = (SessionCreated, HandoffClosed, ReturnOffered, SessionEnded, Sessi
 
 
 def list_history(events: Iterable[Event], zone: tzinfo) -> list[str]:
-    """Return the lines, oldest first, of whole journals; moments in `zone`.
+    """Return the lines of whole journals, oldest first; times in `zone`.
 
     `Nov 24, 18:20  claude hit its session limit (resets 21:00)`. Of a long history the newest 500.
     """
@@ -51,14 +51,14 @@ def list_history(events: Iterable[Event], zone: tzinfo) -> list[str]:
 
 
 def _says_why(session: Session, event: Event, before: Event) -> bool:
-    """Return whether the line of `event` names the limit that the line before it tells."""
+    """Return whether the line of `event` names the limit that the line before it reports."""
     is_made = isinstance(event.body, HandoffConfirmed) and bool(session.done)
     is_its = is_made and isinstance(before.body, SignalSeen) and session.done[-1].reason == "rate_limit"
     return is_its and isinstance(before.body, SignalSeen) and before.body.agent == session.done[-1].from_agent
 
 
 def _render(session: Session, event: Event, zone: tzinfo) -> str:  # noqa: PLR0911 - one arm an event
-    """Return what the event means for who works in the session; empty for what is no news to them."""
+    """Return what the event means for whoever works in the session; empty if it is no news to them."""
     match event.body:
         case SignalSeen() as body if body.decides and is_limit(body):
             limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)

@@ -36,7 +36,7 @@ _CANCELLING = {
 
 
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
-    """The one line between two agents on the same terminal.
+    """Render the one line between two agents on the same terminal.
 
     `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
     """
@@ -51,7 +51,7 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
 
 def render_rest_line(session: Session, zone: tzinfo) -> str:
-    """Who rests until when, and that nobody can take over; or that somebody cancelled the handoff."""
+    """Render who rests until when, and that no agent can take over; or that the handoff was cancelled."""
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
@@ -69,7 +69,7 @@ def _go_on(session: Session, owed: Handoff) -> str:
 
 
 def render_seat_line(session: Session, zone: tzinfo) -> str:
-    """Who rests until when, in a chat: whether that goes on without it is told next."""
+    """Render who rests until when in a chat; the next line says whether the chat goes on."""
     return f"→ {_render_halt(session, zone)}. Nobody takes its place."
 
 
@@ -79,7 +79,7 @@ def _render_halt(session: Session, zone: tzinfo) -> str:
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:
-    """That a handoff was cancelled, where its packet is, and both ways on."""
+    """Render that a handoff was cancelled, where its packet is, and how to go on in either direction."""
     packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
     back = f"or switch back: {continue_command(handoff.from_agent, session.id)}"
     go_on = retry_command(handoff.id)
@@ -87,7 +87,7 @@ def _render_held(session: Session, handoff: Handoff) -> str:
 
 
 def render_intervention(session: Session, handoff_id: str) -> str:
-    """What follows from what somebody just did to the handoff `handoff_id`."""
+    """Render what follows from what a person just did to the handoff `handoff_id`."""
     current = session.handoff
     if current is not None and current.id == handoff_id and current.is_cancelled:
         go_on = f"The session will then rest. Go on: {retry_command(current.id)}"
@@ -100,12 +100,12 @@ def render_intervention(session: Session, handoff_id: str) -> str:
 
 
 def render_sign_in(agent: str, command: str) -> str:
-    """What signs in to `agent`: its own `command`, where that is known."""
+    """Render how to sign in to `agent`: by its own `command`, if that is known."""
     return f"Sign in: {command}" if command else f"Sign in on its own screen: {agent_command(agent)}"
 
 
 def render_end_line(session: Session, *, sign_in: str = "") -> str:
-    """Why no leg runs any more, and how to go on; `sign_in` is what signs in to its agent."""
+    """Render why no leg runs any more, and how to go on; `sign_in` is its agent's sign-in command."""
     leg, owed = session.leg, session.retriable
     go_on = continue_command(owed.to_agent if owed is not None else session.agent, session.id)
     if session.failure:
@@ -119,7 +119,7 @@ def render_end_line(session: Session, *, sign_in: str = "") -> str:
 
 
 def _render_leg_end(leg: Leg, owed: Handoff | None, go_on: str) -> str:
-    """How the last leg ended where that was not in order, or its packet is still to be given."""
+    """Render how the last leg ended if that was not normal, or its packet is still to be delivered."""
     if leg.how == "stopped":
         return ""
     if owed is not None and not owed.is_cancelled:
@@ -130,7 +130,7 @@ def _render_leg_end(leg: Leg, owed: Handoff | None, go_on: str) -> str:
 
 
 def _tell_end(leg: Leg) -> str:
-    """How an agent's process ended, in a person's words."""
+    """Return how an agent's process ended, in a person's words."""
     if leg.how == "lost":
         return f"{leg.agent} was lost"
     if leg.status > _BY_SIGNAL:
@@ -139,14 +139,15 @@ def _tell_end(leg: Leg) -> str:
 
 
 def render_refusal_line(refusal: Limit) -> str:
-    """Why the agent gets no answers, and that only the user can mend it: nobody takes over for that."""
+    """Render why the agent gets no answers; only the user can fix it, so no agent takes over by itself."""
     return f"→ {_render_refusal(refusal)}. Sign in there and go on, or hand over: agent-relay relay"
 
 
 def render_offer_line(session: Session) -> str:
-    """Who can be had back, and by which command; or that they come by themselves.
+    """Render which agent is available again, and by which command; or that it returns by itself.
 
-    For the agent at work that is its own model; naming it elsewhere would attach to it as it is.
+    For the agent at work that is its own model, or going on at its prompt; its command in another terminal
+    would only attach to it.
     """
     back = f"→ {session.offer} is available again"
     if session.offer == session.agent and session.leg is not None and not session.leg.model:
@@ -164,7 +165,7 @@ def render_offer_line(session: Session) -> str:
 
 
 def render_near_line(near: Limit, zone: tzinfo) -> str:
-    """Which limit an agent is near, in its own words, and that nothing need be done."""
+    """Render which limit an agent is near, in its own words, and that nothing need be done."""
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It keeps working; to hand over sooner: agent-relay relay"
@@ -172,13 +173,13 @@ def render_near_line(near: Limit, zone: tzinfo) -> str:
 
 
 def render_context_line(session: Session) -> str:
-    """How full the agent's context is, and what can be done about that."""
+    """Render how full the agent's context is, and what can be done about that."""
     hand_over = "Hand over when it suits you: press the relay key and type /handoff"
     return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
 
 
 def render_slow_start(session: Session, agent: str) -> str:
-    """That `agent`, which was started a while ago, shows no prompt yet, and what waits for that."""
+    """Render that `agent`, started a while ago, shows no prompt yet, and what waits for that."""
     handoff = session.handoff
     if handoff is not None and handoff.to_agent == agent:
         return f"→ {agent} is still starting. It gets its packet once it shows its prompt"
@@ -188,21 +189,21 @@ def render_slow_start(session: Session, agent: str) -> str:
 
 
 def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
-    """That an agent was started although it rests, and how to say that it does not."""
+    """Render that an agent was started although it rests, and how to say that it does not."""
     when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
     known = f"{agent} rests {when}, as far as relay knows; it was started all the same"
     return f"→ {known}. If it does not rest: agent-relay limits clear {agent}"
 
 
 def render_saved(session: Session, agent: str, path: str) -> str:
-    """That a packet was made and nobody was started, where it is, and by which command it is given."""
+    """Render that a packet was made and no agent started, where it is, and which command delivers it."""
     return f"Packet for {agent}: {path}. Nobody was started. Give it: {continue_command(agent, session.id)}"
 
 
 def render_left_out(broken: Sequence[tuple[str, str]]) -> str:
-    """Return one line naming the adapters that cannot be used, each with what is off; empty for none.
+    """Return one line naming the adapters that cannot be used, each with its error; empty for none.
 
-    `broken` are (agent, sentence). An empty agent stands for a place nobody can list.
+    `broken` are (agent, sentence). An empty agent means a folder that cannot be listed.
     """
     if not broken:
         return ""
@@ -211,14 +212,14 @@ def render_left_out(broken: Sequence[tuple[str, str]]) -> str:
 
 
 def render_newer(agent: str, version: str, newest: str) -> str:
-    """Return what to know of an agent newer than the newest version this release was tried with."""
+    """Return a note that an agent is newer than the newest version this release was tried with."""
     return f"{agent} {version} is newer than {newest}, the newest version agent-relay was tried with"
 
 
 def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
-    """What an attached terminal should say now; empty where nothing needs saying.
+    """Return what an attached terminal should show now; empty for nothing.
 
-    `sign_in` is what signs in to the session's agent, empty where nobody knows.
+    `sign_in` is the command that signs in to the session's agent, empty if unknown.
     """
     if session.state is State.ENDED:
         return render_end_line(session, sign_in=sign_in)
@@ -233,7 +234,7 @@ def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
 
 
 def _render_standing(session: Session, zone: tzinfo) -> str:
-    """What the agent at work is to be told of, while no handoff is under way."""
+    """Render what the user should know of the agent at work while no handoff is under way."""
     offer = render_offer_line(session) if session.offer else ""
     warning = _render_warning(session, zone)
     if warning:
@@ -246,7 +247,7 @@ def _render_standing(session: Session, zone: tzinfo) -> str:
 
 
 def _render_warning(session: Session, zone: tzinfo) -> str:
-    """The newest of what warns of the agent at work: a budget, a limit that is near, a full context."""
+    """Render the newest warning about the agent at work: a budget, a near limit, a full context."""
     near, read_at = session.near, session.context.read_at
     spent = find_worst_budget(session, session.updated_at)
     others = [at for at in (near.at if near is not None else None, read_at) if at is not None]
@@ -259,7 +260,7 @@ def _render_warning(session: Session, zone: tzinfo) -> str:
 
 
 def session_folder(session: Session) -> str:
-    """Where the session's journal and packets stand."""
+    """Return the folder of the session's journal and packets."""
     return f"{session.root}/.agent-relay/sessions/{session.id}"
 
 
@@ -291,7 +292,7 @@ def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
 
 
 def _shorten(text: str) -> str:
-    """An agent's words in one line, cut."""
+    """Return an agent's words in one line, cut."""
     return quote_reason(text)[:_SAID_LENGTH].rstrip(". ")
 
 

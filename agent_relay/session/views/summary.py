@@ -1,8 +1,8 @@
 """A session in short with its title, read off journal lines without building the whole session.
 
 `session.fold` is the truth; this is its short form for commands that must start as fast as Python does,
-so it imports next to nothing and loads only what a text asks for. A test walks both through the same
-histories. The title is the task, else the first prompt a person gave, as one short line.
+so it imports next to nothing and loads only what a text needs. A test compares both on the same histories.
+The title is the task, else the first prompt a person gave, as one short line.
 """
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def make_title(text: str) -> str:
 
 
 def cut_columns(line: str, most: int) -> str:
-    """Return the line where it takes at most `most` columns, else its beginning and an ellipsis."""
+    """Return the line if it takes at most `most` columns, else its beginning and an ellipsis."""
     if line.isascii():
         return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
     from agent_relay.domain.text.counts import count_columns
@@ -46,8 +46,8 @@ def cut_columns(line: str, most: int) -> str:
 def find_title(known: "tuple[str, str]", name: str, data: "Mapping[str, object]") -> "tuple[str, str]":
     """Return the title after one more line of a journal, and the leg whose next prompt is relay's own.
 
-    `known` is what it was before, `name` and `data` are the event's. A leg that takes over is first asked
-    by relay to go on; what a person asks it comes after that.
+    `known` is what it was before, `name` and `data` are the event's. The first prompt of a leg that takes
+    over is relay's request to go on; a person's prompts come after that.
     """
     title, opened = known
     if title:
@@ -112,7 +112,7 @@ _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 
 
 def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None":
-    """One session in short; `None` where the rows do not begin with one.
+    """Return one session in short; `None` if the rows do not begin with one.
 
     Keys: session, root, cwd, task, title (one line, empty while nothing was asked), state, agent, leg, since
     and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
@@ -153,7 +153,7 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
 
 
 def begin_summary(known: "Mapping[str, object]", at: object) -> "dict[str, object]":
-    """A session of which only what is `known` is, in short, with every key of `summarize`."""
+    """Return the summary of a session of which only `known` is known, with every key of `summarize`."""
     return {
         "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
         "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
@@ -180,7 +180,7 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
 
 
 class _Offers:
-    """Who can be had again: the preferred agent that was offered back, or one that is back after a rest."""
+    """The agent that is available again: a preferred one offered back, or one that is back after a rest."""
 
     __slots__ = ("_given", "_model", "_offer")
 
@@ -188,7 +188,7 @@ class _Offers:
         self._given = self._offer = self._model = ""
 
     def note(self, agent: str, name: str, data: "Mapping[str, object]") -> str:
-        """Return who is offered after one more line; `agent` is the one at work."""
+        """Return the agent that is offered after one more line; `agent` is the one at work."""
         if name == "leg.starting":
             self._model, self._offer = str(data.get("model") or ""), ""
         elif name == "return.offered":
@@ -224,7 +224,7 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
 
 
 def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
-    """Whoever a handoff was to, until it works: what it is to be told is in nobody else's hands."""
+    """Note the agent of a handoff until it works: nothing but its packet has what it needs to know."""
     if name == "handoff.begun":
         view["owed"] = data.get("to_agent", "")
     elif name in {"handoff.confirmed", "handoff.cancelled"} or (

@@ -1,4 +1,4 @@
-"""Listen to one event stream of a leg as long as the leg lives, and ask for what was missed."""
+"""Listen to one event stream of a leg as long as the leg lives, and request what was missed."""
 
 import asyncio
 import contextlib
@@ -25,12 +25,12 @@ _Snapshot = tuple[str, Mapping[str, object]]
 
 
 class EventReader:
-    """Listens to a server of the agent on this machine, with growing pauses while it does not answer.
+    """Listens to the agent's server on this machine, with growing pauses while it does not answer.
 
-    Each time it is heard again the snapshots are asked too, after the stream is open, so that nothing falls
-    between them. One that is not told, as by a server that is still starting, is asked again when events
-    come, with growing gaps. `nudge` ends a pause early: something moved, the server may be there now.
-    `quiet_s` says how long a connected server may be silent before it is asked anew.
+    On each new connection the snapshots are requested too, after the stream is open, so that nothing between
+    them is missed. A snapshot that fails, as with a server that is still starting, is requested again when
+    events come, with growing gaps. `nudge` ends a pause early: something changed, the server may be up now.
+    `quiet_s` is how long a connected server may be silent before the connection is made anew.
     """
 
     def __init__(
@@ -46,7 +46,10 @@ class EventReader:
         self.update(place)
 
     def update(self, place: LegPlace) -> None:
-        """Listen once every value is known. Raises ConfigurationError for a URL that leads elsewhere."""
+        """Use the leg's values, and begin to listen once all are known.
+
+        Raises ConfigurationError for a URL that is not plain HTTP on this machine.
+        """
         url, user = expand_text(self.spec.path, place), expand_text(self.spec.user, place)
         password = expand_text(self.spec.password, place)
         found = [(expand_text(one.url, place), one.each) for one in self.spec.snapshots]
@@ -65,12 +68,12 @@ class EventReader:
         self._nudge.set()
 
     def stop(self) -> None:
-        """Listen no more; the connection is dropped when the loop next runs."""
+        """Stop listening; the connection is dropped when the loop next runs."""
         if self._task is not None:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Stop, and return when the connection is dropped."""
+        """Stop listening, and return when the connection is dropped."""
         self.stop()
         if self._task is not None:
             with contextlib.suppress(asyncio.CancelledError):
@@ -105,7 +108,10 @@ class EventReader:
             await answer.close()
 
     async def _hear_snapshots(self, asked: Sequence[_Snapshot]) -> list[_Snapshot]:
-        """Hear the state the server is in; return what it would not say. It is listened to all the same."""
+        """Request the server's state and deliver it; return the snapshots that failed.
+
+        The stream is listened to even if some fail.
+        """
         untold = []
         for address, each in asked:
             try:
@@ -145,7 +151,7 @@ class EventReader:
 
 
 def _shape(data: Data, each: Mapping[str, object]) -> list[Data]:
-    """The snapshot as records: itself, or one for each of its entries in the shape an event would have."""
+    """Convert the snapshot into records: itself, or one for each entry in the shape of an event."""
     if not each:
         return [data]
     shaped = (_fill(each, key, value) for key, value in data.items())

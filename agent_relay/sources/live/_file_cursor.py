@@ -19,34 +19,34 @@ CursorState = dict[str, int]
 
 
 class Cursor(Protocol):
-    """A place in one file. `has_more` and `is_waiting` say what a look left: bytes, an open entry."""
+    """A place in one file. After a look, `has_more` is whether bytes are left, `is_waiting` an open entry."""
 
     has_more: bool
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a record only waits for proof of its end."""
+        """Whether there is a record whose end is not certain yet."""
         ...
 
     def look(self) -> list[Framed]:
-        """The records that came since the last look, each with the byte it starts at."""
+        """Return the records that came since the last look, each with the byte it starts at."""
         ...
 
     def flush(self) -> list[Framed]:
-        """The record that waited, the file having been quiet."""
+        """Return the record whose end was not certain, as the file has been quiet."""
         ...
 
     def keep(self) -> CursorState:
-        """Plain numbers from which a cursor goes on after a restart, losing and repeating nothing."""
+        """Return plain numbers with which a cursor continues after a restart; nothing is lost or repeated."""
         ...
 
 
 class TailCursor:
     """A place in a file that grows.
 
-    A file that is replaced, cut short or rewritten (its inode, its size or the bytes before the place
-    say so) is read from its start. A deleted file is waited for. With `frees`, what was read is given
-    back to the disk now and then; such a file is read from where it still has text.
+    A file that is replaced, cut short or rewritten (shown by its inode, its size or the bytes before the
+    place) is read from its start. A deleted file is waited for. With `frees`, the disk space of what was read
+    is released now and then; such a file is read from where it still has text.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class TailCursor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether whole lines were read that belong to a record still open."""
+        """Whether complete lines were read that belong to a record still open."""
         return self._framer.is_waiting
 
     def look(self) -> list[Framed]:
-        """The records that came since the last look; at most a mebibyte's worth."""
+        """Return the records that came since the last look; at most a mebibyte's worth."""
         had_more, self.has_more = self.has_more, False
         file = find_regular(self._path)
         if file is None:
@@ -137,7 +137,7 @@ class TailCursor:
         return [(self._base + at, data) for at, data in records]
 
     def flush(self) -> list[Framed]:
-        """The log entry that was still open."""
+        """Return the log entry that was still open."""
         records = self._absolute(self._framer.flush())
         file = find_regular(self._path) if records else None
         if file is not None:
@@ -146,19 +146,19 @@ class TailCursor:
         return records
 
     def keep(self) -> CursorState:
-        """Offset, inode and seal."""
+        """Return offset, inode and seal."""
         size, checksum = self._kept_seal
         return {"offset": self._boundary, "inode": self._inode, "seal_bytes": size, "seal": checksum}
 
 
 def _read_seal(file: int, end: int) -> tuple[int, int]:
-    """The checksum of the bytes just before `end`: other bytes there mean another file."""
+    """Return size and checksum of the bytes just before `end`: other bytes there mean another file."""
     size = min(_SEAL_BYTES, end)
     return size, zlib.crc32(os.pread(file, size, end - size))
 
 
 class DocumentCursor:
-    """A file that is one JSON object, rewritten as a whole; each different whole one is a record."""
+    """A file that is one JSON object, rewritten as a whole; each different complete one is a record."""
 
     is_waiting = False
 
@@ -168,7 +168,7 @@ class DocumentCursor:
         self._seen = (_number(kept, "seal_bytes", -1), _number(kept, "seal", 0))
 
     def look(self) -> list[Framed]:
-        """The document, where it is whole and not the one already seen; half a one shows again."""
+        """Return the document if it is complete and not the last one seen; a partial one is read again."""
         file = find_regular(self._path)
         if file is None:
             return []
@@ -186,11 +186,11 @@ class DocumentCursor:
         return [(0, data)]
 
     def flush(self) -> list[Framed]:
-        """Nothing: a document is whole or not there."""
+        """Return nothing: a document is complete or not a record."""
         return []
 
     def keep(self) -> CursorState:
-        """The seal of the last document seen."""
+        """Return the seal of the last document seen."""
         return {"seal_bytes": self._seen[0], "seal": self._seen[1]}
 
 

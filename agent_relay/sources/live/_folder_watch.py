@@ -1,4 +1,4 @@
-"""Tell the event loop which watched folders changed; nothing is polled while all is quiet."""
+"""Notify the event loop which watched folders changed, without polling."""
 
 import asyncio
 import os
@@ -14,12 +14,12 @@ OnChange = Callable[[set[str]], None]
 
 
 class FolderWatch:
-    """One observer for all folders anybody wants; each folder is watched once, and only while wanted.
+    """One observer for all folders any owner wants; each is watched once, and only while wanted.
 
     `on_change` is called in the event loop with the paths that changed, many events as one call; a
     watched folder that vanished is itself among them. A folder that cannot be watched (the system's
-    limit is reached, it has just gone) is simply not watched: whoever reads must look on other occasions
-    too. Paths are given as they were asked for, links in the folder's own name included.
+    limit is reached, it has just been removed) is not watched, without an error: readers must look on other
+    occasions too. Paths are given as they were asked for, links in the folder's own name included.
     """
 
     def __init__(self, on_change: OnChange) -> None:
@@ -38,7 +38,7 @@ class FolderWatch:
         return set(self._watches)
 
     def want(self, owner: Hashable, folders: set[str]) -> None:
-        """From now on `owner` wants just these folders; none, to want no more."""
+        """Watch exactly these folders for `owner` from now on; an empty set ends its watches."""
         if self._wanted.get(owner, set()) == folders and folders <= self._watches.keys():
             return
         self._wanted.pop(owner, None)
@@ -50,7 +50,7 @@ class FolderWatch:
             self._unwatch(folder)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all folders."""
         if self._observer is not None:
             self._observer.stop()
             self._observer.join()
@@ -90,7 +90,7 @@ class FolderWatch:
         return self._observer
 
     def _notice(self, folder: str, name: str) -> None:
-        """In the observer's thread: note what changed, and wake the loop once for all of it."""
+        """Note, in the observer's thread, what changed, and wake the loop once for all of it."""
         with self._lock:
             is_first = not self._changed
             self._changed.add(os.path.join(folder, name) if name else folder)
@@ -112,7 +112,7 @@ class FolderWatch:
 
 
 def _build_handler(real: str, notice: Callable[[str], None]) -> "FileSystemEventHandler":
-    """A handler that says which names in the folder `real` an event is about; the folder itself is ""."""
+    """Build a handler that calls `notice` with each event's names in the folder `real`; its own is ""."""
     from watchdog.events import FileSystemEventHandler
 
     class Relay(FileSystemEventHandler):

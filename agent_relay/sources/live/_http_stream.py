@@ -1,4 +1,4 @@
-"""Ask a server on this machine over HTTP/1.1 and read its answer as it comes, in bounded memory."""
+"""Send requests to a server on this machine over HTTP/1.1; read responses as they come, in bounded memory."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ _OK = 200
 
 
 class StreamError(Exception):
-    """The server refused, or does not speak as HTTP says."""
+    """The server refused, or its response is not valid HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ServerAddress:
 
 
 def parse_url(url: str) -> ServerAddress:
-    """The place `url` names. Raises ConfigurationError unless it is plain HTTP on this machine."""
+    """Parse `url`; raise ConfigurationError unless it is plain HTTP on this machine, with a port."""
     try:
         parts = urlsplit(url)
         host, port = _LOOPBACK.get(parts.hostname or ""), parts.port
@@ -44,7 +44,7 @@ def parse_url(url: str) -> ServerAddress:
 
 
 class Body:
-    """An answer's body out of its bytes on the wire: chunked, of known length, or until the end."""
+    """Decodes the body of a response: chunked, of known length, or until the connection ends."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         self.is_done = False
@@ -59,7 +59,7 @@ class Body:
             self.is_done = not self._left
 
     def feed(self, wire: bytes) -> bytes:
-        """The body's bytes among `wire`. Raises StreamError where chunks are not as HTTP says."""
+        """Return the body's bytes among `wire`; raise StreamError if chunks are not valid HTTP."""
         if self._state == "data":
             return wire
         self._buffer += wire
@@ -104,7 +104,7 @@ def _parse_size(text: bytes, radix: int) -> int:
 
 
 class HttpResponse:
-    """A server's answer that is being read; close it when done."""
+    """A server's response that is being read; close it when done."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: Body, first: bytes
@@ -115,9 +115,9 @@ class HttpResponse:
         self._first = first
 
     async def read(self, wait_s: float) -> bytes:
-        """The next bytes of the body, as they come; nothing at its end.
+        """Return the next bytes of the body, as they come; empty at its end.
 
-        Raises TimeoutError where nothing came for `wait_s` seconds, StreamError and OSError.
+        Raises TimeoutError if nothing came for `wait_s` seconds, StreamError and OSError.
         """
         while not self._body.is_done or self._first:
             wire, self._first = self._first, b""
@@ -130,17 +130,17 @@ class HttpResponse:
         return b""
 
     async def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
 
 async def open_response(url: str, *, user: str, password: str, wait_s: float) -> HttpResponse:
-    """The answer to a GET of `url`, its head read.
+    """Request `url` with GET, and return the response with its head read.
 
-    Raises StreamError for any status but 200, TimeoutError where the head is not there in `wait_s`
-    seconds, OSError where nobody listens.
+    Raises StreamError for any status but 200, TimeoutError if the head does not come within `wait_s`
+    seconds, OSError if there is no listener.
     """
     place = parse_url(url)
     async with asyncio.timeout(wait_s):

@@ -1,4 +1,4 @@
-"""Find one source's files as they appear, and turn what they gain into records."""
+"""Find one source's files as they appear, and turn what is added to them into records."""
 
 import json
 import os
@@ -30,10 +30,10 @@ _SLACK = timedelta(seconds=2)
 class SourceReader:
     """The files of one source, read from what they held when the leg started.
 
-    A file the leg found in place counts from its end, a newborn one from its beginning. Where a glob
-    matches several, all that changed since the start are read, the newest few only: an agent that begins
-    a new file (a cleared or forked session, a subagent) is followed without letting go of the old one.
-    `state` is what a reader of the same source needs to go on after a crash.
+    A file that exists when the leg starts counts from its end, a new one from its beginning. Where a glob
+    matches several, all that changed since the start are read, but only the newest few: if an agent begins
+    a new file (a cleared or forked session, a subagent), that is followed as well as the old one.
+    `state` is what a reader of the same source needs to continue after a crash.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class SourceReader:
 
     @property
     def pattern(self) -> PathPattern | None:
-        """Where the files are; `None` while a value is missing."""
+        """The pattern of the files' paths; `None` while a value is missing."""
         return self._pattern
 
     @property
     def is_literal(self) -> bool:
-        """Whether finding the file takes no walk through folders."""
+        """Whether the file is found without a walk through folders."""
         return self._pattern is None or self._pattern.literal is not None
 
     @property
@@ -79,10 +79,10 @@ class SourceReader:
         return any(cursor.is_waiting for cursor in self._cursors.values())
 
     def update(self, place: LegPlace) -> None:
-        """Use values learnt since; files the pattern no longer means are let go.
+        """Use values learnt since; stop reading files that no longer match the pattern.
 
-        One that is meant again later (a conversation that was left and resumed) is read from where it was
-        left: what it said before is not said anew.
+        One that matches again later (a conversation that was left and resumed) is read from where it was
+        left: its earlier records are not delivered again.
         """
         self._place = place
         self._pattern = expand_path(self.spec.path, place)
@@ -91,7 +91,7 @@ class SourceReader:
                 self._kept[path] = self._cursors.pop(path).keep()
 
     def resolve(self) -> None:
-        """Look for files that have appeared; the newest ones count."""
+        """Look for files that have appeared, and follow the newest ones."""
         if self._pattern is None or self._pattern.literal in self._cursors:
             return
         born = sorted(self._candidates(), key=_changed_at, reverse=True)
@@ -99,7 +99,7 @@ class SourceReader:
             self.meet(path)
 
     def meet(self, path: str) -> bool:
-        """Follow the file at `path` if it is this source's; whether it is followed."""
+        """Follow the file at `path` if it is this source's; return whether it is followed."""
         if path in self._cursors:
             return True
         if self._pattern is None or not self._pattern.matches(path) or not self._belongs(path):
@@ -110,7 +110,7 @@ class SourceReader:
         return path in self._cursors
 
     def look(self) -> list[Record]:
-        """The records that came since the last look."""
+        """Return the records that came since the last look."""
         return [
             record
             for path, cursor in list(self._cursors.items())
@@ -118,7 +118,7 @@ class SourceReader:
         ]
 
     def flush(self) -> list[Record]:
-        """The log entries whose files have been quiet."""
+        """Return the log entries whose files have been quiet."""
         return [
             record
             for path, cursor in list(self._cursors.items())
@@ -127,12 +127,12 @@ class SourceReader:
         ]
 
     def state(self) -> dict[str, object]:
-        """What to hand to the next reader of this source; plain JSON values."""
+        """Return the state for the next reader of this source, as plain JSON values."""
         files = {path: cursor.keep() for path, cursor in self._cursors.items()}
         return {"seen": dict(self._seen), "files": {**self._kept, **files}}
 
     def _look_around(self) -> Iterator[tuple[str, int]]:
-        """What is there before the leg writes its first byte: the newest files' sizes."""
+        """Yield the newest files' sizes, from before the leg writes its first byte."""
         if self._pattern is None:
             return
         found = sorted(self._pattern.find(), key=_changed_at, reverse=True)
@@ -165,13 +165,13 @@ class SourceReader:
         return document
 
     def _is_the_legs(self, path: str) -> bool:
-        """Whether the file lies in the leg's own folder and is nobody else's to read, as a stream is."""
+        """Check whether the file is in the leg's own folder and, unlike a stream, has no other reader."""
         return self.spec.role != "stream" and os.path.dirname(path) == self._place.values.get("leg_folder")
 
     def _belongs(self, path: str) -> bool:
-        """Whether the file's first records carry the values that make it this leg's.
+        """Check whether the file's first records carry the values that make it this leg's.
 
-        A file that does not say yet is asked again; one that says otherwise is not.
+        A file that does not have them yet is checked again; one with other values is not.
         """
         if not self.spec.belongs:
             return self._is_held(path)
@@ -193,10 +193,10 @@ class SourceReader:
         return bool(verdict) and self._is_held(path)
 
     def _is_held(self, path: str) -> bool:
-        """Whether the leg's processes have the file open, where its agent keeps such files open.
+        """Check whether the leg's processes have the file open, if its agent keeps such files open.
 
-        Where that cannot be told (the agent is gone, or may not be looked into) a file that nobody else has
-        open counts, unless it was refused before.
+        Where that cannot be found out (the agent has ended, or its processes may not be inspected), a file
+        counts if no other process has it open, unless it was refused before.
         """
         pid = int(self._place.values.get("pid") or 0)
         now = time.monotonic()
@@ -236,7 +236,7 @@ class SourceReader:
 
 
 def build_key(spec: SourceSpec) -> str:
-    """The name under which a source's state is kept: the same for the same source of another daemon."""
+    """Build the key of a source's state: the same for the same source in another daemon."""
     return json.dumps([spec.role, spec.framing, spec.path])
 
 

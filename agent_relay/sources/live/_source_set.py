@@ -1,4 +1,4 @@
-"""Follow all structured sources of all living legs, and hand on their records as they change."""
+"""Follow all structured sources of all living legs, and deliver their records as they change."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -37,12 +37,12 @@ class _Leg:
 
 
 class SourceSet:
-    """The sources of every leg of one daemon; lives in one event loop and is used only there.
+    """The sources of every leg of one daemon; belongs to one event loop and is used only there.
 
-    `on_records(leg_id, records)` is called in that loop whenever a leg's sources gained something; the
+    `on_records(leg_id, records)` is called in that loop whenever a leg's sources have new records; the
     records of one file come in order. Between a call's end and the next one `state(leg_id)` is exactly
-    what was handed on: kept by then and given to `add` after a crash, nothing is lost or repeated
-    (event streams excepted: they say anew what holds). `clock` is the machine's where none is given.
+    what was delivered: if it is stored by then and given to `add` after a crash, nothing is lost or repeated
+    (except by event streams: they deliver the present state again). `clock` defaults to the machine's.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class SourceSet:
     def add(
         self, place: LegPlace, specs: Sequence[SourceSpec], *, state: Mapping[str, object] | None = None
     ) -> None:
-        """Read a leg's sources from now on; call it before the agent starts, so that nothing is history.
+        """Read a leg's sources from now on; call it before the agent starts, so that nothing is missed.
 
-        `state` is for a leg that was already being read. Raises ConfigurationError where a source's
-        path or URL cannot be meant.
+        `state` is for a leg that was already being read. Raises ConfigurationError if a source's path or URL
+        is invalid.
         """
         readers = [
             SourceReader(spec, place, state=_get_state(state, spec))
@@ -80,9 +80,9 @@ class SourceSet:
         self._look(place.leg_id, is_walking=True)
 
     def update(self, leg_id: str, **values: str) -> None:
-        """Take in what was learnt of a leg (its native id, its pid); values that are known stay.
+        """Add values learnt about a leg (its native id, its pid) to those known.
 
-        Files that are let go for it are read to their ends first.
+        Files that no longer match because of it are read to their ends first.
         """
         self._look(leg_id)
         leg = self._legs.get(leg_id)
@@ -96,7 +96,7 @@ class SourceSet:
         self._look(leg_id, is_walking=True)
 
     def poke(self, leg_id: str) -> None:
-        """Look now: the screen settled, so whatever belongs to it is written, event or no event."""
+        """Look now: the screen settled, so whatever belongs to it is written, with or without an event."""
         leg = self._legs.get(leg_id)
         if leg is None:
             return
@@ -106,7 +106,7 @@ class SourceSet:
         self._look_late(leg_id, LATE_S)
 
     def _look_late(self, leg_id: str, waits: tuple[float, ...]) -> None:
-        """Look again after each of `waits`, counted from the newest poke; then all is left to events."""
+        """Look again after each of `waits`, counted from the newest poke; later only events count."""
         leg = self._legs.get(leg_id)
         if leg is None:
             return
@@ -121,12 +121,12 @@ class SourceSet:
             self._later(leg, "late", waits[0], look)
 
     def state(self, leg_id: str) -> dict[str, object]:
-        """What `add` needs to go on from here; plain JSON values, file names with surrogate escapes."""
+        """Return what `add` needs to continue; plain JSON values, file names with surrogate escapes."""
         leg = self._legs.get(leg_id)
         return {build_key(reader.spec): reader.state() for reader in leg.readers} if leg else {}
 
     async def remove(self, leg_id: str) -> None:
-        """Read a leg's sources a last time, open log entries included, and let them go."""
+        """Read a leg's sources a last time, open log entries included, and close them."""
         leg = self._legs.get(leg_id)
         if leg is None:
             return
@@ -143,7 +143,7 @@ class SourceSet:
             self._watch.want(leg_id, set())
 
     async def close(self) -> None:
-        """Let everything go, without a last look: another daemon will go on."""
+        """Close all sources without a last look: another daemon will continue."""
         legs, self._legs = self._legs, {}
         for leg in legs.values():
             for timer in leg.timers.values():
@@ -154,7 +154,7 @@ class SourceSet:
             self._watch.close()
 
     def _changed(self, paths: set[str]) -> None:
-        """Something happened in watched folders: the files that moved are met, new folders walked."""
+        """Handle changes in watched folders: follow the files that changed, walk new folders."""
         for leg_id, leg in list(self._legs.items()):
             concerned = [path for path in paths if any(_concerns(reader, path) for reader in leg.readers)]
             if not concerned:
@@ -163,7 +163,7 @@ class SourceSet:
             self._look(leg_id, is_walking=not any(met) and self._may_walk(leg))
 
     def _may_walk(self, leg: _Leg) -> bool:
-        """Whether the leg's folders may be walked now; if they just were, they will be in a moment."""
+        """Tell whether the leg's folders may be walked now; if they just were, schedule it."""
         wait_s = leg.walked_at + WALK_EVERY_S - self._loop.time()
         if wait_s <= 0:
             return True
@@ -172,7 +172,10 @@ class SourceSet:
         return False
 
     def _read_clock(self) -> None:
-        """Where the wall clock was set back, what legs write from now on is older than their starts."""
+        """Move the legs' starts back if the wall clock was set back.
+
+        What they write from now on is dated before their starts.
+        """
         _, jump = self._clock.read()
         if jump is None or not jump.is_back:
             return
@@ -200,7 +203,10 @@ class SourceSet:
             self._later(leg, "flush", QUIET_S, lambda: self._flush(leg_id))
 
     def _arm(self, leg: _Leg) -> None:
-        """Watch the leg's folders. One that appears meanwhile was not seen to: ask again until none does."""
+        """Watch the leg's folders, and repeat that until no new one appears meanwhile.
+
+        Changes in a folder that appeared meanwhile would be missed.
+        """
         if self._watch is None:
             return
         for _ in range(_ARM_TRIES):
@@ -233,7 +239,7 @@ class SourceSet:
 
 
 def _concerns(reader: SourceReader, path: str) -> bool:
-    """Whether a change at `path` can matter: it may be a file, or a folder on the way to one."""
+    """Check whether a change at `path` can matter: it may be a file, or a folder on the way to one."""
     pattern = reader.pattern
     return pattern is not None and (pattern.matches(path) or pattern.may_lie_below(path))
 

@@ -17,9 +17,9 @@ _LOOK_BYTES = 1 << 16
 
 
 class SpaceReleaser:
-    """Frees one file in steps, up to the start of a record: what is left begins with a whole one.
+    """Frees one file in steps, up to the start of a record: what is left begins with a complete one.
 
-    The newest `KEPT_BYTES` stay, which is where a file is recognised by. Offsets stay what they are.
+    The newest `KEPT_BYTES` stay, because they identify the file. Offsets do not change.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,7 +29,10 @@ class SpaceReleaser:
         self._can = True
 
     def free(self, records: Sequence[Framed], *, boundary: int, inode: int) -> None:
-        """`records` were read, the last one up to `boundary`; nothing happens where it cannot be done."""
+        """Release the space of `records`, which were read up to `boundary`.
+
+        Nothing happens if the file system cannot do it.
+        """
         self._starts += [at for at, _ in records]
         last = max((at for at in self._starts if at <= boundary - KEPT_BYTES), default=0)
         self._starts = [at for at in self._starts if at >= last]
@@ -38,14 +41,14 @@ class SpaceReleaser:
             self._freed = last
 
     def restart(self) -> None:
-        """Another file stands at the path."""
+        """Start over: there is another file at the path."""
         self._starts, self._freed = [0], 0
 
 
 def free_range(path: str, inode: int, *, start: int, end: int) -> bool:
-    """Whether the bytes from `start` to `end` of our own regular file now are a hole.
+    """Turn the bytes from `start` to `end` of our own regular file into a hole; return whether it worked.
 
-    Its size stays. False for a file of other names, owners or inode, and where the file system cannot.
+    Its size does not change. False for a file of other names, owners or inode, and if the file system cannot.
     """
     try:
         file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -67,7 +70,7 @@ def free_range(path: str, inode: int, *, start: int, end: int) -> bool:
 
 
 def find_data_start(file: int) -> int:
-    """Where the file's text begins: after what was freed, which reads as zeros."""
+    """Find where the file's text begins: after what was freed, which reads as zeros."""
     try:
         at = os.lseek(file, 0, os.SEEK_DATA)
     except OSError:

@@ -14,7 +14,7 @@ Hear = Callable[[list[Record]], Awaitable[None]]
 
 
 class RecordDispatcher:
-    """The sources of every living leg; `report` is told of mistakes in hearing. Make it in the event loop."""
+    """The sources of every living leg. Create it in the event loop; `report` gets listeners' errors."""
 
     def __init__(self, report: Callable[[BaseException], None], clock: Clock | None = None) -> None:
         self._report = report
@@ -23,10 +23,10 @@ class RecordDispatcher:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, place: LegPlace, specs: Sequence[SourceSpec], hear: Hear, *, is_new: bool) -> None:
-        """`hear` gets the leg's records, in order, one batch at a time.
+        """Deliver the leg's records to `hear`, in order, one batch at a time.
 
-        A leg that is not new is read from its start again: what its first daemon had heard is known from
-        the journal, and nothing written between two daemons is missed.
+        A leg that is not new is read from its start again: what its first daemon had read is known from the
+        journal, and nothing written between two daemons is missed.
         """
         queue: asyncio.Queue[list[Record]] = asyncio.Queue()
         self._queues[place.leg_id] = queue
@@ -34,16 +34,16 @@ class RecordDispatcher:
         self._sources.add(place, specs, state=None if is_new else {build_key(spec): {} for spec in specs})
 
     def update(self, leg_id: str, **values: str) -> None:
-        """A value of the leg became known."""
+        """Add values learnt about the leg."""
         self._sources.update(leg_id, **values)
 
     async def poke(self, leg_id: str) -> None:
-        """What the leg's sources hold now has been heard."""
+        """Read the leg's sources now, and return when `hear` has processed their records."""
         self._sources.poke(leg_id)
         await self._settle(leg_id)
 
     async def leave(self, leg_id: str) -> None:
-        """The leg's sources were read and heard a last time."""
+        """Read the leg's sources a last time, deliver the records, and stop following the leg."""
         await self._sources.remove(leg_id)
         await self._settle(leg_id)
         self._queues.pop(leg_id, None)
@@ -52,7 +52,7 @@ class RecordDispatcher:
             task.cancel()
 
     async def close(self) -> None:
-        """Nothing is read any more."""
+        """Stop reading all sources."""
         await self._sources.close()
         for task in self._tasks.values():
             task.cancel()

@@ -1,7 +1,7 @@
-"""The configuration files: read, changed with every other line left as the user wrote it, and followed.
+"""Read, edit and reload the configuration files; an edit leaves every other line as the user wrote it.
 
-There are the user's own and the little a project may say. `ReloadingConfig` has the user's as it is now,
-for a process that outlives its changes.
+There is the user's own file, and a project's, which may set little. `ReloadingConfig` returns the user's
+current one, for a process that runs on while the file changes.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ _PAGES = {
     "budgets": "budgets", "context": "context", "export": "exporters", "handoff": "context",
     "redaction": "packet-format",
 }  # fmt: skip
-"""Which page of the documentation tells of a table; of all others that of the file does."""
+"""The page of the documentation for a table; all other tables are on the page `config`."""
 _AGENT_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
 def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
-    """The user's wishes. Raises ConfigurationError naming `path` and key, and a pattern that is slow."""
+    """Parse the user's configuration; raise ConfigurationError naming `path` and key, or a slow pattern."""
     config = parse_document(tables, UserConfig, path, _find_page)
     for pattern in config.redaction.allow_patterns:
         refuse_slow(pattern, f"{path}: redaction.allow_patterns", hint="Shorten it, or name texts in: allow")
@@ -43,9 +43,9 @@ def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
 
 
 def read_user_config(folder: str) -> UserConfig:
-    """The user's wishes from `<folder>/config.toml`; the defaults where there is no file.
+    """Read the user's configuration from `<folder>/config.toml`; return the defaults if there is no file.
 
-    Raises ConfigurationError naming file and key.
+    Raise ConfigurationError naming file and key.
     """
     path = os.path.join(folder, FILE_NAME)
     try:
@@ -55,9 +55,9 @@ def read_user_config(folder: str) -> UserConfig:
 
 
 def read_project_config(root: str) -> ProjectConfig:
-    """What `<root>/.agent-relay/config.toml` says; nothing where there is no file.
+    """Read `<root>/.agent-relay/config.toml`; return an empty configuration if there is no file.
 
-    Raises ConfigurationError naming file and key, also for keys only the user may set.
+    Raise ConfigurationError naming file and key, also for keys only the user may set.
     """
     path = os.path.join(root, ".agent-relay", FILE_NAME)
     try:
@@ -68,9 +68,10 @@ def read_project_config(root: str) -> ProjectConfig:
 
 @contextlib.contextmanager
 def open_for_edit(folder: str) -> Iterator[str]:
-    """The path of the user's `config.toml`, which no other command of ours changes within.
+    """Yield the path of the user's `config.toml`, locked against other commands of ours.
 
-    Raises RelayError where another one does for too long, ConfigurationError where the folder will not do.
+    Raise RelayError if another command holds the lock for too long, ConfigurationError if the folder cannot
+    be used.
     """
     ensure_private(folder)
     path = os.path.join(folder, FILE_NAME)
@@ -82,11 +83,11 @@ def open_for_edit(folder: str) -> Iterator[str]:
 
 
 def write_config(path: str, text: str, *, before: str) -> None:
-    """The user's configuration is `text`: a file at `path`, or the one that a link there leads to.
+    """Write `text` as the user's configuration: to a file at `path`, or to the target of a link there.
 
-    Whoever keeps it elsewhere (in a repository of such files, say) goes on having it there; its mode is kept.
-    Raises ConfigurationError for a link that leads to no file, and where it does not hold `before` any more,
-    which the change was made of; RelayError where it cannot be written.
+    A user who keeps the file elsewhere (in a repository of such files, say) goes on having it there; its mode
+    is kept. Raise ConfigurationError if a link leads to no file, or if the file no longer contains `before`,
+    on which the change is based; RelayError if it cannot be written.
     """
     if not os.path.lexists(path):
         if before:
@@ -100,7 +101,7 @@ def write_config(path: str, text: str, *, before: str) -> None:
 
 
 def read_edited(path: str) -> str:
-    """The user's configuration before it is changed, empty where there is none. Raises ConfigurationError."""
+    """Read the user's configuration before an edit; empty if there is none. Raise ConfigurationError."""
     if os.path.islink(path) and os.path.exists(path):
         _find_target(path)
     try:
@@ -110,7 +111,7 @@ def read_edited(path: str) -> str:
 
 
 def _find_target(path: str) -> tuple[str, int]:
-    """The file that the link at `path` leads to, and its mode. Raises ConfigurationError for none."""
+    """Return the file at `path`, links followed, and its mode. Raise ConfigurationError if there is none."""
     try:
         target = os.path.realpath(path, strict=True)
         found = os.stat(target)
@@ -131,7 +132,7 @@ def _tell_changed(path: str) -> ConfigurationError:
 
 
 def create_config(folder: str, text: str) -> bool:
-    """Whether there was no `config.toml`; then it is `text` now. Raises RelayError where it cannot be."""
+    """Write `text` as `config.toml` if there is none; return whether it did. Raise RelayError if it fails."""
     with open_for_edit(folder) as path:
         is_missing = not os.path.lexists(path)
         if is_missing:
@@ -140,9 +141,9 @@ def create_config(folder: str, text: str) -> bool:
 
 
 def write_order(folder: str, order: tuple[str, ...]) -> None:
-    """The user's `config.toml` names `order`; every other line of it stays as the user wrote it.
+    """Set `order` in the user's `config.toml`; every other line of it stays as the user wrote it.
 
-    Raises ConfigurationError where the file cannot be understood or edited safely.
+    Raise ConfigurationError if the file cannot be parsed or edited safely.
     """
     line = f"order = [{', '.join(_quote(name) for name in order)}]"
     with open_for_edit(folder) as path:
@@ -180,9 +181,9 @@ _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
 
 
 def write_model(folder: str, agent: str, model: str) -> None:
-    """The agent is started with `model` from now on, empty for its own.
+    """Set the model that the agent is started with from now on; an empty `model` leaves it to the agent.
 
-    Raises ConfigurationError where the file cannot be understood or edited safely.
+    Raise ConfigurationError if the file cannot be parsed or edited safely.
     """
     with open_for_edit(folder) as path:
         before = read_edited(path)
@@ -202,9 +203,9 @@ def write_model(folder: str, agent: str, model: str) -> None:
 
 
 def write_resume(folder: str) -> None:
-    """Work goes on by itself at the first reset from now on, whenever every agent rested.
+    """Set `resume_at_reset`: from now on, if every agent rests, work resumes by itself at the first reset.
 
-    Raises ConfigurationError where the file cannot be understood or edited safely.
+    Raise ConfigurationError if the file cannot be parsed or edited safely.
     """
     line = "resume_at_reset = true"
     with open_for_edit(folder) as path:
@@ -225,7 +226,7 @@ def write_resume(folder: str) -> None:
 
 
 def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:
-    """What the file should say then."""
+    """Return the tables the file should contain after the edit."""
     agents = config.get("agents")
     known = agents if isinstance(agents, dict) else {}
     wishes = known.get(agent)
@@ -234,7 +235,7 @@ def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object
 
 
 def _replace(text: str, header: str, line: str) -> str:
-    """`text` with `line` as the table's model; an empty one takes it out."""
+    """Return `text` with `line` as the table's model; an empty line removes it."""
     lines = text.splitlines()
     at = next((number for number, one in enumerate(lines) if one.split("#")[0].strip() == header), None)
     if at is None:
@@ -245,10 +246,10 @@ def _replace(text: str, header: str, line: str) -> str:
 
 
 class ReloadingConfig:
-    """Reads the file again once it is another one; while it cannot be meant, what was known stays."""
+    """The user's configuration, read again when the file changes; an invalid file changes nothing."""
 
     def __init__(self, folder: str) -> None:
-        """Raises ConfigurationError where the file cannot be meant."""
+        """Read the file. Raise ConfigurationError if it is invalid."""
         self._folder = folder
         self._problem: ConfigurationError | None = None
         # `None` where it is to be read again though it is the same file: it could not be opened.
@@ -256,7 +257,7 @@ class ReloadingConfig:
         self._config = read_user_config(folder)
 
     def get(self) -> UserConfig:
-        """The user's wishes."""
+        """Return the user's configuration."""
         seen = self._look()
         if seen != self._seen:
             self._seen = seen
@@ -271,7 +272,7 @@ class ReloadingConfig:
         return self._config
 
     def find_problem(self) -> ConfigurationError | None:
-        """Return why the file as it is now is not what counts; `None` where it is."""
+        """Return why the file as it is now is not in effect; `None` if it is."""
         self.get()
         return self._problem
 

@@ -1,7 +1,7 @@
-"""Finds regular expressions that take longer than their text is long, by asking them.
+"""Find regular expressions whose running time grows faster than the text, by trying them.
 
-Python's engine goes back and tries again: an expression may need the square of a text's length, or worse, and
-nothing can interrupt it. What it is asked grows in steps so small that the worst one ends soon.
+Python's engine backtracks: an expression may need time quadratic in the text's length, or worse, and nothing
+can interrupt it. The texts it is tried on grow in steps so small that the worst expression ends soon.
 """
 
 import re
@@ -13,20 +13,20 @@ from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.text.pattern_probes import iterate_probes, render_probe
 
 Ask = Callable[[str], object]
-"""Asks a pattern of a text, as its users do."""
+"""Applies a pattern to a text, as its users do."""
 _LENGTHS = (18, 26, 100, 400, 1600)
 _LONGER = 4
 _MOST_GROWTH = 8
-"""Of four times the text: the square of it would be sixteen times the work."""
+"""For a text four times as long: quadratic time would grow sixteenfold."""
 _AT_ONCE_S = 0.05
-"""No linear expression takes so long for the longest of these texts."""
+"""No linear expression takes that long for the longest of these texts."""
 _WORTH_A_LOOK_S = 0.002
 
 
 def find_slow_probe(source: str, ask: Ask) -> str:
-    """Return the beginning of a text for which `ask` takes longer than it is long; empty where none is known.
+    """Return the beginning of a text on which `ask` is slower than linear; empty if none is known.
 
-    `source` is the pattern's. Takes some 10 ms for a pattern that is linear.
+    `source` is the pattern's source. Takes some 10 ms for a linear pattern.
     """
     for head, unit in iterate_probes(source):
         if _is_slow(head, unit, ask):
@@ -35,7 +35,7 @@ def find_slow_probe(source: str, ask: Ask) -> str:
 
 
 def refuse_slow(pattern: str, place: str, *, hint: str, is_whole: bool = True) -> None:
-    """Raise ConfigurationError, naming `place`, for a pattern that takes longer than its text is long."""
+    """Raise ConfigurationError, naming `place`, if the pattern's running time grows faster than the text."""
     probe = _check_once(pattern, is_whole=is_whole)
     if probe:
         why = f"{pattern!r} takes longer than its text is long, such as for {probe!r} repeated"
@@ -43,7 +43,7 @@ def refuse_slow(pattern: str, place: str, *, hint: str, is_whole: bool = True) -
 
 
 def check_pattern(pattern: str, *, is_whole: bool) -> str:
-    """Do the same for a pattern that is searched for, or that must match the whole of a text."""
+    """Return a slow probe, as `find_slow_probe` does; with `is_whole` the pattern must match a whole text."""
     compiled = re.compile(pattern)
     return find_slow_probe(pattern, compiled.fullmatch if is_whole else compiled.search)
 
@@ -69,7 +69,7 @@ def _is_slow(head: str, unit: str, ask: Ask) -> bool:
 
 
 def _measure(text: str, ask: Ask) -> float:
-    """Return seconds of processor time."""
+    """Return how many seconds of processor time `ask` takes."""
     began_s = time.thread_time()
     ask(text)
     return time.thread_time() - began_s

@@ -1,4 +1,4 @@
-"""Gathers the secret values of this user and project, so that they can be removed wherever they stand."""
+"""Gather the secret values of this user and project, so that they can be redacted wherever they occur."""
 
 import os
 import stat
@@ -16,9 +16,9 @@ _SHOWN = (".example", ".sample", ".template", ".dist", ".defaults")
 
 
 def gather_secrets(root: str, environ: Mapping[str, str], *, cwd: str = "") -> frozenset[str]:
-    """Secret values of `environ` and of the `.env` files lying directly in `root` and `cwd` (empty: none).
+    """Return secret values of `environ` and of the `.env` files directly in `root` and `cwd` (empty: none).
 
-    What cannot be read is passed over; at most 20 files of 256 KiB are read in each folder.
+    What cannot be read is skipped; at most 20 files of 256 KiB are read in each folder.
     """
     known = set(collect_known(environ.items(), from_file=False))
     for folder in dict.fromkeys(path for path in (root, cwd) if path):

@@ -1,4 +1,4 @@
-"""Reading what people wrote by hand: a TOML file becomes a model, or a sentence naming file and key."""
+"""Read TOML files written by hand: into a model, or into an error that names file and key."""
 
 import tomllib
 from collections.abc import Callable
@@ -15,15 +15,15 @@ Model = TypeVar("Model", bound=Strict)
 
 
 def read_toml(path: str) -> dict[str, object]:
-    """The tables of a TOML file.
+    """Read the tables of a TOML file.
 
-    Raises FileNotFoundError where there is none, ConfigurationError where it is no TOML in UTF-8.
+    Raise FileNotFoundError if there is none, ConfigurationError if it is not TOML in UTF-8.
     """
     return parse_toml(read_text(path), path)
 
 
 def read_text(path: str) -> str:
-    """What somebody wrote there. Raises FileNotFoundError, ConfigurationError where it is no UTF-8 text."""
+    """Read a text file. Raise FileNotFoundError, ConfigurationError if it is not UTF-8 or cannot be read."""
     try:
         return read_bounded(path, limit_bytes=LIMIT_BYTES).decode()
     except UnicodeDecodeError:
@@ -33,7 +33,7 @@ def read_text(path: str) -> str:
 
 
 def parse_toml(text: str, path: str) -> dict[str, object]:
-    """The tables of `text`, which stands in `path`. Raises ConfigurationError where it is no TOML."""
+    """Return the tables of `text`, the contents of `path`. Raise ConfigurationError if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -55,9 +55,9 @@ def _find_page(_table: str) -> str:
 def parse_document(
     tables: dict[str, object], model: type[Model], path: str, find_page: Callable[[str], str] = _find_page
 ) -> Model:
-    """The tables as a `model`.
+    """Validate the tables as a `model`.
 
-    Raises ConfigurationError naming `path`, the first key that is off, and the page that tells of its table.
+    Raise ConfigurationError naming `path`, the first invalid key, and the page that describes its table.
     """
     try:
         return model.model_validate(tables)

@@ -1,4 +1,4 @@
-"""Files and folders, so used that nobody reads half of one and nobody else can reach into ours.
+"""Files and folders: no reader sees half a file, and no other user can reach into ours.
 
 `files` (`write_atomic`, `append_line`, `read_bounded`), `regular_files` (`open_regular`, `open_stream`: the
 one way to open what others wrote), `folders` (`get_folders`, `ensure_private`, `get_cwd`), `locks`

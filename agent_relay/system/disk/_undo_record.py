@@ -1,4 +1,4 @@
-"""What a change of several files is about to do, on disk, so that an interrupted one can be undone."""
+"""The record on disk of a change of several files, so that an interrupted change can be undone."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ _LIMIT_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """One file: what stood at `path` and what shall, each as `describe_file` tells it, empty for nothing.
+    """One file: what was at `path` and what shall be, each as `describe_file` returns it, empty for nothing.
 
     Until all is done its new contents are at `staged` and its old ones at `old`. All names are relative.
     """
@@ -29,8 +29,9 @@ class UndoStep:
 class ChangeRecord:
     """A change of the files of folder `root`.
 
-    `folders` are made for it, the outermost first. `emptied` make room for files and are removed, the
-    innermost first, each with its mode. With `is_done` every step is, and only old contents are left over.
+    `folders` are created for it, the outermost first. `emptied` are removed to make room for files, the
+    innermost first, each with its mode. With `is_done` every step is done, and only old contents are left to
+    remove.
     """
 
     root: str
@@ -44,18 +45,18 @@ class ChangeRecord:
         return os.path.join(self.root, name)
 
     def finish(self) -> "ChangeRecord":
-        """Return the same change, done."""
+        """Return the same change, marked as done."""
         return replace(self, is_done=True)
 
 
 def write_record(path: str, record: ChangeRecord) -> None:
-    """Write the record to `path`, to be there after a power cut, too. Raise RelayError."""
+    """Write the record to `path`, so that it survives a power cut. Raise RelayError."""
     # ASCII with escapes: names may hold bytes that are no text.
     write_atomic(path, json.dumps(asdict(record)).encode("ascii"))
 
 
 def read_record(path: str) -> ChangeRecord | None:
-    """Return the record at `path`; `None` for no file. Raise UntrustedDataError where it is none of ours."""
+    """Return the record at `path`; `None` for no file. Raise UntrustedDataError if it is not one of ours."""
     try:
         data = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
     except FileNotFoundError:
@@ -75,7 +76,7 @@ def read_record(path: str) -> ChangeRecord | None:
 
 
 def remove_record(path: str) -> None:
-    """Remove the record: nothing is under way any more. Raise RelayError."""
+    """Remove the record of a change that is over. Raise RelayError."""
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

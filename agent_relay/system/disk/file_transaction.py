@@ -27,15 +27,15 @@ _CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnfinishedChangeError(RelayError):
-    """A change of files failed, and these could not be put back or were written by somebody else since."""
+    """A change of files failed, and these could not be restored or were written by another process since."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
     """`path`, relative to the folder, gets the contents and type of the file `source`; empty removes it.
 
-    `before` is what `describe_file` said of it when the change was decided. `executable` gives or takes away
-    the right to run it; `None` leaves that, like the rest of its mode, as it is.
+    `before` is what `describe_file` returned for it when the change was decided. `executable` sets or clears
+    its executable bits; `None` leaves them, like the rest of its mode, as they are.
     """
 
     path: str
@@ -45,10 +45,10 @@ class FileEdit:
 
 
 def describe_file(root: str, path: str) -> str:
-    """Return what stands at `path` in folder `root`, as a text that changes with its type and contents.
+    """Describe what is at `path` in folder `root`, as a text that changes with its type and contents.
 
-    Empty for nothing and for a folder, which files may make room for. Links are not followed, neither at
-    `path` nor above it. Raise OSError where it cannot be read.
+    Empty for nothing and for a folder, which files may replace. Links are not followed, neither at `path` nor
+    above it. Raise OSError if it cannot be read.
     """
     place = os.path.join(root, path)
     if any(os.path.islink(os.path.join(root, above)) for above in _list_above(path)):
@@ -70,13 +70,13 @@ def describe_file(root: str, path: str) -> str:
 
 
 def change_files(root: str, changes: Sequence[FileEdit], *, record: str) -> None:
-    """Make every one of `changes` in folder `root`.
+    """Make all of `changes` in folder `root`, or none.
 
     New contents are written beside their targets first, on whatever file system those are; files are removed
-    last. What every file was, and where its old contents are, stands in the file `record` meanwhile, so that
-    `undo_changes` can put back what a killed process leaves. Raise RelayError where a file is no longer what
-    its change says it was, or the disk refuses; then everything is as it was. Raise UnfinishedChangeError
-    where it is not.
+    last. Meanwhile the file `record` says what every file was and where its old contents are, so that
+    `undo_changes` can restore what a killed process leaves. Raise RelayError if a file is no longer what its
+    change says it was, or the disk refuses; then everything is as it was. Raise UnfinishedChangeError if it
+    is not.
     """
     undo_changes(record)
     try:
@@ -102,11 +102,10 @@ def change_files(root: str, changes: Sequence[FileEdit], *, record: str) -> None
 
 
 def undo_changes(record: str) -> None:
-    """Leave nothing half done by a killed `change_files`: every file is what it was, or all are changed.
+    """Undo or finish what a killed `change_files` left: every file is what it was, or all are changed.
 
-    Harmless where nothing was left, and where the folder is gone or not mounted now. Raise
-    UnfinishedChangeError where files cannot be put back, or were changed since and so were left alone; it may
-    be tried again.
+    Harmless if nothing was left, and if the folder is gone or not mounted now. Raise UnfinishedChangeError if
+    files cannot be restored, or were changed since and so were left alone; it may be tried again.
     """
     made = read_record(record)
     if made is None or not os.path.isdir(made.root):
@@ -120,7 +119,7 @@ def undo_changes(record: str) -> None:
 
 
 def _lay_out(root: str, changes: Sequence[FileEdit]) -> ChangeRecord:
-    """Return what is to be done, and by which names. Reads only. Raise OSError."""
+    """Plan the steps and the names they use, without writing anything. Raise OSError."""
     written = {change.path for change in changes if change.source}
     token = os.urandom(4).hex()
     steps: list[UndoStep] = []
@@ -138,7 +137,7 @@ def _lay_out(root: str, changes: Sequence[FileEdit]) -> ChangeRecord:
 
 
 def _find_place(root: str, path: str, written: set[str]) -> str:
-    """Return the folder nearest to `path` that is there before and after, from which a rename is possible."""
+    """Return the folder nearest to `path` that exists before and after, from which a rename is possible."""
     for above in _list_above(path):
         if _is_folder(root, above) and written.isdisjoint((above, *_list_above(above))):
             return above
@@ -154,7 +153,7 @@ def _list_above(path: str) -> list[str]:
 
 
 def _list_folders(root: str, path: str) -> Iterator[tuple[str, int]]:
-    """Yield the folder at `path` and those below with their modes, the innermost first, or nothing."""
+    """Yield the folder at `path` and those below with their modes, the innermost first; nothing for none."""
     if not _is_folder(root, path):
         return
     for folder, _, _ in os.walk(os.path.join(root, path), topdown=False):
@@ -162,7 +161,7 @@ def _list_folders(root: str, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _is_folder(root: str, path: str) -> bool:
-    """Return whether it is one itself, in folders and not behind a link."""
+    """Return whether `path` is a folder itself, with no link at it or above it."""
     try:
         return all(
             stat.S_ISDIR(os.lstat(os.path.join(root, one)).st_mode) for one in (path, *_list_above(path))
@@ -186,9 +185,9 @@ def _stage(made: ChangeRecord, changes: Sequence[FileEdit]) -> None:
 
 
 def _set_mode(old: str, staged: str, change: FileEdit) -> None:
-    """Give the new file the rights and attributes of the file `old`, but for the right to run it.
+    """Give the new file the mode and attributes of the file `old`, except for the executable bits.
 
-    Without an old one it has those of its source. Raise OSError.
+    Without an old one it gets the mode of its source. Raise OSError.
     """
     if not old:
         shutil.copymode(change.source, staged)
@@ -205,7 +204,7 @@ def _set_mode(old: str, staged: str, change: FileEdit) -> None:
 
 
 def _look_at_all(made: ChangeRecord) -> None:
-    """Raise RelayError, before anything has changed place, where a file is not what it was."""
+    """Raise RelayError, before anything is moved, if a file is not what it was."""
     removed = {step.path for step in made.steps if not step.after}
     for step in made.steps:
         _look_again(made, step)
@@ -213,13 +212,13 @@ def _look_at_all(made: ChangeRecord) -> None:
 
 
 def _look_again(made: ChangeRecord, step: UndoStep) -> None:
-    """Raise RelayError where the file is not what it was."""
+    """Raise RelayError if the file is not what it was."""
     if describe_file(made.root, step.path) != step.before:
         _refuse(step.path)
 
 
 def _refuse_links(made: ChangeRecord, step: UndoStep, *, but: set[str]) -> None:
-    """Raise RelayError where a folder above a file is a link, which would lead the file elsewhere."""
+    """Raise RelayError if a folder above a file is a link, which would lead the file elsewhere."""
     for above in _list_above(step.path):
         if above not in but and os.path.islink(made.locate(above)):
             _refuse(above)
@@ -230,7 +229,7 @@ def _refuse(path: str) -> None:
 
 
 def _replace_all(made: ChangeRecord) -> None:
-    """Put everything in its place, removals last but for what is in the way. Raise OSError or RelayError."""
+    """Put every file in its place; remove files last, except any in the way. Raise OSError or RelayError."""
     written = [step for step in made.steps if step.after]
     removed = [step for step in made.steps if not step.after]
     paths = {step.path for step in written}
@@ -250,14 +249,14 @@ def _replace_all(made: ChangeRecord) -> None:
 
 
 def _remove(made: ChangeRecord, step: UndoStep) -> None:
-    """Leave the file its second name only. Raise OSError or RelayError."""
+    """Rename the file to its `old` name. Raise OSError or RelayError."""
     _look_again(made, step)
     if step.before:
         os.rename(made.locate(step.path), made.locate(step.old))
 
 
 def _replace(made: ChangeRecord, step: UndoStep) -> None:
-    """Put the new file in the old one's place, which has a second name. Raise OSError or RelayError."""
+    """Put the new file in place of the old one, which keeps its `old` name. Raise OSError or RelayError."""
     target, staged, old = (made.locate(name) for name in (step.path, step.staged, step.old))
     if step.before:
         _link(target, old)
@@ -276,7 +275,7 @@ def _replace(made: ChangeRecord, step: UndoStep) -> None:
 
 
 def _link(path: str, name: str) -> None:
-    """Make `name` another name of the file, or a copy where the file system has no such names.
+    """Make `name` a hard link to the file, or a copy if the file system has no hard links.
 
     Raise OSError.
     """
@@ -295,13 +294,13 @@ def _link(path: str, name: str) -> None:
 
 
 def _check_old_file(made: ChangeRecord, step: UndoStep) -> None:
-    """Raise RelayError where somebody wrote into the old file while it was replaced."""
+    """Raise RelayError if the old file was written to while it was replaced."""
     if step.before and describe_file(made.root, step.old) != step.before:
         _refuse(step.path)
 
 
 def _put_back(made: ChangeRecord, record: str) -> str:
-    """Put everything back as it was and remove the record; return what is not, empty for nothing."""
+    """Put everything back as it was and remove the record; return what could not be, empty for nothing."""
     failed: list[str] = []
     changed: list[str] = []
     for step in reversed([step for step in made.steps if step.after]):
@@ -327,7 +326,7 @@ def _put_back(made: ChangeRecord, record: str) -> str:
 
 
 def _restore(made: ChangeRecord, step: UndoStep, failed: list[str], changed: list[str]) -> None:
-    """Put the file back; what somebody else has written since stays, and the old file beside it."""
+    """Restore the file; if another process has written it since, leave that, and the old file beside it."""
     target, staged, old = (made.locate(name) for name in (step.path, step.staged, step.old))
     try:
         now = describe_file(made.root, step.path)
@@ -347,7 +346,7 @@ def _restore(made: ChangeRecord, step: UndoStep, failed: list[str], changed: lis
 
 
 def _is_added(step: UndoStep, now: str, staged: str) -> bool:
-    """Return whether the new file at the step's path is ours: its contents are nowhere else any more."""
+    """Return whether the new file at the step's path is ours: it has our contents, and `staged` is gone."""
     return bool(step.after) and now == step.after and not os.path.lexists(staged)
 
 
@@ -360,7 +359,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _clear(made: ChangeRecord, record: str) -> None:
-    """Remove old contents, and folders that are empty without them; what resists is left for next time."""
+    """Remove old contents, and folders left empty by that; what cannot be removed is left for next time."""
     is_left = False
     for step in made.steps:
         names = [(os.unlink, step.old), (os.unlink, step.staged)]

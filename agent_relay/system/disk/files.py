@@ -1,4 +1,4 @@
-"""Write so that nobody ever reads half a file, and read so that no file can hurt the reader."""
+"""Write files so that no reader sees half of one, and read files so that none can harm the reader."""
 
 import errno
 import fcntl
@@ -22,10 +22,10 @@ _HINTS = {
 
 
 def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
-    """`path` holds `data`, whole: a reader sees the old file or the new one, also after a crash.
+    """Write `data` to `path`, whole: a reader sees the old file or the new one, also after a crash.
 
-    A symlink at `path` is replaced, not followed. With `durable` it has also survived a power cut when
-    this returns (two fsyncs). Raises RelayError, and then the old file is untouched.
+    A symlink at `path` is replaced, not followed. With `durable` the file is safe from a power cut when this
+    returns (two fsyncs). Raise RelayError; then the old file is untouched.
     """
     folder = os.path.dirname(path) or "."
     temporary = os.path.join(folder, f".tmp-{os.getpid()}-{os.urandom(6).hex()}")
@@ -53,10 +53,10 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = T
 
 
 def write_output(path: str, data: bytes) -> None:
-    """The file `path`, which the user has named for our output, holds `data`.
+    """Write `data` to the file `path`, which the user has named for our output.
 
-    As `write_atomic`, but a link is followed, a file that is there keeps its mode, and a pipe or a device is
-    written into: whoever names `/dev/stdout` does not want a file in its place. Raises RelayError.
+    Like `write_atomic`, but a link is followed, an existing file keeps its mode, and a pipe or a device is
+    written into: a user who names `/dev/stdout` does not want a file in its place. Raise RelayError.
     """
     try:
         found = os.stat(path)
@@ -79,11 +79,10 @@ def write_output(path: str, data: bytes) -> None:
 
 
 def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> None:
-    """`line` (without a newline inside) stands at the end of `path` as a line of its own, in one write.
+    """Append `line` (without a newline inside) to `path` as a line of its own, in one write.
 
-    Safe for several writers, each of which waits `wait_s` seconds for the others. A line torn by somebody's
-    full disk is closed first, so that it spoils only itself. Raises RelayError; part of the line may be
-    in the file then.
+    Safe for several writers, each of which waits `wait_s` seconds for the others. A line torn by a full disk
+    is ended first, so that it spoils only itself. Raise RelayError; part of the line may be in the file then.
     """
     try:
         handle = open_alone(path, wait_s=wait_s)
@@ -98,10 +97,10 @@ def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> No
 
 
 def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
-    """A descriptor to append to and read `path`, which nobody else appends to before it is closed.
+    """Open `path` for appending and reading; no other process of ours appends to it until it is closed.
 
-    The file is made where it is missing; one that was replaced while it was waited for is opened anew. Raises
-    OSError, UntrustedDataError where something else than a file stands there.
+    The file is created if it is missing; one that was replaced during the wait is opened anew. Raise OSError,
+    UntrustedDataError if it is not a regular file.
     """
     while True:
         handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
@@ -117,10 +116,10 @@ def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
 
 
 def wait_for_flock(handle: int, wait_s: float) -> None:
-    """The open file is this process's alone, on any thread. Raises BlockingIOError after `wait_s` seconds.
+    """Lock the open file for this process, on any thread. Raise BlockingIOError after `wait_s` seconds.
 
-    Whoever was stopped in the middle must not stop the others for ever. Raises OSError where the file system
-    has no locks.
+    The wait has a limit because a process stopped in the middle must not stop the others for ever. Raise
+    OSError if the file system has no locks.
     """
     deadline = time.monotonic() + wait_s
     while True:
@@ -135,10 +134,10 @@ def wait_for_flock(handle: int, wait_s: float) -> None:
 
 
 def read_bounded(path: str, *, limit_bytes: int) -> bytes:
-    """The contents of a regular file of at most `limit_bytes`.
+    """Return the contents of a regular file of at most `limit_bytes`.
 
-    Raises FileNotFoundError where there is none, UntrustedDataError where it is larger or is no regular
-    file (a FIFO would make the reader wait for ever), RelayError where it cannot be read.
+    Raise FileNotFoundError if there is none, UntrustedDataError if it is larger or is not a regular file (a
+    FIFO would block the reader for ever), RelayError if it cannot be read.
     """
     try:
         handle = open_regular(path)
@@ -153,7 +152,7 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
 
 
 def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> bytes:
-    """As `read_bounded`, of a descriptor, from `begin` on; `path` is for messages. Raises OSError too."""
+    """Read a descriptor like `read_bounded`, from `begin` on; `path` is for messages. Raise OSError too."""
     found = os.fstat(handle)
     check_found(found, path)
     parts: list[bytes] = []
@@ -168,14 +167,14 @@ def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> 
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """All of `data` is written to a blocking descriptor. Raises OSError; part may then be written."""
+    """Write all of `data` to a blocking descriptor. Raise OSError; part may then be written."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
 
 
 def sync_folder(path: str) -> None:
-    """The names in folder `path` survive a power cut. Raises OSError."""
+    """Make the names in folder `path` survive a power cut. Raise OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -184,6 +183,6 @@ def sync_folder(path: str) -> None:
 
 
 def cannot_write(path: str, error: OSError) -> RelayError:
-    """The user's sentence for a write that failed."""
+    """Return the error to show the user for a write that failed."""
     hint = _HINTS.get(error.errno or 0, "")
     return RelayError(f"cannot write {path}: {error.strerror}", hint=hint)

@@ -1,6 +1,6 @@
-"""Wakes who keeps something in a folder when it is deleted or the folder moved: inotify, and nothing polled.
+"""Report when something in a folder is deleted or the folder moved, by inotify, without polling.
 
-The holder uses it too, which has the standard library alone; inotify(7) names the numbers.
+The holder uses it too, so it needs the standard library alone; the numbers are those of inotify(7).
 """
 
 import os
@@ -12,7 +12,7 @@ _READ_BYTES = 1 << 16
 
 
 def identify(path: str) -> "tuple[int, int] | None":
-    """Return which file has this name; `None` for none. Another one may stand where somebody removed ours."""
+    """Return device and inode of the file of this name, `None` for none: another may have replaced ours."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -21,7 +21,7 @@ def identify(path: str) -> "tuple[int, int] | None":
 
 
 def identify_open(fd: int) -> "tuple[int, int]":
-    """Return which file the descriptor has open, whatever became of its name."""
+    """Return device and inode of the open file, whatever became of its name."""
     found = os.fstat(fd)
     return found.st_dev, found.st_ino
 
@@ -29,7 +29,7 @@ def identify_open(fd: int) -> "tuple[int, int]":
 class FolderAlarm:
     """`fd` is readable once something was deleted in or moved out of `folder`, or the folder itself moved.
 
-    It is -1 where the kernel has no more of these for this user: then look from time to time.
+    It is -1 if the kernel has no more inotify instances for this user: then poll from time to time.
     """
 
     __slots__ = ("fd",)
@@ -50,7 +50,7 @@ class FolderAlarm:
             mask, path = _ITSELF, above
 
     def take(self) -> None:
-        """Note that what happened so far was seen."""
+        """Discard the events so far."""
         try:
             while os.read(self.fd, _READ_BYTES):
                 continue
@@ -58,7 +58,7 @@ class FolderAlarm:
             return
 
     def close(self) -> None:
-        """Wake nobody any more; harmless when repeated."""
+        """Stop watching; harmless when repeated."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

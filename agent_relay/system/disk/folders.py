@@ -1,4 +1,4 @@
-"""Where relay keeps things on this machine, refused where others could reach them; and the working folder.
+"""The folders relay stores its files in, refused if other users could reach them; and the working folder.
 
 Hot commands load this: it imports nothing heavy.
 """
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 PRIVATE_MODE = 0o700
 ELSEWHERE = "Set AGENT_RELAY_HOME to a folder you can write to."
-"""The hint where a folder of ours cannot be made or written to."""
+"""The hint if a folder of ours cannot be made or written to."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Folders:
-    """The user's folders; nothing is created by naming them. What is in `cache` may be deleted at any time.
+    """The paths of the user's folders; none is created here. What is in `cache` may be deleted at any time.
 
     A plain class: hot commands import this module and must not pay for dataclasses.
     """
@@ -51,7 +51,7 @@ class Folders:
 
     @property
     def stopped_mark(self) -> str:
-        """Stands from a daemon's end on purpose until the next one begins; one that is killed leaves none."""
+        """Exists from a daemon's end on purpose until the next one starts; a killed daemon leaves none."""
         return f"{self.runtime}/stopped"
 
     @property
@@ -66,7 +66,7 @@ class Folders:
 
     @property
     def agent_versions(self) -> str:
-        """Which versions the agents' programs said they are, and of which newer ones the user was told."""
+        """The versions the agents' programs reported, and the newer ones the user has been notified of."""
         return f"{self.state}/agent-versions.json"
 
     @property
@@ -96,16 +96,16 @@ class Folders:
 
     @property
     def reports(self) -> str:
-        """Reports of metrics with the state of what they were made of."""
+        """Cached metrics reports, each with the state of what it was made from."""
         return f"{self.cache}/reports"
 
 
 def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
-    """The folders of this user: under `AGENT_RELAY_HOME` where it is set, else where the platform has them.
+    """Return the user's folders: under `AGENT_RELAY_HOME` if it is set, else in the platform's places.
 
-    On Linux they are computed here, as platformdirs computes them (a test compares), because importing
-    it costs more than a whole hot command may. Raises ConfigurationError where `AGENT_RELAY_HOME` is no
-    absolute path or a folder of somebody else stands in the place.
+    On Linux they are computed here, as platformdirs computes them (a test compares), because importing it
+    costs more than a whole hot command may. Raise ConfigurationError if `AGENT_RELAY_HOME` is not an absolute
+    path, or if another user's folder is in the place.
     """
     environ = os.environ if environ is None else environ
     home = environ.get("AGENT_RELAY_HOME", "")
@@ -128,10 +128,10 @@ def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
 
 
 def ensure_private(path: str) -> str:
-    """`path` is a folder only this user can read or change, mode 0700; made where it was missing.
+    """Make sure that `path` is a folder only this user can read or change, mode 0700; create it if missing.
 
-    Returns `path`. Raises ConfigurationError where it cannot be made, is a symlink or no folder, is
-    another user's, may be written by group or others, or lies where others could exchange it.
+    Return `path`. Raise ConfigurationError if it cannot be made, is a symlink or no folder, is another
+    user's, may be written by group or others, or lies where others could replace it.
     """
     parent = os.path.dirname(path)
     try:
@@ -150,9 +150,9 @@ def ensure_private(path: str) -> str:
 
 
 def check_private(path: str) -> None:
-    """Nothing where `path` is a folder of this user that nobody else may write to.
+    """Check that `path` is a folder of this user that nobody else may write to.
 
-    Raises ConfigurationError where it is not, FileNotFoundError where there is nothing.
+    Raise ConfigurationError if it is not, FileNotFoundError if it does not exist.
     """
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
@@ -169,7 +169,7 @@ def check_private(path: str) -> None:
 
 
 def _close_to_others(path: str) -> None:
-    """A folder of ours that others may read was made by hand or by an older umask."""
+    """Set mode 0700 on a folder of ours that others may read: one made by hand or under an older umask."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if os.fstat(handle).st_mode & 0o077:
@@ -179,9 +179,9 @@ def _close_to_others(path: str) -> None:
 
 
 def check_parent(path: str) -> None:
-    """Nothing where nobody else could exchange what is in the folder. Raises ConfigurationError, OSError.
+    """Check that nobody else could replace what is in the folder. Raise ConfigurationError, OSError.
 
-    Group write is let pass: it is the custom where every user has a group of their own.
+    Group write is allowed: it is the custom where every user has a group of their own.
     """
     found = os.stat(path)
     if found.st_uid not in (0, os.geteuid()):
@@ -210,7 +210,7 @@ def _runtime_root(environ: "Mapping[str, str]") -> str:
 
 
 def _fits_runtime(path: str, *, missing_ok: bool) -> bool:
-    """The XDG specification's conditions: a real folder, owned by the user, mode exactly 0700."""
+    """Check the XDG specification's conditions: a real folder, owned by the user, mode exactly 0700."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -222,7 +222,7 @@ def _fits_runtime(path: str, *, missing_ok: bool) -> bool:
 
 
 def _parents_are_safe(path: str) -> bool:
-    """Whether no other user could exchange a folder on the way to `path`; what is missing gets made."""
+    """Check that no other user could replace a folder on the way to `path`; missing ones will be created."""
     shared = False
     parts = path.split("/")[1:-1]
     for parent in ["/", *("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))]:
@@ -239,7 +239,7 @@ def _parents_are_safe(path: str) -> bool:
 
 
 def _temporary_root(environ: "Mapping[str, str]") -> str:
-    """The first usable temporary folder, in the order of Python's tempfile, which is not cheap to import."""
+    """Return the first usable temporary folder in the order of Python's tempfile, which is slow to import."""
     named = [environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)]
     for path in [*named, "/tmp", "/var/tmp", "/usr/tmp"]:  # noqa: S108 - what stands there is checked by owner
         if os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK):
@@ -276,7 +276,7 @@ def _platform_folders() -> Folders:
 
 
 def get_cwd() -> str:
-    """Return the absolute path of the working folder. Raise RelayError where it is gone or closed to us."""
+    """Return the absolute path of the working folder. Raise RelayError if it is deleted or not accessible."""
     try:
         return os.getcwd()
     except FileNotFoundError:

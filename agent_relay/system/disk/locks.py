@@ -1,4 +1,4 @@
-"""File locks that die with their process: who is the one daemon, who is starting it, who edits a folder."""
+"""File locks that end with their process: for being the one daemon, starting it, and editing a folder."""
 
 import contextlib
 import fcntl
@@ -16,11 +16,10 @@ _PAUSE_S = 0.05
 
 
 def take_lock(path: str, *, limit_s: float = 0.0) -> int | None:
-    """The descriptor whose life is the lock's; `None` where another process kept it for `limit_s`.
+    """Take the lock; return the descriptor that holds it, `None` if another process kept it for `limit_s`.
 
-    It is close-on-exec: no child inherits the lock. Waiting uses an alarm, so `limit_s` above zero is for
-    the main thread of a process that has no event loop yet. Raises RelayError where the file cannot be
-    opened.
+    It is close-on-exec: no child inherits the lock. Waiting uses an alarm, so `limit_s` above zero is for the
+    main thread of a process that has no event loop yet. Raise RelayError if the file cannot be opened.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -39,7 +38,7 @@ def take_lock(path: str, *, limit_s: float = 0.0) -> int | None:
 
 
 def wait_for_lock(path: str, *, limit_s: float) -> int | None:
-    """As `take_lock` does, for any thread of any process: looks again and again until the time is over."""
+    """Take the lock as `take_lock` does, on any thread of any process: try again until `limit_s` is over."""
     end = time.monotonic() + limit_s
     while (handle := take_lock(path)) is None and time.monotonic() < end:
         time.sleep(_PAUSE_S)
@@ -48,10 +47,10 @@ def wait_for_lock(path: str, *, limit_s: float) -> int | None:
 
 @contextlib.contextmanager
 def lock_folder(folder: str, busy: str) -> Iterator[bool]:
-    """Whether this process is alone in `folder`; false where the file system has no locks.
+    """Lock `folder` for this process alone; yield whether it is, false if the file system has no locks.
 
-    Nothing is left there. Raises RelayError saying `busy` where another one has it for too long, OSError
-    where it is no folder.
+    No file is left there. Raise RelayError saying `busy` if another process holds it for too long, OSError if
+    it is not a folder.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -1,7 +1,7 @@
-"""The one way to open what others wrote: regular files only, without waiting, and with an end.
+"""The one way to open what others wrote: regular files only, without blocking, and of finite size.
 
-A FIFO would make the reader wait for ever, a terminal become its own, a device answer without an end or do
-something when it is opened; a sparse file claims to be larger than any disk.
+A FIFO would block the reader for ever, a terminal become its controlling terminal, a device yield data
+without end or do something when it is opened; a sparse file can claim to be larger than any disk.
 """
 
 import errno
@@ -18,9 +18,9 @@ Path = str | bytes
 
 
 def open_regular(path: Path, *, follow: bool = True) -> int:
-    """Return a descriptor to read the regular file at `path`; a link is followed where `follow` says so.
+    """Return a descriptor to read the regular file at `path`; follow a link only if `follow` says so.
 
-    Raise UntrustedDataError where something else stands there, OSError where it cannot be opened.
+    Raise UntrustedDataError if something else is there, OSError if it cannot be opened.
     """
     # Looked at first: to open a device may be to do something with it.
     check_found(os.stat(path, follow_symlinks=follow), path)
@@ -39,9 +39,9 @@ def open_stream(path: Path, *, follow: bool = True) -> BufferedReader:
 
 
 def check_regular(path: Path, *, may_miss: bool = False) -> None:
-    """Raise UntrustedDataError where no regular file is there, for libraries that open a path themselves.
+    """Raise UntrustedDataError if `path` is not a regular file, for libraries that open a path themselves.
 
-    Raise FileNotFoundError where nothing is, unless it `may_miss`; OSError where it cannot be looked at.
+    Raise FileNotFoundError if it does not exist, unless it `may_miss`; OSError if it cannot be examined.
     """
     try:
         check_found(os.stat(path), path)
@@ -51,7 +51,7 @@ def check_regular(path: Path, *, may_miss: bool = False) -> None:
 
 
 def check_database(path: str) -> None:
-    """Raise UntrustedDataError where one of the paths is no regular file: SQLite opens them itself."""
+    """Raise UntrustedDataError if one of the database's files is not regular: SQLite opens them itself."""
     check_regular(path)
     for ending in ("-wal", "-shm", "-journal"):
         check_regular(path + ending, may_miss=True)
@@ -76,7 +76,7 @@ def unzip(data: bytes, *, limit_bytes: int) -> bytes:
 
 
 def check_found(found: os.stat_result, path: Path) -> None:
-    """Raise UntrustedDataError where what was found at `path` is no regular file, OSError for a folder."""
+    """Raise UntrustedDataError if what was found at `path` is not a regular file, OSError for a folder."""
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(found.st_mode):
@@ -84,7 +84,7 @@ def check_found(found: os.stat_result, path: Path) -> None:
 
 
 def find_regular(path: Path) -> int | None:
-    """Return a descriptor on the regular file at `path`; `None` where there is none we may read."""
+    """Return a descriptor on the regular file at `path`; `None` if there is none we may read."""
     try:
         return open_regular(path)
     except (OSError, ValueError, UntrustedDataError):

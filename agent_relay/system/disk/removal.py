@@ -1,4 +1,4 @@
-"""Remove folders whole, read-only ones too and while somebody writes into them; and what crashes left."""
+"""Remove whole folders, even read-only ones and ones being written to; and temporary files of crashes."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ _REMOVALS = 5
 
 
 def remove_tree(path: str) -> None:
-    """Whatever was at `path` is gone with all that is in it; links are not followed.
+    """Remove whatever is at `path` with all that is in it; do not follow links.
 
-    Whoever still writes into it is outrun a few times. Raises RelayError.
+    If another process still writes into it, try again a few times. Raise RelayError.
     """
     for attempt in range(_REMOVALS):
         try:
@@ -30,7 +30,7 @@ def remove_tree(path: str) -> None:
 
 
 def _open_folders(path: str) -> None:
-    """Every folder below may be emptied: build tools write-protect their caches."""
+    """Make every folder below writable, so that it can be emptied: build tools write-protect their caches."""
     with contextlib.suppress(OSError):
         os.chmod(path, 0o700)
         for folder, names, _ in os.walk(path):
@@ -40,9 +40,9 @@ def _open_folders(path: str) -> None:
 
 
 def sweep_unfinished(folder: str) -> None:
-    """What killed processes began to write in `folder` is gone; what a living one writes stays.
+    """Remove what killed processes began to write in `folder`; leave what a living one writes.
 
-    A folder that is not there or that cannot be read or changed is left as it is.
+    A folder that does not exist or that cannot be read or changed is left as it is.
     """
     with contextlib.suppress(OSError):
         # Nearly all that stands there is something else, in the index of sessions ten thousand entries.

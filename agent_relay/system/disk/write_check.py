@@ -10,15 +10,15 @@ from agent_relay.system.disk.folders import ELSEWHERE, check_parent, check_priva
 _ROOM_BYTES = 1 << 16
 """About what a session's first journal, packet and rules take."""
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
-"""What a file system (NFS, FUSE) or a kernel says that knows no files without a name (open(2), O_TMPFILE)."""
+"""The errors of file systems (NFS, FUSE) and kernels without unnamed files (open(2), O_TMPFILE)."""
 
 
 def try_writing(folder: str) -> None:
-    """Do nothing where files can be made in `folder` and some 64 KiB written to them.
+    """Check that files can be made in `folder` and some 64 KiB written to them.
 
-    Mode bits cannot tell: a mount may be read-only, a disk or a quota full, and root may write anywhere. The
-    folder, its times included, stays as it is where its file system has files without a name. Raise OSError
-    as a write of ours would.
+    Mode bits do not show it: a mount may be read-only, a disk or a quota full, and root may write anywhere.
+    The folder, its times included, stays as it is if its file system supports unnamed files. Raise OSError as
+    a write of ours would.
     """
     handle = _open_nameless(folder)
     try:
@@ -30,10 +30,10 @@ def try_writing(folder: str) -> None:
 
 
 def check_usable(path: str) -> bool:
-    """Return whether the private folder `path` is there; where it is not, `ensure_private` could make it.
+    """Return whether the private folder `path` exists; if it does not, `ensure_private` could make it.
 
-    Nothing is made or left behind: the file system is asked by what it takes. Raise ConfigurationError where
-    `ensure_private` would, and where nothing can be written into the folder.
+    Nothing is made or left behind: a trial write shows what the file system accepts. Raise ConfigurationError
+    if `ensure_private` would, and if nothing can be written into the folder.
     """
     parent = near = os.path.dirname(path)
     try:

@@ -1,4 +1,4 @@
-"""Puts a runner's changes onto the user's working tree as it is now, or says why not and changes nothing."""
+"""Apply a runner's changes to the user's working tree as it is now, or say why not and change nothing."""
 
 import os
 import stat
@@ -29,9 +29,9 @@ _RECORD = "applying.json"
 
 @dataclass(frozen=True, slots=True)
 class ApplyPlan:
-    """What is to be written: `result` is the tree, in git's sense, that the user's shall look like.
+    """A planned change: `result` is the git tree that the user's working tree will equal.
 
-    `before` says of the path of each of `changes` what stood there, as `describe_file` tells it.
+    `before` has, for the path of each of `changes`, what was there, as `describe_file` returns it.
     """
 
     result: str
@@ -40,11 +40,11 @@ class ApplyPlan:
 
 
 def plan_apply(root: str, store: Store, *, base: str, result: str) -> ApplyPlan:
-    """What makes of the tree `root`, as it is now, one that has `result`'s changes since `base` as well.
+    """Plan how to bring `result`'s changes since `base` into the tree `root` as it is now.
 
-    A three-way merge without a working tree. Raises RelayError, naming the paths, where both sides changed
-    the same lines, something that git does not know of is in the way, or somebody writes just now. Nothing is
-    changed.
+    A three-way merge without a working tree. Raise RelayError, naming the paths, if both sides changed the
+    same lines, if something that git does not know of is in the way, or if the tree is written to just now.
+    Nothing is changed.
     """
     now = write_snapshot(root, store, parent=base)
     merged = _merge(root, store, now, result)
@@ -68,11 +68,11 @@ def plan_apply(root: str, store: Store, *, base: str, result: str) -> ApplyPlan:
 
 
 def apply_plan(root: str, store: Store, plan: ApplyPlan, *, folder: str) -> None:
-    """The working tree has the plan's contents; the user's index is as it was.
+    """Give the working tree the plan's contents; leave the user's index as it was.
 
-    `folder` is a private one of the race's own: there the new files are made before any is written beside
-    its target, and there stands what an interrupted call has done, for `undo_apply`. Raises RelayError; then
-    nothing has changed. May be repeated after a crash.
+    `folder` is a private folder of the race: the new files are made in it before any is written beside its
+    target, and it holds the record of what an interrupted call has done, for `undo_apply`. Raise RelayError;
+    then nothing has changed. May be repeated after a crash.
     """
     made = os.path.join(folder, _MADE)
     remove_tree(made)
@@ -92,7 +92,7 @@ def apply_plan(root: str, store: Store, plan: ApplyPlan, *, folder: str) -> None
 
 
 def undo_apply(folder: str) -> None:
-    """What a killed `apply_plan` with that `folder` did is undone, if anything. Raises RelayError."""
+    """Undo what a killed `apply_plan` with that `folder` did, if anything. Raise RelayError."""
     undo_changes(os.path.join(folder, _RECORD))
 
 
@@ -103,9 +103,9 @@ def _list_file_changes(plan: ApplyPlan, made: str) -> Iterator[FileEdit]:
 
 
 def _check_unchanged(root: str, store: Store, now: str, base: str, paths: set[str]) -> None:
-    """Raises RelayError where one of `paths` is not as commit `now` has it.
+    """Raise RelayError if one of `paths` is not as commit `now` has it.
 
-    What was looked at between two equal snapshots is what both have.
+    What was read between two equal snapshots is what both contain.
     """
     again = write_snapshot(root, store, parent=base)
     changed = [change.path for change in read_changes(root, store, now, again) if change.path in paths]
@@ -114,7 +114,7 @@ def _check_unchanged(root: str, store: Store, now: str, base: str, paths: set[st
 
 
 def _merge(root: str, store: Store, now: str, result: str) -> str:
-    """The merged tree. Raises RelayError naming the paths in conflict."""
+    """Return the merged tree. Raise RelayError naming the paths in conflict."""
     answer = try_git(
         root, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", now, result,
         environ=store.variables(),
@@ -132,7 +132,7 @@ def _merge(root: str, store: Store, now: str, result: str) -> str:
 
 
 def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
-    """Whether something stands at the path or above it that the snapshot of the tree did not have."""
+    """Return whether something is at the path or above it that the snapshot of the tree did not have."""
     if change.kind is ChangeKind.DELETED:
         return False
     above = os.path.dirname(change.path)
@@ -151,7 +151,7 @@ def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
 
 
 def _is_emptied(root: str, path: str, removed: set[str]) -> bool:
-    """Whether the folder holds nothing but what is removed, and folders."""
+    """Return whether the folder contains nothing but what is removed, and folders."""
     return all(
         os.path.relpath(os.path.join(folder, name), root) in removed
         for folder, folders, names in os.walk(os.path.join(root, path))

@@ -23,7 +23,7 @@ _EXECUTABLE = {b"100644": False, b"100755": True}
 
 
 class ChangeKind(StrEnum):
-    """What became of a path."""
+    """How a path changed."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -47,9 +47,9 @@ class LineSpan:
 class Change:
     """One path that differs from the base; `path` with undecodable bytes as surrogate escapes.
 
-    `spans` are in order, and empty where a text has none: binary files, links, modes, empty files.
-    `blob` names the new contents. `is_repository` for a submodule or a repository made by the runner.
-    `executable` is whether the file may be run from now on, `None` where nothing about that has changed.
+    `spans` are in order, and empty for changes without lines: binary files, links, modes, empty files. `blob`
+    names the new contents. `is_repository` marks a submodule or a repository made by the runner. `executable`
+    is whether the file may be run from now on, `None` if nothing about that has changed.
     """
 
     path: str
@@ -63,9 +63,9 @@ class Change:
 
 
 def parse_changes(raw: bytes, patch: bytes) -> tuple[Change, ...]:
-    """The changes of `git diff-tree --raw -z` and of the same command's `-p -U0`, by path.
+    """Parse the changes from `git diff-tree --raw -z` and the same command's `-p -U0`, one for each path.
 
-    Neither may look for renames. A patch that was cut short costs spans and counts, not paths.
+    Neither may detect renames. A patch that was cut short costs spans and counts, not paths.
     """
     hunks = _gather_hunks(patch)
     return tuple(_build_change(*entry, hunks) for entry in _split_raw(raw))
@@ -96,9 +96,9 @@ def _build_change(
 
 
 def _gather_hunks(patch: bytes) -> dict[bytes, list[tuple[LineSpan, int]]]:
-    """By path the base's spans, each with the number of lines that came in its place.
+    """Return the base's spans by path, each with the number of lines that replaced it.
 
-    The lines below a hunk's head are counted off, so that none of them is taken for a head.
+    The lines below a hunk's header are counted off, so that none of them is taken for a header.
     """
     found: dict[bytes, list[tuple[LineSpan, int]]] = {}
     lines = iter(patch.split(b"\n"))
@@ -125,7 +125,7 @@ def _skip(lines: Iterator[bytes], count: int) -> None:
 
 
 def _parse_name(text: bytes) -> bytes:
-    """The path of a `---` or `+++` line without its `a/` or `b/`; empty for `/dev/null`."""
+    """Return the path of a `---` or `+++` line without its `a/` or `b/`; empty for `/dev/null`."""
     text = text.removesuffix(b"\t")
     if text.startswith(b'"') and text.endswith(b'"'):
         text = _QUOTED.sub(_unquote, text[1:-1])

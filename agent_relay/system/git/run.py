@@ -1,9 +1,9 @@
 """Run the git program without side effects: no locks, hooks, pagers, prompts, fetches or foreign filters.
 
 Every git of ours is started here, without file-system monitors too. A repository's own settings may name
-filters, and relay looks unasked, before anybody has said that they trust it: a clone cannot bring such
+filters, and relay reads repositories before the user has said that they trust them: a clone cannot bring such
 settings, but an archive that was unpacked can. What the user's own settings name (git-lfs, for one) runs as
-ever: without it contents are compared with the wrong thing.
+usual: without it the wrong contents are compared.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 class GitMissingError(Exception):
     """There is no git program to run, or no such folder to run it in.
 
-    Or the machine can start no program now: `is_exhausted`, and nothing is known of git then.
+    With `is_exhausted` the machine cannot start any program now, and nothing is known about git.
     """
 
     def __init__(self, why: str, *, is_exhausted: bool = False) -> None:
@@ -68,7 +68,7 @@ class GitMissingError(Exception):
 
 @dataclass(slots=True)
 class GitAnswer:
-    """What one git command said. `cut` is true where it was ended at its size or time limit."""
+    """What one git command printed. `cut` is true if it was ended at its size or time limit."""
 
     code: int = -1
     out: bytearray = field(default_factory=bytearray)
@@ -89,10 +89,10 @@ def ask_git(
     timeout_s: float = TIMEOUT_S,
     environ: Mapping[str, str] = NO_VARIABLES,
 ) -> list[GitAnswer]:
-    """The answers of `commands`, which run at the same time in `cwd`; a failing command is an answer too.
+    """Run `commands` at the same time in `cwd` and return their answers; a failing command has one too.
 
-    `environ` is added to what git sees: another index, another store of objects.
-    Output beyond `limit_bytes` ends its command. Raises GitMissingError where git cannot be started.
+    `environ` is added to git's environment: another index, another store of objects. A command is ended when
+    its output exceeds `limit_bytes`. Raise GitMissingError if git cannot be started.
     """
     running: list[subprocess.Popen[bytes]] = []
     answers = [GitAnswer() for _ in commands]
@@ -192,25 +192,25 @@ QUESTIONS = (_SETTINGS, _INDEX)
 _MOST_SUBMODULES = 64
 _AT_ONCE = 8
 _MOST_SETTINGS, _MOST_BYTES = 400, 64 << 10
-"""Of one repository: all of them must fit into the variables that a process may be started with."""
+"""Limits for one repository: all settings must fit into the variables that a process may be started with."""
 _FOUND, _NONE = 0, 1
-"""How `git config --get-regexp` ends that read everything."""
+"""The exit statuses of `git config --get-regexp` if it read everything."""
 _OFF = {"required": "false"}
 
 
 class UnknownFiltersError(Exception):
-    """Which filters a repository's settings name is not known whole, so git cannot be kept from them."""
+    """The filters that a repository's settings name are not all known, so git cannot be kept from them."""
 
 
 def build_filter_settings(
     root: str, *, limit_s: float = TIMEOUT_S, first: Sequence[GitAnswer] = ()
 ) -> tuple[dict[str, str], bool]:
-    """Return variables by which git in `root` and below has the user's own filters, and whether they do.
+    """Return variables that leave git in `root` and below only the user's filters, and whether they do.
 
-    `first` are the answers to `QUESTIONS` in `root` where they are known already.
-    They do not where there are more submodules than can be asked, each of which has settings of its own: git
-    must be kept out of them then. The same holds for one whose settings cannot be read whole. Raises
-    UnknownFiltersError where `root` is such a one, GitMissingError.
+    `first` are the answers to `QUESTIONS` in `root` if they are known already. The variables do not suffice
+    if there are more submodules than can be asked, each of which has settings of its own, or if the settings
+    of one cannot be read completely: git must be kept out of submodules then. Raise UnknownFiltersError if
+    the settings of `root` itself cannot be read completely, and GitMissingError.
     """
     settings: list[tuple[str, str, str]] = []
     waiting, asked, is_whole = [root], 0, True
@@ -235,9 +235,9 @@ def build_filter_settings(
 
 
 def _parse(answer: GitAnswer) -> list[tuple[str, str, str]]:
-    """Return whose it is, key and value of every setting, in the order in which git reads them.
+    """Return owner, key and value of every setting, in the order in which git reads them.
 
-    Raise UnknownFiltersError where more may stand behind, or it is more than git can be told to leave alone.
+    Raise UnknownFiltersError if there may be more of them, or more than can be overridden.
     """
     if answer.timed_out:
         raise UnknownFiltersError("it did not answer in time")
@@ -256,7 +256,7 @@ def _parse(answer: GitAnswer) -> list[tuple[str, str, str]]:
 
 
 def _choose(settings: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return by key what every filter a repository names is to be: what the user says of it, or nothing."""
+    """Return the value for each key of a filter that a repository names: the user's own, or none."""
     users: dict[str, str] = {}
     named: dict[str, None] = {}
     for owner, key, value in settings:
@@ -268,7 +268,7 @@ def _choose(settings: Iterable[tuple[str, str, str]]) -> dict[str, str]:
 
 
 def _render(settings: dict[str, str]) -> dict[str, str]:
-    """Return them as variables: they outrank every file, and take keys that no command line can name."""
+    """Return them as variables, which outrank every file and take keys that no command line can name."""
     if not settings:
         return {}
     before = os.environ.get("GIT_CONFIG_COUNT", "")
@@ -280,6 +280,6 @@ def _render(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _find_submodules(root: str, index: GitAnswer) -> list[str]:
-    """Return the folders of those that are there."""
+    """Return the folders of the submodules that are checked out."""
     paths = (os.path.join(root, os.fsdecode(path)) for path in _SUBMODULE.findall(bytes(index.out)))
     return [path for path in dict.fromkeys(paths) if os.path.lexists(os.path.join(path, ".git"))]

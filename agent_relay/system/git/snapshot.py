@@ -1,4 +1,4 @@
-"""Git as a race uses it: working trees as commits in a store of the race's own, and what tells them apart."""
+"""Git for races: working trees saved as commits in the race's own store, and the differences between them."""
 
 import os
 import tempfile
@@ -12,11 +12,11 @@ from agent_relay.system.git.changes import Change, parse_changes
 from agent_relay.system.git.run import GitAnswer, GitMissingError, ask_git
 
 _SOME_LEFT_OUT = 1
-"""How `git add --ignore-errors` ends where single files failed, be it to be read or to be written down."""
+"""The exit status of `git add --ignore-errors` if single files could not be read or stored."""
 _TRIES = 3
-"""Files may go between git's two looks at them, which ends it: a process that was left may still write."""
+"""A file deleted between git's two looks at it makes git fail: a process left running may still write."""
 WORK_S = 600.0
-"""How long git may take over a big tree; far above what a look at a warm one takes."""
+"""How long git may take for a big tree; far longer than it takes for one it has read before."""
 _INDEX_BYTES = 256 << 20
 _PATCH_BYTES = 64 << 20
 _OLDEST = (2, 38)
@@ -36,16 +36,16 @@ _IDENTITY = {
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The race's own objects in `folder`; it also sees those of the repository in `repository`.
+    """The race's own object store in `folder`; it also reads the repository's objects in `repository`.
 
-    What a race writes down of working trees stands here, so that the user's repository keeps nothing of it.
+    A race saves working trees here, so that the user's repository keeps nothing of them.
     """
 
     folder: str
     repository: str
 
     def variables(self, index: str = "") -> dict[str, str]:
-        """What makes git write here, and use the file `index` instead of the tree's own."""
+        """Return variables that make git write here, and use the file `index` instead of the tree's own."""
         quoted = self.repository.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         found = {"GIT_OBJECT_DIRECTORY": self.folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}
         return found | ({"GIT_INDEX_FILE": index} if index else {})
@@ -54,7 +54,7 @@ class Store:
 def run_git(
     cwd: str, *command: str, environ: Mapping[str, str] | None = None, limit_bytes: int = _PATCH_BYTES
 ) -> bytes:
-    """What one git command printed. Raises RelayError with git's own reason where it failed."""
+    """Return the output of one git command. Raise RelayError with git's own reason if it failed."""
     answer = try_git(cwd, *command, environ=environ, limit_bytes=limit_bytes)
     if not answer.ok:
         raise RelayError(f"git {command[0]} failed in {cwd}: {render_failure(answer)}")
@@ -64,7 +64,7 @@ def run_git(
 def try_git(
     cwd: str, *command: str, environ: Mapping[str, str] | None = None, limit_bytes: int = _PATCH_BYTES
 ) -> GitAnswer:
-    """The answer of one git command, a failed one too. Raises RelayError where git cannot be started."""
+    """Return the answer of one git command, a failed one too. Raise RelayError if git cannot be started."""
     try:
         (answer,) = ask_git(
             cwd, (*_PLAIN, *command), environ=environ or {}, timeout_s=WORK_S, limit_bytes=limit_bytes
@@ -75,7 +75,7 @@ def try_git(
 
 
 def render_failure(answer: GitAnswer) -> str:
-    """Git's own reason in one line."""
+    """Return git's own reason in one line."""
     if answer.timed_out:
         return f"it took longer than {WORK_S:g} s"
     if answer.cut:
@@ -85,13 +85,13 @@ def render_failure(answer: GitAnswer) -> str:
 
 
 def read_line(cwd: str, *command: str) -> str:
-    """The one line git answers; empty where it has none."""
+    """Return the one line that git prints; empty if it fails."""
     answer = try_git(cwd, *command)
     return os.fsdecode(bytes(answer.out).removesuffix(b"\n")) if answer.ok else ""
 
 
 def check_version(cwd: str) -> None:
-    """Raises RelayError where git is too old to merge without a working tree."""
+    """Raise RelayError if git is too old to merge without a working tree."""
     said = read_line(cwd, "version").split(" ")
     numbers = said[2].split(".") if len(said) > 2 else []  # noqa: PLR2004 - "git version 2.39.5"
     found = tuple(int(number) for number in numbers[:2] if number.isdigit())
@@ -101,7 +101,7 @@ def check_version(cwd: str) -> None:
 
 
 def open_store(folder: str, root: str) -> Store:
-    """The store in `folder` beside the repository of `root`; made where it is missing. Raises RelayError."""
+    """Open the store in `folder` beside the repository of `root`; create it if missing. Raise RelayError."""
     objects = read_line(root, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     if not objects:
         raise RelayError(f"{root} is no git repository any more")
@@ -114,10 +114,10 @@ def open_store(folder: str, root: str) -> Store:
 
 @contextmanager
 def own_index(store: Store) -> Iterator[dict[str, str]]:
-    """The variables for commands on `store` with an index that nobody else writes, gone afterwards.
+    """Yield variables for commands on `store` with an index that nobody else writes; delete it afterwards.
 
-    Two looks at one tree may overlap, and git of a killed daemon may still be at work: with one file for
-    both, or with the lock such a git has left, half a tree would be taken for the whole. Raises RelayError.
+    Two reads of one tree may overlap, and git of a killed daemon may still be at work: with one file for
+    both, or with the lock such a git has left, half a tree would be taken for the whole. Raise RelayError.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix="index-", dir=store.folder, ignore_cleanup_errors=True)
@@ -128,10 +128,10 @@ def own_index(store: Store) -> Iterator[dict[str, str]]:
 
 
 def write_snapshot(tree: str, store: Store, *, parent: str = "") -> str:
-    """The commit that holds all files of the working tree `tree` that git does not ignore.
+    """Save all files of the working tree `tree` that git does not ignore as a commit; return the commit.
 
     Written to `store` only. What cannot be read is left out. The same files under the same parent give the
-    same commit. Raises RelayError.
+    same commit. Raise RelayError.
     """
     with own_index(store) as variables:
         _add_all(tree, variables)
@@ -143,7 +143,7 @@ def write_snapshot(tree: str, store: Store, *, parent: str = "") -> str:
 
 
 def _add_all(tree: str, variables: Mapping[str, str]) -> None:
-    """The index of `variables` has every file of `tree` that can be read. Raises RelayError."""
+    """Add every file of `tree` that can be read to the index of `variables`. Raise RelayError."""
     for _ in range(_TRIES):
         copy_index(tree, variables["GIT_INDEX_FILE"])
         added = try_git(tree, "add", "--all", "--ignore-errors", ".", environ=variables)
@@ -155,7 +155,7 @@ def _add_all(tree: str, variables: Mapping[str, str]) -> None:
 
 
 def _has_all(tree: str, variables: Mapping[str, str]) -> bool:
-    """Whether git left out only what fails alone: a repository within, or a file nobody may read."""
+    """Return whether git left out only what it cannot add: nested repositories and unreadable files."""
     words = ("ls-files", "--modified", "--others", "--exclude-standard", "-z")
     paths = run_git(tree, *words, environ=variables).split(b"\0")[:-1]
     return not any(_is_readable(os.path.join(os.fsencode(tree), path)) for path in paths)
@@ -166,7 +166,7 @@ def _is_readable(path: bytes) -> bool:
 
 
 def copy_index(tree: str, target: str) -> None:
-    """File `target` is a copy of the index of `tree`, or is gone where that has none. Raises RelayError."""
+    """Copy the index of `tree` to file `target`; delete `target` if the tree has none. Raise RelayError."""
     path = read_line(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
     try:
         data = read_bounded(path, limit_bytes=_INDEX_BYTES)
@@ -178,7 +178,7 @@ def copy_index(tree: str, target: str) -> None:
 
 
 def read_changes(cwd: str, store: Store, base: str, result: str) -> tuple[Change, ...]:
-    """What tells commit `result` from commit `base`. Raises RelayError."""
+    """Return the changes from commit `base` to commit `result`. Raise RelayError."""
     common = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
     marks = ("--src-prefix=a/", "--dst-prefix=b/", "--full-index")
     variables = store.variables()
@@ -190,7 +190,7 @@ def read_changes(cwd: str, store: Store, base: str, result: str) -> tuple[Change
 
 
 def count_lines(cwd: str, store: Store, base: str, result: str) -> tuple[int, int, int]:
-    """Files, added and removed lines between two commits; a renamed file counts by what changed in it."""
+    """Count files, added and removed lines between two commits; a renamed file counts by its changes."""
     out = run_git(
         cwd, "diff-tree", "-r", "--find-renames", "--no-ext-diff", "--shortstat", base, result,
         environ=store.variables(),
@@ -205,6 +205,6 @@ def count_lines(cwd: str, store: Store, base: str, result: str) -> tuple[int, in
 
 
 def read_patch(cwd: str, store: Store, base: str, result: str, words: Sequence[str] = ()) -> bytes:
-    """The diff from commit `base` to commit `result` as git prints it, binary files included."""
+    """Return the diff from commit `base` to commit `result` as git prints it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", *words)
     return run_git(cwd, *command, base, result, environ=store.variables())

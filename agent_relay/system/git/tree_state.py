@@ -1,4 +1,4 @@
-"""Reads a working tree through the git program: what changed, in which state, and a fingerprint of it all."""
+"""Read a working tree through the git program: what changed, in which state, and a fingerprint of it all."""
 
 import hashlib
 import os
@@ -64,9 +64,9 @@ class _Entry:
 
 
 def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
-    """The toplevel of the work tree `cwd` lies in, or `None` outside of one and without git.
+    """Return the top folder of the work tree around `cwd`; `None` outside of one and without git.
 
-    Raises RelayError where git does not say it within `limit_s` seconds: another folder must not stand in.
+    Raise RelayError if git does not answer within `limit_s` seconds: another folder must not be used instead.
     """
     why = "git did not answer in time"
     try:
@@ -82,7 +82,7 @@ def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
 
 
 def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
-    """The state of the tree `cwd` lies in; without git or a work tree, a Tree whose `note` says why.
+    """Read the state of the tree around `cwd`; without git or a work tree, the Tree's `note` says why.
 
     `limit_s` is how many seconds each of git's answers may take.
     """
@@ -118,10 +118,10 @@ def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
 def _find_place(
     cwd: str, limit_s: float, *more: Sequence[str]
 ) -> tuple[GitAnswer, GitAnswer, bool, Sequence[GitAnswer]]:
-    """Git's answers on the work tree around `cwd` and on its own folder, and to `more`.
+    """Return git's answers on the work tree around `cwd` and on its own folder, and to `more`.
 
-    A bare repository in the way, which the third value tells of, is taken for the plain folder it may be: its
-    settings are nobody's whom the user knows. Raises GitMissingError.
+    A bare repository on the way, which the third value reports, is treated as the plain folder it may be: its
+    settings may come from people the user does not know. Raise GitMissingError.
     """
     folder, is_bare = os.path.realpath(cwd), False
     while True:
@@ -137,7 +137,7 @@ def _find_place(
 
 
 def _is_bare(folder: str, top: GitAnswer, git_dir: GitAnswer) -> bool:
-    """Whether git found a repository of which `folder` is itself a part, not its work tree."""
+    """Return whether git found a repository of which `folder` is itself a part, not its work tree."""
     if not top.ok and _REFUSED in top.error:
         return True
     # Older ones than 2.38 know nothing of that, and go by the settings in it.
@@ -191,7 +191,7 @@ def _why_no_tree(folder: str, top: GitAnswer, git_dir: GitAnswer) -> str:
 
 
 def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -> GitAnswer:
-    """Line counts before the first commit: against the empty tree, whose name depends on the hash used."""
+    """Count lines before the first commit: against the empty tree, whose name depends on the hash used."""
     (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
     (counts,) = ask_git(
         root,
@@ -316,7 +316,7 @@ def _describe(path: bytes) -> bytes:
 
 
 def _seal_file(seal: "hashlib._Hash", path: bytes, budget: int) -> int:
-    """Mixes the file's contents into `seal`, or its size and time where it is too big to read."""
+    """Mix the file's contents into `seal`, or its size and time if it is too big; return the bytes read."""
     try:
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):

@@ -1,7 +1,7 @@
-"""A runner's branch and worktree: made with what the user has not committed, and removed without a trace.
+"""A runner's branch and worktree: made with the user's uncommitted work, and removed without a trace.
 
-Uncommitted work is carried from one working tree to others byte for byte, modes and links too. After a
-crash a worktree is made again.
+Uncommitted work is copied from one working tree to others byte for byte, modes and links too. After a crash a
+worktree is made again.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _SUBMODULE = b"160000"
 _UNMERGED = b"U"
 _OWN = b".agent-relay/"
 _MOST_BYTES = 4 << 30
-"""No larger file is carried along: a sparse one would fill the disk."""
+"""No larger file is copied: a sparse one would fill the disk."""
 _TOLD = 5
 _STATES = (
     ("rebase-merge", "rebase"),
@@ -39,17 +39,17 @@ _STATES = (
 
 @dataclass(frozen=True, slots=True)
 class DirtyTree:
-    """What was taken along: how many files, and in words what was not."""
+    """What was copied of the uncommitted work: how many files, and notes on what was not."""
 
     files: int
     notes: tuple[str, ...] = ()
 
 
 def pack_changes(root: str, folder: str) -> DirtyTree:
-    """Private `folder` holds all that `root` has beyond its commit: index, changed and untracked files.
+    """Copy all that `root` has beyond its commit to private `folder`: index, changed and untracked files.
 
-    One copy for all runners, so that they start alike whatever the user types meanwhile. What git ignores
-    stays behind. Raises RelayError where the tree has conflicts or cannot be read; run again, it starts over.
+    One copy for all runners, so that they start alike whatever the user types meanwhile. What git ignores is
+    left out. Raise RelayError if the tree has conflicts or cannot be read; called again, it starts over.
     """
     remove_tree(folder)
     try:
@@ -75,9 +75,9 @@ def pack_changes(root: str, folder: str) -> DirtyTree:
 
 
 def unpack_changes(folder: str, tree: str) -> None:
-    """The new working tree `tree` has the user's index and files, as `pack_changes` found them.
+    """Give the new working tree `tree` the user's index and files, as `pack_changes` found them.
 
-    Raises RelayError where git or the disk refuses.
+    Raise RelayError if git or the disk refuses.
     """
     index = read_line(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
     packed = os.path.join(folder, _INDEX)
@@ -96,9 +96,9 @@ def unpack_changes(folder: str, tree: str) -> None:
 
 
 def _list_changed(root: str) -> tuple[list[bytes], list[bytes]]:
-    """Paths whose file differs from the index, git-hidden ones included; and the submodules.
+    """List the paths whose file differs from the index, those hidden from git included; and the submodules.
 
-    Raises RelayError where a path has conflicts.
+    Raise RelayError if a path has conflicts.
     """
     fields = run_git(root, "diff-files", "--raw", "-z", "--no-renames").split(b"\0")[:-1]
     changed: dict[bytes, None] = {}
@@ -122,7 +122,7 @@ def _list_changed(root: str) -> tuple[list[bytes], list[bytes]]:
 
 
 def _list_ignored(root: str) -> list[bytes]:
-    """What is ignored here, a whole folder at once, but for what is relay's own."""
+    """List what git ignores here, a whole folder as one entry, except for relay's own files."""
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     return [path for path in run_git(root, *words).split(b"\0")[:-1] if not path.startswith(_OWN)]
 
@@ -135,7 +135,7 @@ def _list_notes(root: str) -> Iterator[str]:
 
 
 def _copy_all(root: bytes, paths: list[bytes], folder: str) -> tuple[int, list[bytes]]:
-    """How many were copied below `folder`, with their list; and those that could not be read.
+    """Copy the files below `folder`, with their list; return how many, and which could not be read.
 
     A path that is gone is in the list, without a copy.
     """
@@ -170,7 +170,7 @@ def _copy_all(root: bytes, paths: list[bytes], folder: str) -> tuple[int, list[b
 
 
 def _put(source: bytes, target: bytes) -> None:
-    """`target` is what `source` is: the same bytes and mode, the same link, or nothing. Raises OSError."""
+    """Make `target` what `source` is: the same bytes and mode, the same link, or nothing. Raise OSError."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.isdir(target) and not os.path.islink(target):
             remove_tree(os.fsdecode(target))
@@ -188,7 +188,7 @@ def _put(source: bytes, target: bytes) -> None:
 
 
 def _render_paths(what: str, paths: list[bytes]) -> list[str]:
-    """`what: a, b, …`, in a list; an empty one for no paths."""
+    """Render `what: a, b, …`, in a list; return an empty one for no paths."""
     if not paths:
         return []
     names = ", ".join(render_path(os.fsdecode(path)) for path in paths[:_TOLD])
@@ -197,10 +197,10 @@ def _render_paths(what: str, paths: list[bytes]) -> list[str]:
 
 
 def make_worktree(root: str, tree: str, *, branch: str, head: str, reason: str, luggage: str) -> None:
-    """Folder `tree` is a worktree of `root` on `branch`, a new branch at `head`, with `luggage` unpacked.
+    """Make folder `tree` a worktree of `root` on a new `branch` at `head`, and unpack `luggage` into it.
 
-    What an earlier try left is removed first, so it may be called again after a crash; the name of the
-    branch must be the race's own. Raises RelayError.
+    What an earlier try left is removed first, so it may be called again after a crash; the name of the branch
+    must be the race's own. Raise RelayError.
     """
     remove_tree(tree)
     with _alone_in(root):
@@ -213,9 +213,9 @@ def make_worktree(root: str, tree: str, *, branch: str, head: str, reason: str, 
 
 
 def remove_worktree(root: str, tree: str, *, branch: str) -> str:
-    """Nothing is left of the worktree and its branch; says what had to stay, empty for nothing.
+    """Remove the worktree and its branch; return what had to stay, empty for nothing.
 
-    Works whatever was removed by hand before, the repository included. Raises RelayError.
+    Works whatever was removed by hand before, the repository included. Raise RelayError.
     """
     remove_tree(tree)
     if not os.path.isdir(root) or not read_line(root, "rev-parse", "--absolute-git-dir"):
@@ -225,18 +225,18 @@ def remove_worktree(root: str, tree: str, *, branch: str) -> str:
 
 
 def _alone_in(root: str) -> AbstractContextManager[bool]:
-    """While its block runs no other of us changes the repository's worktrees. Raises RelayError.
+    """Lock the repository's worktrees against changes by other processes of ours. Raise RelayError.
 
     Git reads the files of every worktree to list, add or remove one, and gives up ("failed to read
-    .../commondir") where another git is just making them: measured on 2.39.5, 45 times in 6,600 commands
-    of three processes.
+    .../commondir") if another git is just making them: measured on 2.39.5, 45 times in 6,600 commands of
+    three processes.
     """
     folder = os.path.join(root, read_line(root, "rev-parse", "--git-common-dir"))
     return lock_folder(os.path.realpath(folder), f"another race is changing the worktrees of {root}")
 
 
 def _forget(root: str, tree: str, branch: str) -> str:
-    """As `remove_worktree` does, of a folder that is gone."""
+    """Do what `remove_worktree` does, for a folder that is gone."""
     worktrees = list_worktrees(root)
     if tree in worktrees:
         run_git(root, "worktree", "remove", "--force", "--force", tree)
@@ -253,7 +253,7 @@ def _forget(root: str, tree: str, branch: str) -> str:
 
 
 def list_worktrees(root: str) -> dict[str, str]:
-    """The folders of all worktrees of the repository `root` lies in, there or not, and what they are on."""
+    """Return the folders of all worktrees of `root`'s repository, existing or not, and what each is on."""
     found: dict[str, str] = {}
     path = ""
     for field in run_git(root, "worktree", "list", "--porcelain", "-z").split(b"\0"):
@@ -267,7 +267,7 @@ def list_worktrees(root: str) -> dict[str, str]:
 
 
 def check_repository(root: str) -> str:
-    """The commit `root` stands on. Raises RelayError where no worktree can be made from it."""
+    """Return the commit checked out in `root`. Raise RelayError if no worktree can be made from it."""
     if not read_line(root, "rev-parse", "--absolute-git-dir"):
         raise RelayError(
             f"{root} is not in a git repository with a work tree, and a race needs one", hint="Run: git init"

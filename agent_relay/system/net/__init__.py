@@ -1,6 +1,6 @@
 """Sockets, and messages that leave this process.
 
 `unix_sockets` (`listen`, `connect`: between client, daemon and holders), `webhook`, `request_deadline` (a
-limit for a whole request), `delivery_report` (what a receiver did not take, and when people are told), and
+limit for a whole request), `delivery_report` (what a receiver did not take, and when that is reported), and
 `desktop_notification`. The first is loaded by hot commands, the others by the daemon and by `export`.
 """

@@ -1,7 +1,6 @@
-"""Count what a receiver takes and what not, and tell people: at once, then seldom, and when it works again.
+"""Count what a receiver takes and what not, and report failures: at once, then seldom, and when they end.
 
-Figures are always counted; people are told of a failure when it begins, when it loses something, and at its
-end.
+Everything is counted; a failure is reported when it begins, when it loses something, and when it ends.
 """
 
 import threading
@@ -12,14 +11,14 @@ from dataclasses import dataclass, replace
 from agent_relay.domain.protocol.figure import Figure, Labels
 
 QUIET_S = 60.0
-"""A receiver that fails, works and fails again is told of no more often than this."""
+"""A receiver that fails, works and fails again is reported no more often than this."""
 SELDOM_S = 300.0
-"""How often it is said again that a receiver goes on failing."""
+"""How often an ongoing failure is reported again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Who things are sent to: `key` for figures; `name`, and one or more of what it takes, for people."""
+    """Where things are sent: `key` is for figures; `name`, `thing` and its plural `things` are for people."""
 
     key: str
     name: str
@@ -29,7 +28,7 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many things were `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
+    """How many things were `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
 
     taken: int = 0
     lost: int = 0
@@ -38,7 +37,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class ReportState:
-    """What was said last: whether things fail, whether that loses any, of how many `lost` in all.
+    """What was reported last: whether things fail, whether that loses any, and how many are `lost` in all.
 
     `at_s` is when, on any clock that goes on; `None` for never.
     """
@@ -55,7 +54,7 @@ NO_REPORT = ReportState()
 def update_report(
     receiver: Receiver, count: Count, said: ReportState, now_s: float
 ) -> tuple[str, ReportState]:
-    """The line that is to be said now, empty for none, and what has been said after it."""
+    """Return the line to report now, empty for none, and the state after it."""
     is_failing, is_losing = bool(count.trouble), count.lost > said.lost
     wait_s = SELDOM_S if said.is_failing else QUIET_S
     is_late = said.at_s is None or now_s - said.at_s >= wait_s
@@ -71,7 +70,7 @@ def update_report(
 
 
 def render(receiver: Receiver, count: Count, *, is_losing: bool) -> str:
-    """How it goes, in a line; `is_losing` where something was given up that nobody was told of."""
+    """Render the receiver's state in a line; `is_losing` if there are losses not yet reported."""
     things = receiver.things
     line = f"{receiver.name} takes {things} again."
     if count.trouble:
@@ -84,7 +83,7 @@ def render(receiver: Receiver, count: Count, *, is_losing: bool) -> str:
 
 
 def build_delivery_figures(counts: Mapping[str, Count]) -> list[Figure]:
-    """How each receiver does, by its key."""
+    """Build the figures of all receivers, by their keys."""
     done: dict[Labels, float] = {
         (key, outcome): float(value)
         for key, count in counts.items()
@@ -99,7 +98,7 @@ def build_delivery_figures(counts: Mapping[str, Count]) -> list[Figure]:
 
 
 class DeliveryCounter:
-    """One receiver's, noted by any thread; `tell` is given the lines people have to read."""
+    """Counts the deliveries to one receiver, on any thread; calls `tell` with the lines to show people."""
 
     def __init__(
         self, receiver: Receiver, tell: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic
@@ -112,7 +111,7 @@ class DeliveryCounter:
         self.count = Count()
 
     def note(self, *, taken: int = 0, lost: int = 0, trouble: str | None = None) -> None:
-        """So many more were taken or given up; `trouble` is how the newest try went, `None` for as before."""
+        """Add to the counts; `trouble` is why the newest try failed, empty for success, `None` for no try."""
         with self._turn:
             before = self.count
             self.count = replace(
@@ -126,7 +125,7 @@ class DeliveryCounter:
                 self._tell(line)
 
     def end(self) -> None:
-        """What was lost is told, however lately something was said; nothing where all arrived."""
+        """Report losses not yet reported, however recent the last report is; nothing if there are none."""
         with self._turn:
             if self.count.lost > self._said.lost:
                 self._tell(render(self.receiver, self.count, is_losing=True))

@@ -1,4 +1,4 @@
-"""A notification on the desktop of whoever's environment it is, where there is one."""
+"""Show a notification on the desktop that an environment belongs to, if there is one."""
 
 import html
 import os
@@ -11,7 +11,7 @@ from agent_relay.system.programs import keep_absolute
 _PROGRAM = "notify-send"
 _LIMIT_S = 5.0
 _KEPT = ("HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG")
-"""What the program needs to reach the desktop; the rest of the environment, keys included, is none of its."""
+"""What the program needs to reach the desktop; it gets nothing else of the environment, keys included."""
 
 
 def find_desktop(environ: Mapping[str, str]) -> str:
@@ -26,7 +26,7 @@ def find_desktop(environ: Mapping[str, str]) -> str:
 
 
 def show_on_desktop(environ: Mapping[str, str], title: str, text: str, *, limit_s: float = _LIMIT_S) -> str:
-    """Show it, and return why that failed: empty where it did not, or where there is no desktop."""
+    """Show the notification; return why that failed, empty if it did not, or if there is no desktop."""
     program = find_desktop(environ)
     if not program:
         return ""

@@ -1,7 +1,7 @@
-"""A time limit for a whole request, the name's look-up included: a server that sends byte by byte is cut off.
+"""A time limit for a whole request, name resolution included: a server that sends byte by byte is cut off.
 
-A socket's own limit starts anew with every byte, and the system's way to look a name up knows none: it
-waits for a name server for minutes.
+A socket's own limit starts anew with every byte, and the system's name resolution has none: it waits for a
+name server for minutes.
 """
 
 import socket
@@ -13,19 +13,20 @@ from types import TracebackType
 from typing import Self
 
 Address = tuple[int, int, int, str, tuple[str | int, ...] | tuple[int, bytes]]
-"""Family, type and protocol of a socket, a name nobody uses, where it connects to: as `getaddrinfo` says."""
+"""Family, type, protocol, canonical name (not used) and address, as `getaddrinfo` returns them."""
 LookUp = Callable[[str, int], Sequence[Address]]
 
 
 def ask_system(host: str, port: int) -> Sequence[Address]:
-    """Where the system says the host is, for a connection of bytes. Raises OSError, UnicodeError."""
+    """Resolve the host by the system, for a stream connection. Raise OSError, UnicodeError."""
     return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
 
 
 class Resolver:
-    """Asks `look_up` in a thread that keeps no process waiting, and never twice at once.
+    """Calls `look_up` in a thread that does not keep the process alive, and never twice at once.
 
-    Who asks while one question hangs waits for its answer: a name server that is gone costs one thread.
+    A caller that asks while one question hangs waits for its answer: a name server that is gone costs one
+    thread.
     """
 
     def __init__(self, look_up: LookUp = ask_system) -> None:
@@ -35,7 +36,7 @@ class Resolver:
         self._answer: Future[Sequence[Address]] = Future()
 
     def find(self, host: str, port: int, limit_s: float) -> Sequence[Address]:
-        """Where the host is. Raises OSError, UnicodeError for no host, TimeoutError after `limit_s`."""
+        """Resolve the host. Raise OSError, UnicodeError for no host, TimeoutError after `limit_s`."""
         ends_at = time.monotonic() + limit_s
         while True:
             asked, answer = self._ask((host, port))
@@ -46,7 +47,7 @@ class Resolver:
                 return answer.result()
 
     def _ask(self, name: tuple[str, int]) -> tuple[tuple[str, int], Future[Sequence[Address]]]:
-        """The question under way, this one if there was none, and its answer."""
+        """Return the question under way, this one if there was none, and its answer."""
         with self._turn:
             if self._asked is None or self._answer.done():
                 self._asked, self._answer = name, Future()
@@ -65,10 +66,10 @@ class Resolver:
 
 
 class Deadline:
-    """While it is entered, connections it makes or is told of end at the latest `limit_s` seconds after that.
+    """Ends the connections it makes or watches at the latest `limit_s` seconds after it is entered.
 
-    A time limit of a socket is one for each of its calls, and starts anew with every byte. Names are looked
-    up by `resolver`, within the same limit.
+    A socket's time limit is one for each of its calls, and starts anew with every byte. Names are looked up
+    by `resolver`, within the same limit.
     """
 
     def __init__(self, limit_s: float, resolver: Resolver) -> None:
@@ -82,7 +83,7 @@ class Deadline:
         self.is_over = False
 
     def __enter__(self) -> Self:
-        """Time runs from now on."""
+        """Start the time limit."""
         self._ends_at = time.monotonic() + self._limit_s
         self._timer.start()
         return self
@@ -90,7 +91,7 @@ class Deadline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is hung up on any more."""
+        """Stop watching the connections."""
         self._timer.cancel()
         with self._turn:
             for one in self._held:
@@ -100,9 +101,9 @@ class Deadline:
     def connect(
         self, address: tuple[str, int], timeout: float | None, source: tuple[str, int] | None = None
     ) -> socket.socket:
-        """A connection that ends with the deadline, to the first place of the host that takes one.
+        """Return a connection that ends with the deadline, to the first address of the host that accepts one.
 
-        Raises OSError, and TimeoutError where no place does in time.
+        Raise OSError, and TimeoutError if no address does in time.
         """
         trouble = OSError(f"{address[0]} is nowhere")
         for found in self._resolver.find(*address, self._find_left()):
@@ -129,14 +130,14 @@ class Deadline:
         return made
 
     def _find_left(self) -> float:
-        """How many seconds are left. Raises TimeoutError where none are."""
+        """Return how many seconds are left. Raise TimeoutError if none are."""
         left_s = self._ends_at - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
         return left_s
 
     def watch(self, made: socket.socket) -> socket.socket:
-        """`made`, which ends with the deadline whatever is wrapped around it. Raises TimeoutError then."""
+        """Return `made`, which ends with the deadline whatever wraps it. Raise TimeoutError if it is over."""
         with self._turn:
             if self.is_over:
                 made.close()

@@ -1,6 +1,6 @@
 """Unix sockets that only their owner can reach, at paths of any length.
 
-Hot commands import this module: it uses the C socket type and leaves `socket` to those who listen.
+Hot commands import this module: it uses the C socket type, and only `listen` imports `socket`.
 """
 
 import _socket
@@ -23,11 +23,11 @@ _TIMEVAL = struct.Struct("@ll")
 
 
 def listen(path: str) -> "socket.socket":
-    """A listening stream socket at `path`, mode 0600, non-blocking; its folder is ours and private.
+    """Return a stream socket that listens at `path`, mode 0600, non-blocking; its folder is ours and private.
 
-    What stood there is replaced in one step, so nobody meets a socket that does not listen yet: call this
-    only while holding the lock that makes you the one owner of `path`. Raises ConfigurationError where
-    the folder is not private, OSError where the socket cannot be made.
+    What was there is replaced in one step, so that no client meets a socket that does not listen yet: call
+    this only while holding the lock that makes you the one owner of `path`. Raise ConfigurationError if the
+    folder is not private, OSError if the socket cannot be made.
     """
     import socket
 
@@ -52,12 +52,12 @@ def listen(path: str) -> "socket.socket":
 
 
 def connect(path: str, *, timeout_s: float) -> _socket.socket:
-    """A stream connected to `path` with `timeout_s` on this and every later call.
+    """Return a stream connected to `path`, with `timeout_s` on this and every later call.
 
-    The folder must be private and the listener's process ours. Raises FileNotFoundError or
-    ConnectionRefusedError where nobody listens, TimeoutError where the listener takes no more
-    connections, ConfigurationError for a folder that is not private, DaemonUnreachableError for a
-    stranger behind the socket.
+    The folder must be private and the listener's process ours. Raise FileNotFoundError or
+    ConnectionRefusedError if there is no listener, TimeoutError if the listener takes no more connections,
+    ConfigurationError for a folder that is not private, DaemonUnreachableError if another user's process
+    listens.
     """
     folder, name = os.path.split(path)
     check_private(folder)
@@ -92,9 +92,9 @@ def _check_listener(sock: _socket.socket, path: str) -> None:
 
 
 def peer_of(sock: "_socket.socket") -> tuple[int, int]:
-    """The (pid, uid) of the process at the other end, from the kernel. Raises OSError.
+    """Return the (pid, uid) of the process at the other end, from the kernel. Raise OSError.
 
-    For a client the process is the one that began to listen.
+    For a client this is the process that began to listen.
     """
     data = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)

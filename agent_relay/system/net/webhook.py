@@ -1,4 +1,4 @@
-"""Tells a webhook what happened: in order, a few times at most, and never keeping anybody waiting."""
+"""Send events to a webhook: in order, each tried a few times at most, without blocking the sender."""
 
 import http.client
 import json
@@ -18,18 +18,18 @@ from agent_relay.system.net.delivery_report import DeliveryCounter
 from agent_relay.system.net.request_deadline import Deadline, LookUp, Resolver, ask_system
 
 MOST_WAITING = 256
-"""Events kept for a receiver that is slow or gone; above that the oldest are given up."""
+"""Events kept for a receiver that is slow or gone; beyond that the oldest are given up."""
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
-"""Between two tries of the same event; after the last one it is given up."""
+"""Seconds between two tries of the same event; after the last one it is given up."""
 _LIMIT_S = 10.0
-"""How long one try may take from its beginning to the answer, however often a byte comes."""
+"""How long one try may take from its beginning to the answer, even if bytes keep coming."""
 LATE = "it does not answer in time"
 _BLOCK_BYTES = 8192
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class Webhook:
-    """One receiver; `deliveries` counts events, and knows why the newest could not be told."""
+    """One receiver; `deliveries` counts events, and has the reason why the newest could not be delivered."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Webhook:
         self._is_sending = False
 
     def start(self) -> None:
-        """From now on events are sent, by a thread that keeps no process waiting."""
+        """Start sending events, in a thread that does not keep the process alive."""
         threading.Thread(target=self._run, name="webhook", daemon=True).start()
 
     def put(self, event: Mapping[str, object]) -> None:
-        """`event` will be sent; returns at once. Where too many wait, the oldest is given up for it."""
+        """Queue `event` for sending; return at once. If too many wait, the oldest is given up for it."""
         while True:
             try:
                 return self._waiting.put_nowait(event)
@@ -65,7 +65,7 @@ class Webhook:
                     continue
 
     def send(self, event: Mapping[str, object]) -> bool:
-        """Whether the receiver took it, after a few tries."""
+        """Send the event, with a few tries; return whether the receiver took it."""
         body = json.dumps(event).encode()
         for wait_s in (*WAITS_S, None):
             trouble, is_final = self._try(body)
@@ -77,7 +77,7 @@ class Webhook:
         return not trouble
 
     def end(self) -> None:
-        """What still waits is given up, and counted so."""
+        """Give up what still waits, and count it as lost."""
         self._deliveries.note(lost=self._waiting.qsize() + self._is_sending)
 
     def _run(self) -> None:
@@ -88,7 +88,7 @@ class Webhook:
             self._is_sending = False
 
     def _try(self, body: bytes) -> tuple[str, bool]:
-        """Why it could not be told, empty where it was, and whether trying again would change nothing."""
+        """Try once; return why it failed, empty if it did not, and whether that is final."""
         request = urllib.request.Request(  # noqa: S310 - https, or http to this machine: `check_address`
             self._url,
             body,
@@ -110,7 +110,7 @@ class Webhook:
 
 
 def describe_failure(error: Exception, *, is_late: bool) -> str:
-    """Why nothing was taken, in words for people; `is_late` where it was hung up on."""
+    """Describe for people why nothing was delivered; `is_late` if the deadline ended the connection."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if is_late or isinstance(reason, TimeoutError):
         return LATE
@@ -133,7 +133,7 @@ class _Plain(urllib.request.HTTPHandler):
         self._deadline = deadline
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """The answer, if one comes before the deadline."""
+        """Return the answer, if one comes before the deadline."""
         return self.do_open(partial(_PlainLine, self._deadline), req)
 
 
@@ -143,7 +143,7 @@ class _Encrypted(urllib.request.HTTPSHandler):
         self._deadline = deadline
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """The answer, if one comes before the deadline."""
+        """Return the answer, if one comes before the deadline."""
         return self.do_open(partial(_EncryptedLine, self._deadline), req)
 
 
@@ -164,12 +164,12 @@ class _PlainLine(http.client.HTTPConnection):
 
 
 class _EncryptedLine(_PlainLine, http.client.HTTPSConnection):
-    """Watched as the plain one is, and encrypted."""
+    """The same, encrypted."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(  # noqa: PLR0917 - its base's arguments
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> None:
-        """Nowhere: the address the user wrote is the only one that is told anything."""
+        """Follow no redirect: events go only to the address the user wrote."""
         del req, fp, code, msg, headers, newurl

@@ -23,7 +23,7 @@ _TEST_COLS = 4  # what the test of the library takes up
 FEWEST_ROWS = 2
 """A terminal of one row is emulated as one of two.
 
-libghostty-vt of pyghostty 0.1.3 ends its process (SIGSEGV) where a screen with links (OSC 8) is made one row
+libghostty-vt of pyghostty 0.1.3 crashes its process (SIGSEGV) if a screen with links (OSC 8) is made one row
 high and text goes on scrolling; with two rows the same input does no harm (found by `tests.fuzz.holder`).
 """
 
@@ -33,7 +33,7 @@ class Emulator:
 
     One row becomes `FEWEST_ROWS`.
 
-    Raises EmulatorError when the library cannot be loaded or does not pass a write-and-read-back test.
+    Raises EmulatorError if the library cannot be loaded or does not pass a write-and-read-back test.
     """
 
     def __init__(self, library: str, cols: int, rows: int, *, scrollback: int = 1000) -> None:
@@ -84,7 +84,7 @@ class Emulator:
         return handle
 
     def _test(self) -> None:
-        """Write a mark, read it back, wipe it: a library with other layouts fails here, not later."""
+        """Write a mark, read it back, wipe it: a library with another layout fails here, not later."""
         self.feed(b"\x1b[1;3HX\x1b[6n")
         found, replies = self.text()[0], self.take_replies()
         self.feed(b"\x1b[2K\x1b[H")
@@ -104,14 +104,14 @@ class Emulator:
         return True
 
     def feed(self, data: bytes) -> None:
-        """Take what the program wrote, cut anywhere."""
+        """Process what the program wrote, cut anywhere."""
         data, self._held = alternate_screen.cut_begun(self._held + data)
         if alternate_screen.may_enter(data):
             data = self._feed_switches(data)
         self._write(self._handle, data, len(data))
 
     def _feed_switches(self, data: bytes) -> bytes:
-        """Take everything up to the last switch to the alternate screen; what follows it is returned."""
+        """Process everything up to the last switch to the alternate screen; return what follows it."""
         fed = 0
         for begin, end in alternate_screen.find_switches(data):
             # The formatter shows the active screen only: what lies beneath is kept before it is covered.
@@ -132,7 +132,7 @@ class Emulator:
         self.rows = rows
 
     def text(self) -> list[str]:
-        """The screen: exactly `rows` lines, trailing blanks removed."""
+        """Return the screen: exactly `rows` lines, trailing blanks removed."""
         lines = self._plain(ghostty.POINT_ACTIVE, 0, self.rows - 1)
         return lines + [""] * (self.rows - len(lines))
 
@@ -162,14 +162,14 @@ class Emulator:
         return ref
 
     def wrapped(self, y: int) -> bool:
-        """Whether row `y` goes on in the next one because it was full, not because a line ended."""
+        """Return whether row `y` goes on in the next one because it was full, not because a line ended."""
         row, value = ctypes.c_uint64(), ctypes.c_bool()
         self._lib.ghostty_grid_ref_row(byref(self._ref(ghostty.POINT_ACTIVE, 0, y)), byref(row))
         self._lib.ghostty_row_get(row, ghostty.ROW_WRAP, byref(value))
         return value.value
 
     def color(self, x: int, y: int) -> str:
-        """The foreground of a cell: `palette:<0-255>`, `rgb:<rrggbb>`, or empty for the default."""
+        """Return the foreground of a cell: `palette:<0-255>`, `rgb:<rrggbb>`, or empty for the default."""
         style = ghostty.Style(ctypes.sizeof(ghostty.Style))
         self._lib.ghostty_grid_ref_style(byref(self._ref(ghostty.POINT_ACTIVE, x, y)), byref(style))
         color = style.foreground
@@ -180,7 +180,7 @@ class Emulator:
         return ""
 
     def codepoint(self, x: int, y: int) -> int:
-        """The code point in a cell, 0 where it is empty or the second half of a wide character."""
+        """Return the code point in a cell; 0 if it is empty or the second half of a wide character."""
         cell, value = ctypes.c_uint64(), ctypes.c_uint32()
         self._lib.ghostty_grid_ref_cell(byref(self._ref(ghostty.POINT_ACTIVE, x, y)), byref(cell))
         self._lib.ghostty_cell_get(cell, ghostty.CELL_CODEPOINT, byref(value))
@@ -194,29 +194,30 @@ class Emulator:
         return value.value
 
     def cursor(self) -> tuple[int, int]:
-        """Row and column of the cursor, from 0."""
+        """Return row and column of the cursor, from 0."""
         return self._number(ghostty.DATA_CURSOR_Y), self._number(ghostty.DATA_CURSOR_X)
 
     def alternate(self) -> bool:
-        """Whether the alternate screen is shown."""
+        """Return whether the alternate screen is shown."""
         return self._number(ghostty.DATA_ACTIVE_SCREEN) != 0
 
     def title(self) -> str:
-        """The window title the program set last, empty if none."""
+        """Return the window title the program set last, empty if none."""
         text = ghostty.GhosttyString()
         check(self._lib.ghostty_terminal_get(self._handle, ghostty.DATA_TITLE, byref(text)), "title")
         return ctypes.string_at(text.ptr, text.len).decode("utf-8", "replace") if text.len else ""
 
     def mode(self, number: int, *, ansi: bool = False) -> bool:
-        """Whether a DEC private mode (or an ANSI one) is set."""
+        """Return whether a DEC private mode (or an ANSI one) is set."""
         config = ghostty.ModeConfig(number | _ANSI if ansi else number)
         self._lib.ghostty_terminal_get(self._handle, ghostty.DATA_MODE, byref(config))
         return bool(config.value)
 
     def modes(self) -> dict[str, int]:
-        """Every mode that a terminal must be given back: DEC numbers as keys, and four named ones.
+        """Return every mode that a repainted terminal must have: DEC numbers as keys, and five named ones.
 
-        `alternate`, `cursor_visible`, `kitty` (keyboard flags) and `cursor_shape` (DECSCUSR 1 to 6).
+        `insert`, `alternate`, `cursor_visible`, `kitty` (keyboard flags) and `cursor_shape` (DECSCUSR 1 to
+        6).
         """
         known = {str(number): int(self.mode(number)) for number in _MODES}
         known["insert"] = int(self.mode(4, ansi=True))
@@ -234,7 +235,7 @@ class Emulator:
         return {0: 6, 1: 2, 2: 4, 3: 2}[shape.value] - int(blinking.value)
 
     def take_replies(self) -> bytes:
-        """The terminal's answers to the program's questions since the last call."""
+        """Return the terminal's answers to the program's questions since the last call."""
         if not self._replies:
             return b""
         replies = bytes(self._replies)
@@ -245,31 +246,32 @@ class Emulator:
         return repaint.paint(self._lib, self._handle, cols=self.cols, rows=self.rows)
 
     def paint_row(self, y: int, cols: int) -> bytes:
-        """The first `cols` cells of row `y` with their colors, for a terminal whose pen was reset."""
+        """Return the first `cols` cells of row `y` with their colors, for a terminal whose pen was reset."""
         return repaint.paint_row(self._lib, self._handle, y, cols=min(cols, self.cols))
 
     def look(self) -> bytes:
-        """What brings a terminal's colors and the cursor's shape to this one's, whatever they are."""
+        """Return what gives any terminal the colors and the cursor shape of this one."""
         reverse = b"\x1b[?5h" if self.mode(5) else b"\x1b[?5l"
         shown = b"\x1b[%d q" % self._cursor_shape() + reverse + repaint.DEFAULT_COLORS
         return shown + repaint.colors(self._lib, self._handle, FOREGROUND, BACKGROUND) + self._paint_palette()
 
     def input_modes(self) -> bytes:
-        """What has a terminal in its defaults send keys, pastes and mouse as the program asked for."""
+        """Return what makes a terminal in its defaults send keys, pastes and mouse as the program asked."""
         said = b"".join(b"\x1b[?%dh" % number for number in _INPUT_MODES if self.mode(number))
         flags = self._number(ghostty.DATA_KITTY_KEYBOARD_FLAGS)
         said += repaint.read_keyboard(self._lib, self._handle)
         return said + b"\x1b[=%d;1u" % flags if flags else said
 
     def shows_cursor(self) -> bool:
-        """Whether the program shows the cursor."""
+        """Return whether the program shows the cursor."""
         return self._number(ghostty.DATA_CURSOR_VISIBLE) != 0
 
     def repaint(self) -> bytes:
-        """Bytes after which any terminal of this size shows what this one shows and goes on as it would.
+        """Return bytes after which any terminal of this size shows what this one shows and goes on like it.
 
-        Both screens, modes, scroll region, tab stops, pen, character sets, keyboard, cursor, title, colors,
-        changed palette entries, and the sequence it is within. Not the saved cursor (DECSC, decision 10).
+        They restore both screens, modes, scroll region, tab stops, pen, character sets, keyboard, cursor,
+        title, colors, changed palette entries, and the unfinished sequence. Not the saved cursor (DECSC,
+        decision 10).
         """
         below = self._primary + repaint.COVER if self.alternate() else b""
         painted = repaint.BEGIN + below + self._paint()
@@ -285,7 +287,7 @@ class Emulator:
         return painted + self.unfinished()
 
     def unfinished(self) -> bytes:
-        """What the program has begun of a sequence that is not ended."""
+        """Return what the program has begun of a sequence that has not ended."""
         return repaint.continuation(self._lib, self._handle) + self._held
 
     def _paint_palette(self) -> bytes:
@@ -293,12 +295,12 @@ class Emulator:
         return repaint.reset_palette(self._colored - colors.keys()) + repaint.render_palette(colors)
 
     def see_colors(self) -> dict[int, bytes]:
-        """The palette entries set now; the next repaint resets those that are not set any more then."""
+        """Return the palette entries set now; a later repaint resets those of them that are no longer set."""
         self._colored.update(colors := repaint.read_palette(self._lib, self._handle))
         return colors
 
     def uncolor(self) -> bytes:
-        """What gives a terminal that followed its own palette back; empty when the program changed none."""
+        """Return what gives a terminal that followed its palette back; empty if the program changed none."""
         return repaint.reset_palette(self._colored | self.see_colors().keys())
 
     def _track(self) -> None:
@@ -308,9 +310,9 @@ class Emulator:
         self._lib.ghostty_terminal_grid_ref_track(self._handle, point, byref(self._tracked))
 
     def take_scrolled(self) -> tuple[str, ...]:
-        """Rows that left the top of the main screen since the last call, oldest first, at most 1,000.
+        """Return the rows that left the top of the main screen since the last call, oldest first.
 
-        Empty while the alternate screen is shown; its rows are forgotten by every terminal.
+        At most 1,000. Empty while the alternate screen is shown: no terminal keeps its rows.
         """
         if self.alternate():
             return ()
@@ -327,7 +329,7 @@ class Emulator:
         return tuple(lines + [""] * (above - first - len(lines)))
 
     def renew(self) -> "Emulator":
-        """Another one of this size, which shows nothing yet. Raises EmulatorError."""
+        """Create another emulator of this size, which shows nothing yet. Raise EmulatorError."""
         return Emulator(self._library, self.cols, self.rows, scrollback=self._scrollback)
 
     def close(self) -> None:
@@ -338,5 +340,5 @@ class Emulator:
 
 
 def _raise_rows(rows: int) -> int:
-    """Return the number of rows that is emulated; none at all is left to the library to refuse."""
+    """Return the number of rows that is emulated; 0 is passed on for the library to refuse."""
     return FEWEST_ROWS if rows == 1 else rows

@@ -248,13 +248,13 @@ class EmulatorError(RelayError):
 
 
 def check(result: int, what: str) -> None:
-    """Raises EmulatorError where the library says that `what` failed."""
+    """Raise EmulatorError if the library says that `what` failed."""
     if result != SUCCESS:
         raise EmulatorError(f"the terminal emulator failed: {what} gave {result}")
 
 
 def load(library: str) -> ctypes.CDLL:
-    """The library with every signature declared, one per path; raises OSError or AttributeError if unfit."""
+    """Load the library and declare its signatures, once per path; raise OSError, AttributeError if unfit."""
     if library not in _loaded:
         lib = ctypes.CDLL(library)
         for name, result, arguments in _SIGNATURES:

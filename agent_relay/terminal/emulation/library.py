@@ -1,4 +1,4 @@
-"""Where the terminal emulator's shared library lies, found without importing the package that ships it."""
+"""Find the terminal emulator's shared library without importing the package that ships it."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ _NAMES = ("libghostty-vt.so", "libghostty-vt.dylib")
 
 
 def find_library() -> str | None:
-    """The path of libghostty-vt in the installed pyghostty wheel, or `None` (musl has no wheel).
+    """Return the path of libghostty-vt in the installed pyghostty wheel, or `None` (musl has no wheel).
 
     Importing pyghostty would cost 130 ms for declarations we do not use.
     """

@@ -1,6 +1,6 @@
 """Find in an agent's output the state it announces (OSC 7501) and switches to the alternate screen.
 
-Output is cut anywhere. Both searches run in every read of a flood, so each is counted.
+Output may be cut anywhere. Both searches run on every read, even in a flood of output, so their time matters.
 """
 
 import re
@@ -19,10 +19,10 @@ _KEPT = 64
 
 
 class AgentStateScanner:
-    r"""Feeds on output cut anywhere; `state` is the last payload (`state=working:app=codex`), or empty.
+    r"""Scans output cut anywhere; `state` is the last payload (`state=working:app=codex`), or empty.
 
     Source: the OSC 7501 emitted by agents as `ESC ] 7501 ; payload ESC \` or ended by BEL. Text an agent
-    prints cannot hold it, because agents strip escape characters from text.
+    prints cannot contain it, because agents strip escape characters from text.
     """
 
     __slots__ = ("_seen", "_tail", "state")
@@ -33,7 +33,7 @@ class AgentStateScanner:
         self._tail = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of output."""
+        """Process the next bytes of output."""
         if self._tail:
             data = self._tail + data
             self._tail = b""
@@ -63,7 +63,7 @@ class AgentStateScanner:
         del self._seen[:-_KEPT]
 
     def take_seen(self) -> tuple[str, ...]:
-        """Every payload since the last call, oldest first, at most 64: short-lived states are not missed."""
+        """Return all payloads since the last call, oldest first, at most 64: no short state is missed."""
         seen = tuple(self._seen)
         self._seen.clear()
         return seen
@@ -81,7 +81,7 @@ may_enter = _ENTER.search  # truthy where `find_switches` may find something
 
 
 def find_switches(data: bytes) -> Iterator[tuple[int, int]]:
-    """Begin and end of every sequence that enters the alternate screen (DEC modes 47, 1047, 1049)."""
+    """Yield begin and end of every sequence that enters the alternate screen (DEC modes 47, 1047, 1049)."""
     for switch in _ENTER.finditer(data):
         begin = switch.start() - len(_INTRODUCER)
         if data[max(0, begin) : switch.start()] == _INTRODUCER:
@@ -89,7 +89,7 @@ def find_switches(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def cut_begun(data: bytes) -> tuple[bytes, bytes]:
-    """The data without, and only, such a sequence that its end cuts off; nearly always there is none."""
+    """Split the data before the beginning of such a sequence at its end; nearly always there is none."""
     escape = data.rfind(b"\x1b", -_BEGUN_MAX_BYTES)
     if escape >= 0 and data[escape:] in _SWITCH_BEGUN:
         return data[:escape], data[escape:]

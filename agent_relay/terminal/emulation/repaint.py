@@ -28,7 +28,7 @@ _INVERSE = bytes(range(255, -1, -1))
 def select(
     lib: ctypes.CDLL, handle: int, tag: int, *, start: tuple[int, int], end: tuple[int, int]
 ) -> ghostty.Selection:
-    """The cells from `start` to `end` (column, row; both included), valid until the terminal changes."""
+    """Select the cells from `start` to `end` (column, row; inclusive), valid until the terminal changes."""
     selection = ghostty.Selection(ctypes.sizeof(ghostty.Selection))
     for name, (x, y) in (("start", start), ("end", end)):
         ref = ghostty.GridRef(ctypes.sizeof(ghostty.GridRef))
@@ -39,7 +39,7 @@ def select(
 
 
 def paint(lib: ctypes.CDLL, handle: int, *, cols: int, rows: int) -> bytes:
-    """The active screen with everything beside it, for a terminal just reset and cleared."""
+    """Return the active screen with all its state, for a terminal just reset and cleared."""
     screen = ghostty.ScreenExtra(
         ctypes.sizeof(ghostty.ScreenExtra),
         cursor=True,
@@ -65,13 +65,13 @@ def paint(lib: ctypes.CDLL, handle: int, *, cols: int, rows: int) -> bytes:
 
 
 def paint_row(lib: ctypes.CDLL, handle: int, y: int, *, cols: int) -> bytes:
-    """The first `cols` cells of one row of the active screen; colors begin and end in their defaults."""
+    """Return the first `cols` cells of a row of the active screen; colors begin and end in their defaults."""
     area = select(lib, handle, ghostty.POINT_ACTIVE, start=(0, y), end=(cols - 1, y))
     return _format(lib, handle, area, ghostty.TerminalExtra(ctypes.sizeof(ghostty.TerminalExtra)))
 
 
 def read_keyboard(lib: ctypes.CDLL, handle: int) -> bytes:
-    """What sets xterm's modifyOtherKeys as the program did, empty where it did not."""
+    """Return what sets xterm's modifyOtherKeys as the program did; empty if it did not."""
     area = select(lib, handle, ghostty.POINT_ACTIVE, start=(0, 0), end=(0, 0))
     extra = ghostty.TerminalExtra(ctypes.sizeof(ghostty.TerminalExtra), keyboard=True)
     found = _format(lib, handle, area, extra)
@@ -105,7 +105,7 @@ def _format(lib: ctypes.CDLL, handle: int, area: ghostty.Selection, extra: ghost
 def colors(
     lib: ctypes.CDLL, handle: int, foreground: tuple[int, int, int], background: tuple[int, int, int]
 ) -> bytes:
-    """The default colors the program set itself (OSC 10, 11, 12), where they differ from those we gave it."""
+    """Return the default colors the program set (OSC 10, 11, 12), if they differ from those we gave it."""
     said = b""
     for code, data, default in (
         (10, ghostty.DATA_COLOR_FOREGROUND, foreground),
@@ -120,10 +120,10 @@ def colors(
 
 
 def read_palette(lib: ctypes.CDLL, handle: int) -> dict[int, bytes]:
-    """The palette entries the program set itself (OSC 4), as red, green and blue; 20 us.
+    """Return the palette entries the program set (OSC 4), as red, green and blue; takes 20 us.
 
-    An entry it did not set shows the default, whatever that is: it is given another one for a moment, because
-    the library does not say which entries are set, and a program may set one to the very default.
+    The library does not say which entries are set, and a program may set one to the very default. An entry
+    that is not set shows the default, whatever that is: so the defaults are replaced for a moment.
     """
     current, default, beneath = ghostty.Palette(), ghostty.Palette(), ghostty.Palette()
     check(lib.ghostty_terminal_get(handle, ghostty.DATA_COLOR_PALETTE_DEFAULT, byref(default)), "palette")
@@ -144,19 +144,19 @@ def read_palette(lib: ctypes.CDLL, handle: int) -> dict[int, bytes]:
 
 
 def render_palette(colors: dict[int, bytes]) -> bytes:
-    """What sets these palette entries, each by itself: not every terminal takes several at once."""
+    """Return what sets these palette entries, each by itself: not every terminal takes several at once."""
     return b"".join(
         b"\x1b]4;%d;rgb:%02x/%02x/%02x\x1b\\" % (index, *color) for index, color in sorted(colors.items())
     )
 
 
 def reset_palette(entries: "Iterable[int]") -> bytes:
-    """What gives these palette entries the terminal's own colors back; others may be the person's doing."""
+    """Return what gives these palette entries the terminal's own colors; others may be set by its user."""
     return b"".join(b"\x1b]104;%d\x1b\\" % index for index in sorted(entries))
 
 
 def continuation(lib: ctypes.CDLL, handle: int) -> bytes:
-    """What was read of a sequence that has not ended yet; empty when none, or when it is over-long."""
+    """Return what was read of a sequence that has not ended yet; empty if there is none or it is too long."""
     size = ctypes.c_size_t()
     if lib.ghostty_terminal_continuation_buf(handle, None, 0, byref(size)) != ghostty.OUT_OF_SPACE:
         return b""

@@ -11,7 +11,7 @@ _NEARBY = (0, -1, 1, -2, 2, -3, 3, -4, 4)
 
 
 def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
-    """The column of the character at `index` of row `y`."""
+    """Return the column of the character at `index` of row `y`."""
     before = line[:index]
     if before.isascii():
         return index
@@ -23,7 +23,7 @@ def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
 
 
 def _color(emulator: Emulator, y: int, line: str) -> str:
-    """The foreground of the row's first letter or digit, past boxes and bullets; else of its first sign."""
+    """Return the color of the row's first letter or digit, past boxes and bullets; else of its first sign."""
     index = next((at for at, sign in enumerate(line) if sign.isalnum()), -1)
     if index < 0:
         index = len(line) - len(line.lstrip())
@@ -37,7 +37,7 @@ def snapshot(
     scrolled: tuple[str, ...] = (),
     seen: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """The screen now, as `screen.parse_screen` reads it.
+    """Return the screen now, as `screen.parse_screen` reads it.
 
     `scrolled` are the rows that scrolled away and `seen` the agent's own states since the previous snapshot.
     """

@@ -1,7 +1,7 @@
-"""One epoll loop with named timers, and the notes of our own mistakes, which it survives.
+"""One epoll loop with named timers, and the notes of our own errors, which it survives.
 
-No threads, no asyncio, nothing to import. A note says where a mistake happened without a word of what was
-being worked on; it ends the event it happened in, and nothing else.
+No threads, no asyncio, no heavy imports. A note says where an error happened, without any of the contents
+being worked on; the error ends the event it happened in, and nothing else.
 """
 
 import os
@@ -22,7 +22,7 @@ _MOST_NOTES = 50
 
 
 class Faults:
-    """The notes in a leg's folder. `told(doing)` is called with each mistake; `count` says how many."""
+    """The notes in a leg's folder. `told(doing)` is called for each error; `count` is their number."""
 
     __slots__ = ("_folder", "_told", "count")
 
@@ -32,7 +32,7 @@ class Faults:
         self.count = 0
 
     def note(self, error: BaseException, doing: str) -> None:
-        """Write down where it happened; `doing` is a constant or an operation's name. Raise nothing."""
+        """Note where the error happened; `doing` is a constant or an operation's name. Raise nothing."""
         self.count += 1
         if self.count <= _MOST_NOTES:
             append_note(self._folder, error, doing)
@@ -40,12 +40,12 @@ class Faults:
             self._told(doing)
 
     def guard(self, doing: str) -> "_Guard":
-        """Return a guard: what is raised within ends what is done within, and nothing else."""
+        """Return a guard: an error within it is noted and ends what is done within it, and nothing else."""
         return _Guard(self, doing)
 
 
 class _Guard:
-    """One step of several, none of which may keep the others from being done."""
+    """Guards one step of several, so that an error in it does not keep the others from being done."""
 
     __slots__ = ("_doing", "_faults")
 
@@ -66,7 +66,7 @@ class _Guard:
 
 
 def append_note(folder: str, error: BaseException, doing: str) -> None:
-    """Add a note to the leg's folder; a folder that is gone or full is no reason to fail."""
+    """Append a note to the leg's folder; do nothing if the folder is gone or full."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     text = "\n".join([f"at {moment}", f"doing {doing}", *render_error(error)]) + "\n\n"
     try:
@@ -132,10 +132,10 @@ class Loop:
         handler: "Callable[[int], None]",
         let_go: "Callable[[], None] | None" = None,
     ) -> None:
-        """From now on `handler(ready)` is called; hang-ups and errors always are reported.
+        """Call `handler(ready)` from now on; hang-ups and errors are always reported.
 
-        A handler that raises is followed by `let_go()`, which forgets the descriptor; without one it is
-        watched on after a rest. Raises OSError where it cannot be watched; then it is not.
+        If a handler raises, `let_go()` is called, which forgets the descriptor; without it the descriptor is
+        watched again after a rest. Raise OSError if it cannot be watched; then it is not.
         """
         self._epoll.register(fd, events)
         self._handlers[fd] = handler
@@ -144,14 +144,14 @@ class Loop:
             self._let_go[fd] = let_go
 
     def want(self, fd: int, events: int) -> None:
-        """Change what is waited for on a watched descriptor."""
+        """Change the events that are waited for on a watched descriptor."""
         if self._wanted.get(fd, events) != events:
             self._wanted[fd] = events
             if fd not in self._resting:
                 self._epoll.modify(fd, events)
 
     def rest(self, fd: int) -> None:
-        """A watched descriptor is left alone for a moment: what is ready there cannot be dealt with now."""
+        """Stop watching a descriptor for a moment: what is ready there cannot be handled now."""
         if fd in self._handlers and fd not in self._resting:
             self._resting.add(fd)
             self._epoll.unregister(fd)
@@ -163,7 +163,7 @@ class Loop:
             self._epoll.register(fd, self._wanted[fd])
 
     def forget(self, fd: int) -> None:
-        """Stop watching; call before closing the descriptor. Harmless when it is not watched."""
+        """Stop watching; call it before closing the descriptor. Harmless if it is not watched."""
         if self._handlers.pop(fd, None) is not None:
             del self._wanted[fd]
             self._let_go.pop(fd, None)
@@ -181,11 +181,11 @@ class Loop:
             self._soonest = min(self._soonest, due)
 
     def cancel(self, name: object) -> None:
-        """The timer of that name does not ring."""
+        """Cancel the timer of that name, if there is one."""
         self._timers.pop(name, None)
 
     def stop(self) -> None:
-        """Leave `run` when the current events are dealt with."""
+        """Leave `run` when the current events are handled."""
         self._running = False
 
     def run(self) -> None:
@@ -205,7 +205,7 @@ class Loop:
                 self._ring(monotonic())
 
     def _survive(self, fd: int, error: Exception) -> None:
-        """What raised costs its descriptor; one that nobody may lose is watched on."""
+        """Note the error and close its descriptor; if it has no `let_go`, watch it again after a rest."""
         self._note(error, "an event")
         let_go = self._let_go.get(fd)
         if let_go is None:

@@ -1,4 +1,4 @@
-"""Keeps a leg's folder where others look for it: runtime folders are removed at a last logout, or by hand."""
+"""Keep a leg's folder where others look for it: runtime folders are removed at a last logout, or by hand."""
 
 import errno
 import fcntl
@@ -22,9 +22,10 @@ _UNTOLD_S = 5.0
 
 
 class FolderKeeper:
-    """Folder, lock and socket of a leg stand as long as it `may_stay`; what was deleted is made again.
+    """Keeps folder, lock and socket of a leg as long as it `may_stay`: makes again what was deleted.
 
-    `listen` makes the socket. Nothing is looked at before something was deleted or moved.
+    `listen` makes the socket. Nothing is checked before something was deleted or moved, unless the kernel
+    cannot report that; then it is checked every 5 s.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class FolderKeeper:
             self._loop.after("folder", _UNTOLD_S, self._look)
 
     def _restore(self) -> bool:
-        """Make again what is gone; return whether anything was. Raise OSError where it cannot be."""
+        """Make again what is gone; return whether anything was. Raise OSError if it cannot be made."""
         missing = [path for path in _list_folders(self._folder) if _make(path)]
         is_locked = identify(f"{self._folder}/lock") == identify_open(self._lock)
         if not is_locked:
@@ -102,7 +103,7 @@ class FolderKeeper:
 
 
 def _make(path: str) -> bool:
-    """Make a missing folder; return whether it was. Raise OSError, also where others could write to it."""
+    """Make a missing folder; return whether it was missing. Raise OSError, also if others may write to it."""
     is_missing = not os.path.lexists(path)
     if is_missing:
         _check_above(os.path.dirname(path))
@@ -115,9 +116,9 @@ def _make(path: str) -> bool:
 
 
 def _check_above(folder: str) -> None:
-    """Raise OSError where others could exchange what is made in the folder, or in the nearest that is there.
+    """Raise OSError if others could replace what is made in the folder, or in the nearest one that exists.
 
-    In a common one anybody may have made it, once ours was gone.
+    In a shared one anybody may have made it, once ours was gone.
     """
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)

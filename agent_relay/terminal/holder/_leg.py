@@ -1,4 +1,4 @@
-"""One leg held: a PTY, a child, its screen, whoever is attached, and what happens between them."""
+"""One leg in its holder: a PTY, a child, its screen, the attached terminals, and what passes between them."""
 
 import os
 import time
@@ -39,7 +39,7 @@ _LEAVING_S = 0.5
 
 
 class Holder:
-    """Spawns the child at once (raises OSError) and serves it until it ended and may leave."""
+    """Spawns the child at once (raises OSError) and serves it until it has ended and the holder may leave."""
 
     def __init__(self, spec: "HolderSpec") -> None:
         self.spec = spec
@@ -64,7 +64,7 @@ class Holder:
     def serve(
         self, output: Output, handle: "Callable[[Holder, HolderPeer, dict[str, object]], None]"
     ) -> None:
-        """Listen in the leg's folder and watch the child; `handle` answers messages. Then `loop.run`."""
+        """Listen in the leg's folder and watch the child; `handle` answers messages. Call `loop.run` next."""
         self.output = output
         self.terminals = Terminals(
             self.loop,
@@ -97,7 +97,7 @@ class Holder:
         )
 
     def _may_stay(self) -> bool:
-        """Whether a folder that is gone is made again: not one that was removed because its agent is over."""
+        """Return whether a folder that is gone is made again: not one removed because its agent has ended."""
         folder = self.spec.leg_folder
         return not self._ended or os.path.isdir(folder) or not os.path.isdir(os.path.dirname(folder))
 
@@ -111,7 +111,7 @@ class Holder:
                 os.umask(ours)
 
     def resize(self, size: tuple[int, int, int, int]) -> None:
-        """The child's terminal has this size: rows, columns, pixels."""
+        """Set the size of the child's terminal: rows, columns, pixels."""
         if size == self.size or self._ended:
             return
         self.size = size
@@ -121,19 +121,19 @@ class Holder:
         self.terminals.see_output()
 
     def nudge(self) -> None:
-        """Make the program repaint itself, where there is no emulator to do it."""
+        """Make the program repaint itself, if there is no emulator to do it."""
         if self.output.emulator is None:
             self._redraw()
 
     def _redraw(self) -> None:
-        """The program is told of a resize there and back, after which most draw all they show."""
+        """Report a resize there and back to the program, after which most programs draw all they show."""
         rows, cols, width_px, height_px = self.size
         if not self._ended:
             set_size(self.master, rows=rows, cols=max(1, cols - 1), width_px=width_px, height_px=height_px)
             set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
 
     def _told_fault(self, doing: str) -> None:
-        """When what raised is over: telling of it in the middle could raise again."""
+        """Report the error when what raised is over: reporting it in the middle could raise again."""
         self.loop.after("fault", 0.0, lambda: self._tell_fault(doing))
 
     def _tell_fault(self, doing: str) -> None:
@@ -145,23 +145,23 @@ class Holder:
             self._redraw()
 
     def _has_read(self) -> bool:
-        """Whether the living child has read all that was typed."""
+        """Return whether the living child has read all that was typed."""
         if self.child.exit is not None or self.typing.size:
             return False
         return count_unread(self._slave) == 0
 
     def key_age_s(self) -> float | None:
-        """Seconds since a person last typed; `None` if nobody did."""
+        """Return the seconds since a person last typed; `None` if nobody did."""
         at = self.terminals.key_at
         return None if at is None else round(time.monotonic() - at, 3)
 
     def _is_typed_on(self) -> bool:
-        """Whether a person typed a moment ago."""
+        """Return whether a person typed a moment ago."""
         at = self.terminals.key_at
         return at is not None and time.monotonic() - at < _TYPING_S
 
     def tell_terminals(self) -> None:
-        """Watchers learn how many terminals are attached and whether somebody is typing."""
+        """Report to watchers how many terminals are attached and whether somebody is typing."""
         self.peers.broadcast(
             {
                 "event": "clients",
@@ -217,7 +217,7 @@ class Holder:
             self.loop.after("relieve", GRACE_S / 2, self._relieve)
 
     def _relieve(self) -> None:
-        """Output is read again as soon as the terminals took enough, or one of them was given up."""
+        """Read output again as soon as the terminals took enough, or one of them was given up."""
         self.loop.cancel("relieve")
         if not self._paused:
             return
@@ -242,7 +242,7 @@ class Holder:
             self.peers.broadcast({"event": "title", "title": title})
 
     def _see_leaving(self) -> None:
-        """Looks after the child there is when it is time, which may have been started since."""
+        """Note what has left the current child, which may have been started after the timer was set."""
         if self.child.exit is None:
             self.child.see_leaving()
 
@@ -259,7 +259,7 @@ class Holder:
             self.loop.after("silence", _SILENCE_S, self._silent)
 
     def _starts_again(self) -> bool:
-        """Whether the program asked for it and runs anew, on the terminal as it left it."""
+        """Start the program again if it asked for that, on the terminal as it is; return whether it runs."""
         ended = self.child
         if not self.spec.again_status or ended.exit != (self.spec.again_status, 0):
             return False
@@ -287,7 +287,7 @@ class Holder:
         self._end()
 
     def _end(self) -> None:
-        """The child is gone and its output was read: store that, then let everybody know."""
+        """Store the end of a child whose output was read to its end, then report it to everybody."""
         if self._ended:
             return
         self._ended = True
@@ -303,14 +303,14 @@ class Holder:
         self._linger(time.monotonic() + self._linger_s)
 
     def dismiss(self) -> None:
-        """Nobody will ask for the luggage: what is left is to tell of the end, soon."""
+        """Leave soon after the child's end is reported: nobody will ask for the luggage."""
         self._linger_s = min(self._linger_s, _DISMISSED_S)
         if self._ended:
             self.loop.cancel("linger")
             self._linger(time.monotonic() + self._linger_s)
 
     def _linger(self, until: float) -> None:
-        """Stay for a daemon that wants the luggage, as long as one can find us."""
+        """Stay for a daemon that wants the luggage, as long as one can find this holder."""
         left_s = until - time.monotonic()
         if left_s <= 0 or not self._may_stay():
             self._leave()
@@ -318,7 +318,7 @@ class Holder:
             self.loop.after("linger", min(left_s, _LOOKS_S), lambda: self._linger(until))
 
     def _farewell(self, deadline: float) -> None:
-        """Tell of the end when every terminal has shown all output, or takes none any more."""
+        """Report the end when every terminal has shown all output, or takes no more of it."""
         # Before anything is tried: an end nobody hears of is a session that works for ever.
         self.loop.cancel("farewell")
         self.loop.after("farewell", 0.01, lambda: self._farewell(deadline))
@@ -334,12 +334,12 @@ class Holder:
         self.peers.broadcast(event)
 
     def exit_event(self) -> dict[str, object]:
-        """The end as watchers and clients are told; `stored` is whether `exit.json` could be written."""
+        """Return the end as watchers and clients get it; `stored` is whether `exit.json` could be written."""
         record = self.exit or {}
         parts = {name: record.get(name) for name in ("status", "signal", "total_bytes")}
         return {"event": "exit", **parts, "stored": self.stored}
 
     def _leave(self) -> None:
-        """Nobody came in time: end what the child left behind and go."""
+        """End what the child left behind and stop: nobody came in time."""
         self.child.end_session()
         self.loop.stop()

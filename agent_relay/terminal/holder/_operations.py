@@ -1,4 +1,4 @@
-"""What a holder answers: one function per operation of the protocol described in this package."""
+"""The answers of a holder: one function per operation of the protocol described in this package."""
 
 import os
 import stat
@@ -33,9 +33,9 @@ class RefusedError(Exception):
 
 
 def answer(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
-    """Do what the message asks and answer it; what it gets wrong is told to its sender only.
+    """Do what the message asks and answer it; report an error in the message to its sender only.
 
-    A mistake of ours is refused as `failed`, and the connection ends, with the terminal it attached.
+    An error of our own is refused as `failed`, and the connection ends, with the terminal it attached.
     """
     op, number = message.get("op"), message.get("id")
     operation = (_OPERATIONS.get(op) if isinstance(op, str) else None) or _unknown
@@ -193,7 +193,7 @@ def _attach(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[s
 
 
 def _build_terminal(leg: Holder, peer: HolderPeer, message: dict[str, object], passed: list[int]) -> Terminal:
-    """The terminal to attach; its descriptor is taken out of `passed` where it is used as it is."""
+    """Build the terminal to attach; remove its descriptor from `passed` if it is used as it is."""
     if leg.exit is not None:
         raise RefusedError("ended", "the program has ended")
     if peer.terminal is not None:
@@ -214,7 +214,7 @@ def _build_terminal(leg: Holder, peer: HolderPeer, message: dict[str, object], p
 
 
 def _open_tty(leg: Holder, fd: int) -> int:
-    """The passed tty opened anew. Refuses what is not a terminal of our user.
+    """Open the passed tty anew; refuse what is not a terminal of our user.
 
     O_NONBLOCK belongs to the open file, not to the descriptor: set on the passed one it would reach the
     user's shell.
@@ -276,7 +276,7 @@ def _detach(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[
 
 
 def _say(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
-    """Every client shows the text as it can; the terminals themselves are the agent's."""
+    """Send the text to every client, which shows it as it can; the terminals themselves are the agent's."""
     told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
     if message.get("kind") == "rest":
         told["kind"] = "rest"
@@ -286,7 +286,7 @@ def _say(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str
 
 
 def _bar(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
-    """Show it or take it away. What an agent that has ended was not given stays its client's."""
+    """Show or remove the bar. What was not given to an agent that has ended stays with its client."""
     told = _texts(message)
     leg.terminals.question = None
     if told:
@@ -318,7 +318,7 @@ def _texts(message: dict[str, object]) -> list[str]:
 
 
 def _notify(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
-    """Every terminal calls for its person, by the bell and in the form it takes."""
+    """Call for the person on every terminal, by the bell and in the form the terminal takes."""
     title, text = _text(message, "title"), _text(message, "text")
     bell, osc = message.get("bell") is True, message.get("osc") is True
     for terminal in tuple(leg.terminals.all):

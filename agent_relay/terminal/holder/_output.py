@@ -29,7 +29,7 @@ _MOST_RENEWED = 8
 
 
 class Tail:
-    """The last MiB written (up to two blocks more), addressed by the bytes written before it."""
+    """The last MiB written (up to two blocks more), addressed by the number of bytes written before it."""
 
     __slots__ = ("_blocks", "_closed", "_open", "total")
 
@@ -40,7 +40,7 @@ class Tail:
         self.total = 0
 
     def append(self, data: bytes) -> None:
-        """Take the next bytes; what no longer fits is forgotten."""
+        """Append the next bytes; forget what no longer fits."""
         self._open += data
         self.total += len(data)
         if len(self._open) >= _BLOCK_BYTES:
@@ -56,7 +56,7 @@ class Tail:
         return self.total - self._closed - len(self._open)
 
     def read(self, offset: int, limit: int) -> tuple[int, bytes]:
-        """At most `limit` bytes from `offset` or the oldest byte kept, with the offset they begin at."""
+        """Return the offset of the first byte, and at most `limit` bytes from `offset` or the oldest kept."""
         at = self.start
         begin = min(max(offset, at), self.total)
         parts = []
@@ -67,10 +67,10 @@ class Tail:
 
 
 class Output:
-    """Everything known from the child's output. `emulator` is `None` where its library is missing.
+    """Everything known from the child's output. `emulator` is `None` if its library is missing.
 
-    Where the emulator raises, it is replaced by one that shows nothing yet, and `was_lost` tells so once;
-    where that happens again and again, none is left.
+    An emulator that raises is replaced by one that shows nothing yet, which `take_lost` reports once; if that
+    happens again and again, it is not replaced any more.
     """
 
     __slots__ = ("_faults", "_renewed", "_was_lost", "emulator", "scanner", "tail")
@@ -84,7 +84,7 @@ class Output:
         self._was_lost = False
 
     def take(self, data: bytes) -> bytes:
-        """Take the next bytes; returns what a terminal would answer to them."""
+        """Process the next bytes; return what a terminal would answer to them."""
         self.tail.append(data)
         try:
             self.scanner.feed(data)
@@ -99,7 +99,7 @@ class Output:
         return self._ask("feeding the screen", feed, b"")
 
     def resize(self, *, rows: int, cols: int, width_px: int, height_px: int) -> None:
-        """The terminal changed its size."""
+        """Set the size of the emulated terminal."""
 
         def resize(emulator: "Emulator") -> None:
             emulator.resize(cols, rows, width_px=width_px, height_px=height_px)
@@ -109,11 +109,11 @@ class Output:
             self._ask("resizing the screen", resize, None)
 
     def repaint(self) -> bytes:
-        """What brings a terminal in any state to this one's."""
+        """Return what brings a terminal in any state to this one's."""
         return self._ask("repainting", lambda emulator: emulator.repaint(), b"") or self._replay()
 
     def paint_frame(self, frame: "BarFrame", bar: "Bar", *, rows: int, cols: int) -> bytes:
-        """What brings a terminal of that size with the bar up to date; empty where it is, or cannot be."""
+        """Return what brings a terminal of that size with the bar up to date; empty if it is or cannot be."""
 
         def paint(emulator: "Emulator") -> bytes:
             return frame.paint(
@@ -131,37 +131,37 @@ class Output:
         return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
 
     def see_colors(self) -> None:
-        """Terminals may miss from now on that colors they have are given up."""
+        """Record the colors set now: a terminal may miss from now on that the program resets them."""
         self._ask("reading colors", lambda emulator: emulator.see_colors(), {})
 
     def uncolor(self) -> bytes:
-        """What a terminal that is let go must be told of the palette; empty if nothing."""
+        """Return what resets the palette of a terminal that is removed; empty if nothing."""
         return self._ask("reading colors", lambda emulator: emulator.uncolor(), b"")
 
     def wants_marks(self) -> bool:
-        """Whether the program asked for marks around pastes; unknown without an emulator, and then yes."""
+        """Return whether the program asked for marks around pastes; true without an emulator."""
         return self._ask("reading modes", lambda emulator: emulator.mode(2004), otherwise=True)
 
     def wants_kitty_keys(self) -> bool:
-        """Whether the program asked for the kitty keyboard protocol; unknown without an emulator."""
+        """Return whether the program asked for the kitty keyboard protocol; false without an emulator."""
         return self._ask("reading modes", lambda emulator: bool(emulator.modes()["kitty"]), otherwise=False)
 
     def is_within(self) -> bool:
-        """Whether the child is in the middle of a sequence; unknown without an emulator, and then no."""
+        """Return whether the child is in the middle of a sequence; false without an emulator."""
         return self._ask(
             "reading what has begun", lambda emulator: bool(emulator.unfinished()), otherwise=False
         )
 
     def is_alternate(self) -> bool:
-        """Whether the alternate screen is shown; unknown without an emulator."""
+        """Return whether the alternate screen is shown; false without an emulator."""
         return self._ask("reading modes", lambda emulator: emulator.alternate(), otherwise=False)
 
     def title(self) -> str:
-        """The window title, empty if none."""
+        """Return the window title, empty if none."""
         return self._ask("reading the title", lambda emulator: emulator.title(), "")
 
     def screen(self, *, peek: bool) -> dict[str, object] | None:
-        """The screen as `logic.screen` reads it; `None` without an emulator.
+        """Return the screen as `domain.screen` reads it; `None` without an emulator.
 
         Rows scrolled away and states announced are handed out once, unless this is only a `peek`.
         """
@@ -175,12 +175,12 @@ class Output:
         return self._ask("reading the screen", read, None)
 
     def take_lost(self) -> bool:
-        """Whether the screen was lost since the last call, and shows again only what is drawn from now on."""
+        """Return whether the screen was lost since the last call: it shows what is drawn from then on."""
         was_lost, self._was_lost = self._was_lost, False
         return was_lost
 
     def _ask(self, doing: str, ask: "Callable[[Emulator], Found]", otherwise: "Given") -> "Found | Given":
-        """What the emulator says to `ask`; `otherwise` where there is none, or where it raises."""
+        """Return what `ask` returns of the emulator; `otherwise` if there is none, or if it raises."""
         emulator = self.emulator
         if emulator is None:
             return otherwise

@@ -1,4 +1,4 @@
-"""Control connections: frames in, answers and events out; garbage ends the connection it came on, no more."""
+"""Control connections: frames in, answers and events out; garbage ends only the connection it came on."""
 
 import _socket
 import os
@@ -37,7 +37,7 @@ class HolderPeer:
         self.terminal: Terminal | None = None
 
     def send(self, message: dict[str, object]) -> None:
-        """Queue the message; the peer is dropped when it leaves too much unread or is gone."""
+        """Queue the message; drop the peer if it leaves too much unread or is gone."""
         if self.fd < 0:
             return
         try:
@@ -61,9 +61,9 @@ class HolderPeer:
             self._peers.loop.want(self.fd, IN | OUT * bool(self._out))
 
     def receive(self) -> list[dict[str, object]] | None:
-        """The messages that arrived, `None` at the end; descriptors passed with them are in `fds`.
+        """Return the messages that arrived, `None` at the end; add descriptors passed with them to `fds`.
 
-        Raises FrameError for garbage.
+        Raise FrameError for garbage.
         """
         space = _socket.CMSG_SPACE(_DESCRIPTORS * struct.calcsize("i"))
         try:
@@ -82,7 +82,7 @@ class HolderPeer:
         return self._reader.feed(data) if data else None
 
     def drop_descriptors(self) -> None:
-        """Those passed with messages that were dealt with are closed; one with half a message stays."""
+        """Close the descriptors of messages that were handled; keep those of a message half received."""
         if not self._reader.is_within:
             self._close_descriptors()
 
@@ -92,7 +92,7 @@ class HolderPeer:
             os.close(fd)
 
     def close(self) -> None:
-        """The connection and every descriptor passed on it are closed."""
+        """Close the connection and every descriptor passed on it."""
         self.fd = -1
         self.sock.close()
         self._close_descriptors()
@@ -101,8 +101,8 @@ class HolderPeer:
 class Peers:
     """The listening socket in the leg's folder and its connections.
 
-    `handle(peer, message)` is called with every message, `dropped(peer)` when a peer is gone. What is raised
-    about one of them costs that peer, and a note among the `faults`.
+    `handle(peer, message)` is called with every message, `dropped(peer)` when a peer is gone. An error in
+    serving a peer drops that peer and is noted among the `faults`.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Peers:
         loop.watch(self._listener.fileno(), IN, self._accept)
 
     def listen_again(self) -> None:
-        """Whoever looks for the socket, which was deleted, finds one; connections go on. Raises OSError."""
+        """Make the deleted socket again, for new clients to find; keep the connections. Raise OSError."""
         fresh = _listen(self._folder)
         self.loop.forget(self._listener.fileno())
         self._listener.close()
@@ -132,14 +132,14 @@ class Peers:
         self.loop.watch(fresh.fileno(), IN, self._accept)
 
     def broadcast(self, event: dict[str, object]) -> None:
-        """Tell every peer that watches."""
+        """Send the event to every peer that watches."""
         for peer in tuple(self.all):
             if peer.watching:
                 with self._faults.guard("telling a peer"):
                     peer.send(event)
 
     def drop(self, peer: HolderPeer) -> None:
-        """The peer is let go, and with it the terminal it attached."""
+        """Drop the peer, and with it the terminal it attached."""
         if peer in self.all:
             self.all.remove(peer)
             self.loop.forget(peer.fd)
@@ -189,7 +189,7 @@ class Peers:
 
 
 def _is_ours(sock: _socket.socket) -> bool:
-    """Whether the peer's process belongs to our user; the folder's mode says so too, but may be changed."""
+    """Return whether the peer's process is our user's; the folder's mode says so too, but may be changed."""
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, size))
     return bool(uid == os.geteuid())

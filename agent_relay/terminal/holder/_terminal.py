@@ -18,7 +18,7 @@ LONGEST_TEXT = 2000
 
 
 class Bar:
-    """`texts` say the same in falling length; with `holds_keys` the agent is not given what is typed."""
+    """A bar: `texts` say the same in falling length; with `holds_keys` typed keys do not reach the agent."""
 
     __slots__ = ("holds_keys", "texts")
 
@@ -30,12 +30,12 @@ class Bar:
 class Terminal:
     """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
 
-    `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
-    `lagging` terminals get a repaint instead of what they missed; `covered` ones get nothing, because their
-    client shows something else on them, and of these nothing is read from `paused` ones either. `form` is how
-    its terminal takes notifications, empty for not at all.
-    While it shows the bar it is painted by its `frame`; where it `holds` keys they go to `held`. What stands
-    on one that `keeps` moves into its scrollback before the agent's first picture.
+    `size` is rows, columns and pixels of width and height; `modes` are the settings of the tty's line
+    discipline at the attach. `lagging` terminals get a repaint instead of what they missed; `covered` ones
+    get nothing, because their client shows something else on them, and of these `paused` ones are not read
+    either. `form` is how the terminal takes notifications, empty for not at all. While it shows the bar it is
+    painted by its `frame`; while it `holds` keys they go to `held`. If it `keeps`, what it shows moves into
+    its scrollback before the agent's first picture.
     """
 
     __slots__ = (
@@ -73,11 +73,11 @@ class Terminal:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether it is given the child's output as it comes."""
+        """Whether it gets the child's output as it comes."""
         return not (self.lagging or self.covered or self.frame is not None)
 
     def take(self, size: int) -> None:
-        """It took that many of the bytes that waited."""
+        """Remove that many bytes, which the terminal took, from those that wait."""
         del self.out[:size]
         self._taken += size
         self.progress = time.monotonic()
@@ -85,12 +85,12 @@ class Terminal:
             self._owed.popleft()
 
     def owe(self, answers: bytes) -> None:
-        """Its own answers, which the emulator gives so, follow once it was shown what waits now."""
+        """Record that its own answers, like these of the emulator, follow once it was shown what waits."""
         if self.out:
             self._owed.append((self._taken + len(self.out), answers))
 
     def drop(self) -> bytes:
-        """What waits is not shown to it any more; returns the answers that it cannot give then."""
+        """Drop what waits for the terminal; return the answers that it cannot give then."""
         answers = b"".join(answer for _, answer in self._owed)
         self._owed.clear()
         self._taken += len(self.out)

@@ -1,4 +1,4 @@
-"""What people type on a leg's terminals: given to the agent, held below the bar, or told to their client.
+"""What people type on a leg's terminals: given to the agent, held below the bar, or reported to their client.
 
 Of several terminals one answers the program's questions, so that it reads each answer once.
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Answerer(Protocol):
-        """A terminal: its input's scanner, and whether it is given the program's output as it comes."""
+        """A terminal: its input's scanner, and whether it gets the program's output as it comes."""
 
         @property
         def keys(self) -> KeyScanner:
-            """What tells its keys from its answers."""
+            """The scanner that separates its keys from its answers."""
 
         @property
         def keeps_up(self) -> bool:
             """Whether it is shown the question."""
 
         def owe(self, answers: bytes) -> None:
-            """Its own answers follow once it was shown what waits for it."""
+            """Record that its own answers follow once it was shown what waits for it."""
 
 
 # An answer that takes longer to come is not told from one to a later question.
@@ -37,9 +37,9 @@ _LATEST_ANSWER_S = 2.0
 
 
 class AnswerRouter:
-    """Who answers: the terminal that was active when the program asked, if it kept up; else the active one.
+    """Chooses who answers: the terminal active when the program asked, if it kept up; else the active one.
 
-    That a question was asked is known from the emulator's own answer to it, at no cost for other output.
+    The emulator's own answer shows that a question was asked, at no cost for other output.
     """
 
     __slots__ = ("_asked", "_asked_at", "_who")
@@ -50,7 +50,7 @@ class AnswerRouter:
         self._who: Answerer | None = None
 
     def ask(self, active: "Answerer | None", attached: "Sequence[Answerer]", answers: bytes) -> bool:
-        """The program asked what the emulator answers so; whether a terminal will answer instead."""
+        """Record a question that the emulator answers so; return whether a terminal will answer instead."""
         who = active if active is not None and active.keeps_up else None
         if len(attached) > 1:
             self._who, self._asked, self._asked_at = who, True, time.monotonic()
@@ -65,7 +65,7 @@ class AnswerRouter:
     def find(
         self, active: "Answerer | None", attached: "Sequence[Answerer]", now: float
     ) -> "Answerer | None":
-        """The terminal whose answers, coming `now`, reach the program."""
+        """Return the terminal whose answers, coming `now`, reach the program."""
         if self._asked and now - self._asked_at > _LATEST_ANSWER_S:
             self._who, self._asked = None, False
             for terminal in attached:
@@ -99,25 +99,25 @@ if TYPE_CHECKING:
             """Whether what is typed is held."""
 
         def activate(self, terminal: Terminal) -> None:
-            """The child's terminal has the size of this one."""
+            """Give the child's terminal the size of this one."""
 
         def find_answering(self, now: float) -> Answerer | None:
-            """The terminal whose answers reach the program."""
+            """Return the terminal whose answers reach the program."""
 
         def pause(self, terminal: Terminal) -> None:
-            """Its client uses the terminal itself."""
+            """Leave the terminal to its client."""
 
         def rearm_one(self, terminal: Terminal) -> None:
-            """Whether it is to be read may have changed."""
+            """Update whether the terminal is to be read."""
 
         def set_bar(self, bar: Bar | None) -> None:
-            """Every terminal shows this bar from now on."""
+            """Show this bar on every terminal from now on."""
 
         def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
-            """The terminal is let go."""
+            """Remove the terminal."""
 
         def write(self, terminal: Terminal, data: bytes) -> int:
-            """How much of it the terminal took."""
+            """Write to the terminal; return how many bytes it took."""
 
 
 # As much as a line discipline holds: for one key, a larger buffer is only more memory to get and give back.
@@ -133,7 +133,7 @@ _BELL = b"\x07"
 
 
 class TerminalInput:
-    """The input of all of a leg's `terminals`; which of them is the active one, people's keys decide."""
+    """The input of all of a leg's `terminals`; the one a person types on becomes the active one."""
 
     __slots__ = ("_faults", "_loop", "_output", "_paced", "_terminals")
 
@@ -157,7 +157,7 @@ class TerminalInput:
         return self._paced.size + sum(terminal.held.size for terminal in self._terminals.all)
 
     def read(self, terminal: "Terminal") -> None:
-        """Take what is there."""
+        """Read what is available and process it."""
         terminals = self._terminals
         typing = terminals.typing
         if typing is None or terminal.paused:
@@ -184,14 +184,14 @@ class TerminalInput:
         self._take(terminal, typing, data)
 
     def type(self, terminal: "Terminal", data: bytes) -> None:
-        """Take what its client read, pastes between marks; a program that wants none gets them without."""
+        """Process what its client read, pastes between marks; without them if the program wants none."""
         typing = self._terminals.typing
         if typing is not None and data:
             terminal.keys.bare = not terminal.holds and not self._output.wants_marks()
             self._take(terminal, typing, data)
 
     def _end(self, terminal: "Terminal", typing: "TypingQueue") -> None:
-        """Nothing more comes from it; the agent is told when it has what came before."""
+        """Read the terminal no more; report the end to the agent once it has what came before."""
         terminal.ended = True
         terminal.owes_end = terminal.holds
         if not terminal.holds:
@@ -199,7 +199,7 @@ class TerminalInput:
         self._terminals.rearm_one(terminal)
 
     def _take(self, terminal: "Terminal", typing: "TypingQueue", data: bytes) -> None:
-        """Input of the terminal: what a person does makes it the active one; what it answers does not."""
+        """Process input of the terminal: what a person does makes it the active one; its answers do not."""
         terminals, now = self._terminals, time.monotonic()
         holds, is_paste = terminal.holds, terminal.keys.in_paste
         answering = terminals.find_answering(now)
@@ -233,7 +233,7 @@ class TerminalInput:
             terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
 
     def _scan(self, terminal: "Terminal", data: bytes, *, sift: bool) -> tuple[bytes, bytes | None]:
-        """As the terminal's scanner says; where that raises, all of it reaches the child, as it came."""
+        """Scan the data with the terminal's scanner; if that raises, pass all of it on as it came."""
         keys = terminal.keys
         held = keys.held
         try:
@@ -252,10 +252,10 @@ class TerminalInput:
             self._terminals.activate(terminal)
 
     def hold(self, terminal: "Terminal") -> None:
-        """From now on what is typed is held or given to the agent, as the bar says.
+        """Hold what is typed from now on, or give it to the agent, as the bar says.
 
-        Without a bar it is held as long as what was typed before is still being given. Below one, nothing of
-        that is given any more: an agent that asks would take it for an answer.
+        Without a bar it is held as long as what was typed before is still being given. Below a bar no more of
+        that is given: an agent that asks something would take it for an answer.
         """
         terminals = self._terminals
         if terminals.bar is not None and (first := self._paced.take(terminal)):
@@ -277,7 +277,7 @@ class TerminalInput:
                 self._terminals.write(terminal, _BELL)
 
     def hold_again(self, terminal: "Terminal", typed: bytes) -> None:
-        """Have what was typed before it was attached come first; without a bar it is typed at once."""
+        """Put what was typed before the terminal was attached first; without a bar type it at once."""
         terminals = self._terminals
         if typed and terminal in terminals.all:
             self._hold_typed(terminal, typed, is_paste=True)
@@ -288,7 +288,7 @@ class TerminalInput:
                 self.type_held(terminal)
 
     def type_held(self, terminal: "Terminal") -> None:
-        """Have the agent given what was held, at a pace at which it takes keys for keys."""
+        """Give the agent what was held, at a pace at which it takes keys for keys."""
         typing = self._terminals.typing
         if typing is None or typing.closed:
             return
@@ -303,7 +303,7 @@ class TerminalInput:
         self.hold(terminal)
 
     def _give(self, terminal: "Terminal", piece: bytes, in_paste: bool) -> None:  # noqa: FBT001 - a callback
-        """Type what was held, pastes between marks only where the agent wants those."""
+        """Type what was held, pastes between marks only if the agent wants those."""
         typing = self._terminals.typing
         if typing is None:
             return
@@ -315,7 +315,7 @@ class TerminalInput:
         self._terminals.changed()
 
     def _see_given(self, terminal: "Terminal") -> None:
-        """Type what was typed since, if there is any; else the terminal's keys are the agent's at once."""
+        """Type what was held since, if any; else give the terminal's keys to the agent at once again."""
         typing = self._terminals.typing
         if terminal.held.size:
             self.type_held(terminal)
@@ -327,7 +327,7 @@ class TerminalInput:
         self._terminals.rearm_one(terminal)
 
     def take_unread(self, terminal: "Terminal") -> bytes:
-        """What its client had sent before it paused; a tty keeps that for the client itself."""
+        """Return what the client had sent before it paused; empty for a tty, whose client reads it itself."""
         if terminal not in self._terminals.all or os.isatty(terminal.fd):
             return b""
         try:
@@ -336,7 +336,7 @@ class TerminalInput:
             return b""
 
     def take_held(self, terminal: "Terminal") -> bytes:
-        """What was typed on a terminal that is let go and the agent was not given, also what waits unread."""
+        """Return what was typed on a terminal to be removed and not given to the agent, unread input too."""
         if terminal.holds:
             if not os.isatty(terminal.fd):
                 sock = _socket.socket(fileno=os.dup(terminal.fd))

@@ -36,7 +36,7 @@ class Terminals:
 
     The child's terminal has the size of the one that was attached, resized or typed on last: a person in
     front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
-    one came, went or was typed on, `resized(size)` when the child's terminal shall have another size. `over`
+    one came, went or was typed on, `resized(size)` when the child's terminal must have another size. `over`
     is whether some terminal has more waiting than it may, so that output should not be read, and `eased()` is
     called when such a one has caught up. `has_read()` is whether the child has read all that was typed.
     """
@@ -89,9 +89,9 @@ class Terminals:
         self.over = False
 
     def add(self, terminal: "Terminal") -> None:
-        """The terminal is attached: it is painted, and what is typed on it reaches the child.
+        """Attach the terminal: paint it, and pass what is typed on it to the child.
 
-        Raises OSError where it cannot be watched; then it is closed.
+        Raise OSError if it cannot be watched; then it is closed.
         """
         try:
             self._loop.watch(
@@ -115,7 +115,7 @@ class Terminals:
         return self.bar is not None and self.bar.holds_keys
 
     def set_bar(self, bar: "Bar | None") -> None:
-        """Every terminal shows this bar from now on; where it is taken away, what was held is typed."""
+        """Show this bar on every terminal from now on; if the bar is removed, type what was held."""
         was_lone = self.bar is not None and self._output.emulator is None
         self.bar = bar
         for terminal in tuple(self.all):
@@ -129,7 +129,7 @@ class Terminals:
     def show_question(self, question: "Bar") -> None:
         """Keep what is held below this bar until another one is set: the child asks something.
 
-        Where nothing is held there is none, until a terminal brings something along.
+        If nothing is held, no bar is shown until a terminal brings held keys with it.
         """
         self.question = question
         bar = question if self.input.held else None
@@ -152,7 +152,7 @@ class Terminals:
         self.rearm_one(terminal)
 
     def see_output(self) -> None:
-        """There may be something new below the bar; it is painted soon."""
+        """Paint the terminals with the bar soon: there may be new output."""
         if self.bar is not None:
             self._loop.after("bar", _FRAME_S, self._show_output)
 
@@ -169,7 +169,7 @@ class Terminals:
             self.rearm_one(terminal)
 
     def _paint(self, terminal: "Terminal") -> bytes:
-        """What brings the terminal up to date."""
+        """Return what brings the terminal up to date."""
         rows, cols, _, _ = terminal.size
         if terminal.frame is not None and self.bar is not None:
             return self._output.paint_frame(terminal.frame, self.bar, rows=rows, cols=cols)
@@ -177,7 +177,7 @@ class Terminals:
         return (render_scroll(rows) if keeps else b"") + self._output.repaint()
 
     def remove(self, terminal: "Terminal", event: "dict[str, object] | None" = None) -> None:
-        """The terminal is let go, its client told why; the child does not notice."""
+        """Remove the terminal and send its client the `event` that says why; the child does not notice."""
         if terminal not in self.all:
             return
         held = b""
@@ -206,7 +206,7 @@ class Terminals:
         self.changed()
 
     def _uncolor(self, terminal: "Terminal") -> None:
-        """Which palette entries the program changed is known here only; all else its client gives back."""
+        """Reset the palette entries the program changed, known only here; the client restores all else."""
         if reset := self._output.uncolor():
             try:
                 # Behind half a sequence, maybe, which the first byte ends.
@@ -215,7 +215,7 @@ class Terminals:
                 return
 
     def resize(self, terminal: "Terminal", size: tuple[int, int, int, int]) -> None:
-        """The person changed the terminal's size."""
+        """Set the terminal's new size, which the child's terminal gets too."""
         terminal.size = size
         if terminal.frame is not None:
             self.repaint(terminal)
@@ -223,13 +223,13 @@ class Terminals:
         self.activate(terminal)
 
     def activate(self, terminal: "Terminal") -> None:
-        """The child's terminal has the size of this one."""
+        """Give the child's terminal the size of this one."""
         if self.active is not terminal:
             self.active = terminal
             self._resized(terminal.size)
 
     def send(self, data: bytes) -> None:
-        """Give every terminal that keeps up the child's output."""
+        """Give the child's output to every terminal that keeps up."""
         self.over = False
         for terminal in tuple(self.all):
             if terminal.keeps_up:
@@ -251,15 +251,15 @@ class Terminals:
             self.rearm_one(terminal)
 
     def ask(self, answers: bytes) -> bool:
-        """What was sent last asks what the emulator answers so; whether a terminal will answer instead."""
+        """Record a question that the emulator answers so; return whether a terminal will answer instead."""
         return self._answering.ask(self.active, self.all, answers)
 
     def find_answering(self, now: float) -> "Answerer | None":
-        """The terminal whose answers, coming `now`, reach the program."""
+        """Return the terminal whose answers, coming `now`, reach the program."""
         return self._answering.find(self.active, self.all, now)
 
     def relieve(self) -> bool:
-        """Give up on terminals that take nothing; whether output may be read again."""
+        """Give up on terminals that take nothing; return whether output may be read again."""
         now = time.monotonic()
         free = True
         for terminal in self.all:
@@ -271,7 +271,7 @@ class Terminals:
         return free
 
     def repaint(self, terminal: "Terminal") -> None:
-        """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
+        """Drop what waits for the terminal: it gets the screen as it is when it can take it."""
         self._drop(terminal)
         if terminal.frame is not None:
             terminal.frame.forget()
@@ -279,16 +279,16 @@ class Terminals:
         self.rearm_one(terminal)
 
     def _drop(self, terminal: "Terminal") -> None:
-        """Nothing waits for it any more; questions it was not shown are answered instead of it."""
+        """Drop what waits for the terminal; answer the questions it was not shown in its place."""
         self._output.see_colors()
         if (answers := terminal.drop()) and self.typing is not None:
             self.typing.put(self, answers, in_paste=False)
 
     def send_alert(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
-        """Show what changes nothing on the screen, where the child is not in the middle of a sequence.
+        """Send what changes nothing on the screen, once the child is not in the middle of a sequence.
 
-        A terminal that its client uses shows it at once: the client writes whole sequences only. Where no
-        moment comes within a while, it is not shown.
+        A terminal that its client uses gets it at once: the client writes whole sequences only. If no such
+        moment comes within 2 s, it is not sent.
         """
         if not data or not tries or terminal not in self.all:
             return
@@ -303,33 +303,33 @@ class Terminals:
             self.write(terminal, data)
 
     def pause(self, terminal: "Terminal") -> None:
-        """Its client uses the terminal itself: neither read nor written here until `resume`."""
+        """Leave the terminal to its client: neither read nor write it until `resume`."""
         terminal.paused = True
         self.cover(terminal)
 
     def cover(self, terminal: "Terminal") -> None:
-        """Its client shows something on it: not written here until `resume`; what is typed goes on."""
+        """Let its client show something on it: do not write it until `resume`; what is typed goes on."""
         terminal.covered = True
         self._drop(terminal)
         self.rearm_one(terminal)
 
     def resume(self, terminal: "Terminal") -> None:
-        """The terminal is ours again; it is repainted."""
+        """Take the terminal back from its client and repaint it."""
         terminal.paused = terminal.covered = False
         self.repaint(terminal)
         self.activate(terminal)
 
     def rearm(self) -> None:
-        """Whose turn it is to be read may have changed."""
+        """Update which terminals are to be read."""
         for terminal in self.all:
             self.rearm_one(terminal)
 
     def settled(self) -> bool:
-        """Whether every terminal has all there is."""
+        """Return whether every terminal has been shown all output."""
         return not any((terminal.out or terminal.lagging) and not terminal.covered for terminal in self.all)
 
     def rearm_one(self, terminal: "Terminal") -> None:
-        """Whether it is to be read or written may have changed."""
+        """Update whether the terminal is to be read or written."""
         events = 0
         if not terminal.paused:
             may_read = self.typing is not None and (terminal.holds or self.typing.may_read(terminal))
@@ -339,7 +339,7 @@ class Terminals:
         self._loop.want(terminal.fd, events)
 
     def write(self, terminal: "Terminal", data: "bytes | bytearray") -> int:
-        """How much of it the terminal took; one that is gone is let go, and takes all."""
+        """Write to the terminal; return how much it took. Remove one that is gone, as if it had taken all."""
         try:
             return os.write(terminal.fd, data)
         except BlockingIOError:

@@ -1,6 +1,6 @@
 """Bytes on their way to the child: whole, in order, one paste at a time, and held keys at a person's pace.
 
-Of keys that were held a piece is typed at a time, and each is read before the next one is typed.
+Keys that were held are typed a piece at a time, and each is read before the next one is typed.
 """
 
 import os
@@ -50,16 +50,16 @@ class TypingQueue:
         return len(self._data) + sum(len(data) for _, data, _ in self._waiting)
 
     def may_read(self, source: object) -> bool:
-        """Whether this source's terminal should be read now."""
+        """Return whether this source's terminal should be read now."""
         return len(self._data) <= FULL_BYTES and self._owner in (None, source)
 
     def read_output(self, *, wanted: bool) -> None:
-        """Whether the child's output is to be read; it shares the master's place in the loop."""
+        """Set whether the child's output is read; it shares the master's place in the loop."""
         self._reading = wanted
         self._rearm()
 
     def put(self, source: object, data: bytes, *, in_paste: bool) -> None:
-        """Send `data` to the child; while another source is within a paste it waits for the paste's end.
+        """Send `data` to the child; while another source is within a paste, wait for the end of that.
 
         `in_paste` is whether the source is within a bracketed paste after these bytes.
         """
@@ -94,12 +94,12 @@ class TypingQueue:
             self._changed()
 
     def leave(self, source: object) -> None:
-        """The source is gone: what it owned is free, what it had sent still goes."""
+        """Free what the source owned; what it had sent is still delivered."""
         if self._owner is source:
             self._own(None)
 
     def end_of_file(self, source: object) -> None:
-        """Say end of input as a person would, to a program that reads lines; others are left alone."""
+        """Send end of input as a person would, to a program that reads lines; leave others alone."""
         try:
             modes = termios.tcgetattr(self._master)
         except termios.error:
@@ -112,7 +112,7 @@ class TypingQueue:
             self._last = b"\n"
 
     def flush(self) -> None:
-        """The master takes input again."""
+        """Write what waits: the master takes input again."""
         was_full = len(self._data) > FULL_BYTES
         del self._data[: self._write(self._data)]
         self._rearm()
@@ -120,7 +120,7 @@ class TypingQueue:
             self._changed()
 
     def close(self) -> None:
-        """The child is gone; nothing is sent any more."""
+        """Drop what waits and send nothing any more: the child is gone."""
         self.closed = True
         self._data.clear()
         self._waiting.clear()
@@ -152,7 +152,7 @@ _LONGEST_S = 2.0
 
 
 class PacedKeys:
-    """The pieces of all terminals of a leg, in the order in which they are typed.
+    """The held pieces of all terminals of a leg, in the order in which they are typed.
 
     `give(terminal, piece, in_paste)` types one, `has_read()` is whether the agent has read all that was
     typed, and `given(terminal)` is called when nothing of that terminal waits any more.
@@ -191,7 +191,7 @@ class PacedKeys:
         return sum(len(piece) for _, piece, _ in self._pieces)
 
     def waits(self, terminal: "Terminal") -> bool:
-        """Whether something of that terminal waits."""
+        """Return whether something of that terminal waits."""
         return any(source is terminal for source, _, _ in self._pieces)
 
     def put(self, terminal: "Terminal", pieces: "list[bytes]", *, in_paste: bool) -> None:
@@ -205,7 +205,7 @@ class PacedKeys:
             self._type()
 
     def take(self, terminal: "Terminal") -> bytes:
-        """Return what waits of that terminal; none of it is typed any more."""
+        """Remove and return what waits of that terminal, without typing it."""
         taken = b"".join(piece for source, piece, _ in self._pieces if source is terminal)
         self._pieces = deque(entry for entry in self._pieces if entry[0] is not terminal)
         return taken
@@ -215,7 +215,7 @@ class PacedKeys:
         self._loop.cancel((self, "next"))
 
     def _type(self) -> None:
-        """Type the next piece; all of them once there have been too many."""
+        """Type the next piece; all of them once the pauses have taken too long."""
         self._is_typing = True
         try:
             while self._pieces:

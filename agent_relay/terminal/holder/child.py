@@ -1,4 +1,4 @@
-"""The program a holder holds: its birth, its Unix session, its end, and the record of that end."""
+"""The program a holder runs: its start, its Unix session, its end, and the record of that end."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ EXIT_FILE = "exit.json"
 LEFT_FILE = "left"
 """In the leg's folder: a line of pid and birth for each process that left the agent while that lived."""
 UNASKED_FILE = "unasked"
-"""Stands in the folder of a leg whose program was ended before it had read or said anything."""
+"""Exists in the folder of a leg whose program was ended before it had read or written anything."""
 # An answer should stay small; a huge screen gives up its oldest rows.
 _EXIT_BYTES = 60 << 10
 _BORN_FIELD = 19
@@ -24,7 +24,7 @@ _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class Child:
-    """A living child, or one that ended and is kept unreaped: so its pid stays the session's name.
+    """A living child, or one that ended and is kept unreaped, so that its pid still names the session.
 
     `exit` is `None` while it lives, then (status as a shell reports it, Unix signal or 0).
     """
@@ -45,7 +45,7 @@ class Child:
         self._left: set[tuple[int, int]] = set()
 
     def see_end(self) -> bool:
-        """Whether the child has ended; if so `exit` says how."""
+        """Check whether the child has ended; if so set `exit`."""
         ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is None:
             return False
@@ -54,10 +54,10 @@ class Child:
         return True
 
     def signal(self, name: str) -> int:
-        """Send a Unix signal to every process of the child's session; how many got it.
+        """Send a Unix signal to every process of the child's session; return how many got it.
 
         Agents start themselves anew and run helpers in other process groups: the leader alone is not enough.
-        Raises ValueError for a name that is no signal.
+        Raise ValueError for a name that is no signal.
         """
         try:
             number = signal.Signals[name]
@@ -75,7 +75,7 @@ class Child:
         return len(told)
 
     def reap(self) -> None:
-        """Nothing is left of an ended child, not even its pid."""
+        """Reap an ended child, so that not even its pid is left."""
         os.close(self.pidfd)
         if self._given >= 0:
             os.close(self._given)
@@ -83,9 +83,10 @@ class Child:
         os.waitpid(self.pid, 0)
 
     def see_leaving(self) -> None:
-        """Take note of who left the agent while it lives: a database or a terminal server it started.
+        """Note which processes left the agent while it lives: a database or a terminal server it started.
 
-        Such a process outlives the agent run directly, and so it does here. Those that ended are reaped.
+        Such a process outlives an agent that is run directly, and so it does here. Those that ended are
+        reaped.
         """
         found = [pid for pid in _read_children() if pid != self.pid]
         if self.see_end():
@@ -95,7 +96,7 @@ class Child:
                 self._note_left((pid, _read_born(pid)))
 
     def _note_left(self, member: tuple[int, int]) -> None:
-        """Note one that left, also for whoever ends what the agent leaves where this holder was killed."""
+        """Note a process that left, also for whoever ends the agent's rest if this holder is killed."""
         if member in self._left:
             return
         self._left.add(member)
@@ -109,10 +110,10 @@ class Child:
                 os.close(note)
 
     def withdraw(self, folder: str) -> None:
-        """The child and all of it are ended; where it was not asked for anything by then, `folder` says so.
+        """End the child and all its processes; note in `folder` if it had not been asked anything by then.
 
-        Its prompt is what it reads. One of the agents reads that in a way that leaves no trace, but says
-        something before it asks anybody.
+        Its prompt is its input. One of the agents reads that in a way that leaves no trace, but prints
+        something before it sends a request.
         """
         left = self.end_session()
         if left or self._given < 0 or os.lseek(self._given, 0, os.SEEK_CUR):
@@ -125,23 +126,24 @@ class Child:
             return
 
     def end_session(self) -> list[int]:
-        """End what the ended child left behind; the pids that survived. Blocks up to 4 s.
+        """End what the ended child left behind; return the pids that survived. Block up to 4 s.
 
-        That is its Unix session, and whoever lost a parent by its end: shells in sessions of their own.
+        That is its Unix session, and the processes that lost a parent by its end: shells in sessions of their
+        own.
         """
         orphans = [one for one in children(os.getpid()) if one[0] != self.pid and one not in self._left]
         return end_session(self.pid, self.born, others=orphans)
 
 
 def _adopt_orphans() -> None:
-    """Processes whose parent ends become children of this one, where the kernel can do that."""
+    """Make processes whose parent ends children of this one, if the kernel can do that."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _read_children() -> list[int]:
-    """The pids of this process's children, those that wait to be reaped included."""
+    """Return the pids of this process's children, those that wait to be reaped included."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
             return [int(word) for word in file.read(1 << 16).split()]
@@ -156,7 +158,7 @@ def _read_born(pid: int) -> int:
 
 
 def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | None) -> dict[str, object]:
-    """How the child ended, as `collect` answers it; `screen` may be cut to its last rows."""
+    """Build the record of the child's end, as `collect` answers it; `screen` may be cut to its last rows."""
     status, number = child.exit or (-1, 0)
     record: dict[str, object] = {
         "status": status,
@@ -172,7 +174,7 @@ def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | No
 
 
 def store_exit(folder: str, record: dict[str, object]) -> bool:
-    """Whether `exit.json` now stands in the folder, whole and durable; a full disk is no reason to fail.
+    """Write `exit.json` to the folder, whole and durable; return whether that worked, false on a full disk.
 
     The screen stays in memory: it may show what nobody wants on a disk.
     """

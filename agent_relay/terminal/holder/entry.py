@@ -1,4 +1,4 @@
-"""The program of a holder: run with `-I -S` by path, told its spec on stdin, one line back on stdout.
+"""The program of a holder: run with `-I -S` by path; reads its spec on stdin, answers a line on stdout.
 
 With `--check` it holds nothing: the line is the list of the files it is made of.
 """
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _close_inherited() -> None:
-    """Close what whoever started the daemon had open: it would stay so as long as the agent lives."""
+    """Close what whoever started the daemon had open: it would stay open as long as the agent lives."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > _STANDARD:
             try:
@@ -69,7 +69,7 @@ def _close_inherited() -> None:
 
 
 def _tell_files() -> None:
-    """Tell where all that was loaded came from."""
+    """Print where all that was loaded came from."""
     files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     os.write(1, json.dumps(sorted(files - {""})).encode() + b"\n")
 
@@ -106,7 +106,7 @@ def _hold(spec: "HolderSpec") -> None:
 
 
 def _find_emulator(spec: "HolderSpec") -> "tuple[Emulator | None, str]":
-    """The emulator, or `None` and why: a holder without one still holds, attaches and reports the end."""
+    """Return the emulator, or `None` and why: a holder without one still holds, attaches and reports."""
     if not spec.library:
         return None, "no library"
     from agent_relay.terminal.emulation.emulator import Emulator
@@ -123,7 +123,7 @@ def _name(error: OSError, spec: "HolderSpec") -> str:
 
 
 def _read_spec() -> "HolderSpec | None":
-    """What is to be held, with the descriptors that came along; `None` where whoever was to say has gone."""
+    """Read the spec and the descriptors that came with it; return `None` if the sender has gone."""
     import _socket
 
     from agent_relay.terminal.holder.spec import parse_spec
@@ -146,7 +146,7 @@ def _read_spec() -> "HolderSpec | None":
 
 
 def _report(line: dict[str, object]) -> None:
-    """Say how it went, then let go of whoever started us."""
+    """Report how the start went, then close the connection to whoever started us."""
     os.write(1, json.dumps(line).encode() + b"\n")
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):

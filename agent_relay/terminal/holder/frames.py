@@ -8,11 +8,11 @@ _HEAD = 4
 
 
 class FrameError(ValueError):
-    """What came is no frame; the connection it came on is to be dropped."""
+    """What came is not a frame; the connection it came on is to be dropped."""
 
 
 def render_frame(message: dict[str, object]) -> bytes:
-    """The message as one frame. Raises FrameError where it is longer than a frame may be."""
+    """Render the message as one frame. Raise FrameError if it is longer than a frame may be."""
     body = render_json(message).encode()
     if len(body) > LONGEST:
         raise FrameError(f"a message of {len(body)} bytes does not fit a frame")
@@ -20,7 +20,7 @@ def render_frame(message: dict[str, object]) -> bytes:
 
 
 class FrameReader:
-    """Frames out of a byte stream cut anywhere; never holds more than one frame and one read."""
+    """Reads frames from a byte stream cut anywhere; never holds more than one frame and one read."""
 
     __slots__ = ("_buffer",)
 
@@ -33,7 +33,7 @@ class FrameReader:
         return bool(self._buffer)
 
     def feed(self, data: bytes) -> list[dict[str, object]]:
-        """The messages completed by `data`. Raises FrameError for garbage."""
+        """Return the messages completed by `data`. Raise FrameError for garbage."""
         self._buffer += data
         messages: list[dict[str, object]] = []
         while len(self._buffer) >= _HEAD:

@@ -1,4 +1,4 @@
-"""Giving a terminal back: what undoes every mode an agent can have set."""
+"""Restore a terminal: undo every mode an agent can have set."""
 
 import os
 import termios
@@ -23,7 +23,7 @@ GIVE_BACK = b"\x1b[?1007;2027r\x1b[23;0t"
 
 
 def restore(fd: int, modes: object) -> None:
-    """The terminal behind `fd` is given back in place of a client that died.
+    """Restore the terminal behind `fd` in place of a client that died.
 
     `modes` are the line discipline's (as `termios.tcgetattr`, control characters as numbers); anything else
     leaves that as it is.

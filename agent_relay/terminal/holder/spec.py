@@ -1,4 +1,4 @@
-"""What a holder is told when it is started; read and written on both sides, so free of heavy imports."""
+"""The spec a holder gets when it is started; used on both sides, so free of heavy imports."""
 
 import json
 
@@ -7,17 +7,17 @@ STREAMS = 3
 
 
 class HolderSpec:
-    """One leg to be held. Never changed after it was made.
+    """One leg to hold. Never changed after it was made.
 
     `argv` and `env` are the child's; `argv[0]` without a slash is looked up in `env["PATH"]`. Sizes are
     cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
-    emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
+    emulator's library or empty. `luggage` is kept in memory and returned to any later daemon. `lock_fd` is
     the open descriptor of the leg folder's `lock`, flocked by whoever made it, `tree_fd` that of the lock all
-    holders in one working tree share (-1: none); both stay open for life. `linger_s` is how long the
-    holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
-    to be started again, and is. With `streams`, the paths of its standard input, output and error, the child
-    gets these files instead of the terminal, which it does not even have: what asks there has nobody to ask.
-    `bar` and `holds_keys` are what its terminals show from the first moment, as the operation `bar` has it.
+    holders in one working tree share (-1: none); both stay open for the holder's life. `linger_s` is how long
+    the holder of an ended child waits for `leave`. A child that ends with `again_status` (0: none) asks to be
+    started again, and is. With `streams`, the paths of its standard input, output and error, the child gets
+    these files and no terminal, so that nothing in it can wait for a person's answer. `bar` and `holds_keys`
+    are what its terminals show from the first moment, as in the operation `bar`.
     """
 
     __slots__ = (
@@ -70,15 +70,15 @@ class HolderSpec:
 
 
 def render_spec(spec: HolderSpec) -> bytes:
-    """The spec as JSON. Undecodable bytes of names travel as the surrogates `os.fsdecode` made of them."""
+    """Render the spec as JSON. Undecodable bytes of names become the surrogates of `os.fsdecode`."""
     return json.dumps({name: getattr(spec, name) for name in HolderSpec.__slots__}).encode()
 
 
 def parse_spec(data: bytes, descriptors: list[int]) -> HolderSpec:
-    """The spec from JSON, without what this version does not know, for a process that was sent `descriptors`.
+    """Parse a spec from JSON, skipping unknown fields, for a process that was sent `descriptors`.
 
-    They are those the spec names, in the order of `lock_fd` and `tree_fd`. Raises ValueError, TypeError or
-    KeyError where it is none.
+    They are those the spec names, in the order of `lock_fd` and `tree_fd`. Raise ValueError, TypeError or
+    KeyError if it is not a spec.
     """
     found = json.loads(data)
     known = {name: found[name] for name in HolderSpec.__slots__ if name in found}

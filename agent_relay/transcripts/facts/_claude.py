@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(slots=True)
 class Tools:
-    """Pairs calls with results and keeps what outlives them: tasks, and work in the background."""
+    """Pairs calls with results, and keeps what outlives them: tasks, and work in the background."""
 
     facts: Collector
     calls: dict[str, Call] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Tools:
     running: dict[str, str] = field(default_factory=dict)
 
     def call(self, part: dict[str, object], place: str) -> None:
-        """Take note of a `tool_use` part."""
+        """Note a `tool_use` part."""
         call = Call(get_text(part, "name"), part.get("input"), place)
         self.calls[get_text(part, "id") or place] = call
         if call.name in ("KillShell", "KillBash", "TaskStop"):
@@ -51,7 +51,7 @@ class Tools:
                 self.running.pop(get_text(call.input, key), None)
 
     def answer(self, part: dict[str, object], result: Result, place: str) -> None:
-        """Pair a `tool_result` part with its call and keep what it says."""
+        """Pair a `tool_result` part with its call and add its facts."""
         call = self.calls.pop(get_text(part, "tool_use_id"), None)
         if call is None:
             return
@@ -68,12 +68,12 @@ class Tools:
             self._answer_tool(call, result, text, place)
 
     def notify(self, text: str) -> None:
-        """Take note of a `<task-notification>`: the task it names runs no more."""
+        """Note a `<task-notification>`: the task it names no longer runs."""
         for number in _TASK_ID.findall(text):
             self.running.pop(number, None)
 
     def finish(self) -> None:
-        """Settle what has no result: commands cut off, subagents still at work, the plan of tasks."""
+        """Add what has no result: commands cut off, subagents still at work, the plan of tasks."""
         for call in self.calls.values():
             if call.name == "Bash" and get_text(call.input, "command"):
                 self.facts.run(get_text(call.input, "command"), "", None, call.place)
@@ -142,14 +142,14 @@ class Tools:
 
 
 def describe_agent(call: Call) -> str:
-    """What a subagent was asked to do, in the caller's words."""
+    """Describe what a subagent was asked to do, in the caller's words."""
     words = get_text(call.input, "description") or get_text(call.input, "prompt")[:200]
     kind = get_text(call.input, "subagent_type")
     return f"subagent: {words}" + (f" ({kind})" if kind else "")
 
 
 def parse_steps(plan: str) -> list[tuple[str, str]]:
-    """The top-level list items of a plan in Markdown, or its first line where it holds no list."""
+    """Parse the top-level list items of a plan in Markdown, or its first line if it has no list."""
     found = [match for match in map(_STEP.match, plan.splitlines()) if match]
     steps = [(one["text"].strip(), "completed" if one["mark"] in ("x", "X") else "pending") for one in found]
     if steps:
@@ -159,7 +159,7 @@ def parse_steps(plan: str) -> list[tuple[str, str]]:
 
 
 def _count(call: Call, result: Result) -> tuple[int, int] | None:
-    """Added and removed lines: from the recorded patch, else from the strings that were exchanged."""
+    """Count added and removed lines, by the recorded patch, else by the strings that were exchanged."""
     if result.structured_patch:
         lines = [line for hunk in result.structured_patch for line in get_list(hunk, "lines")]
         return count_hunks(lines)
@@ -196,7 +196,7 @@ _PEEK_ROWS = 60
 
 
 def read_claude(source: TranscriptSource) -> Facts:
-    """The facts of one session file; the branch the user sees, compacted history included."""
+    """Read the facts of one session file: the branch the user sees, compacted history included."""
     counter = LineCounter()
     rows = select_active(read_rows(source.lines, counter))
     facts = Collector(agent="claude", place=source.place)
@@ -229,7 +229,7 @@ def read_claude(source: TranscriptSource) -> Facts:
 
 
 def peek_claude(lines: Iterable[bytes]) -> Peek:
-    """Session id, working folder and first prompt, from the first rows."""
+    """Read session id, working folder and first prompt from the first rows."""
     rows = read_rows(islice(lines, _PEEK_ROWS), LineCounter())
     known = [row for row in rows if row.session_id]
     words = (strip_wrappers(row.text, _WRAPPERS) for row in rows if _is_prompt(row))
@@ -295,7 +295,7 @@ def _hear_user_row(
 
 
 def _hear_command(facts: Collector, row: ClaudeRow, following: ClaudeRow | None, place: str) -> None:
-    """A slash command is a prompt only where its expansion follows; the CLI's own ones print instead."""
+    """Add a slash command as a prompt if its expansion follows; the CLI's own ones print instead."""
     name, args = _COMMAND.search(row.text), _ARGS.search(row.text)
     expands = following is not None and following.type == "user" and following.is_meta
     if name and expands and following and "<local-command" not in following.text:
@@ -308,7 +308,7 @@ def _say(facts: Collector, text: str, place: str) -> None:
 
 
 def _queue(queue: list[tuple[str, str]], row: ClaudeRow, place: str) -> None:
-    """Follow the CLI's queue of prompts typed while it worked."""
+    """Follow the CLI's queue of prompts that were typed while it worked."""
     match row.operation:
         case "enqueue":
             is_own = _OWN_PROMPT.match(row.text) is not None
@@ -322,7 +322,7 @@ def _queue(queue: list[tuple[str, str]], row: ClaudeRow, place: str) -> None:
 
 
 def _settle_queue(facts: Collector, queue: list[tuple[str, str]]) -> None:
-    """Prompts still queued at the end were sent by the user and seen by nobody."""
+    """Add the prompts still queued at the end: the user sent them, but the agent never read them."""
     said = {one.text for one in facts.conversation if one.role == "user"}
     limit_text = facts.limit_text
     for text, place in queue:
@@ -332,7 +332,7 @@ def _settle_queue(facts: Collector, queue: list[tuple[str, str]]) -> None:
 
 
 def _parse_tokens(usage: dict[str, object]) -> Tokens:
-    """Claude's input count leaves cached and cache-written tokens out."""
+    """Convert Claude's token counts; its input count excludes cached and cache-written tokens."""
     return Tokens(
         input=get_count(usage, "input_tokens"),
         cached=get_count(usage, "cache_read_input_tokens"),

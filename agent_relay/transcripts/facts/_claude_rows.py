@@ -1,7 +1,7 @@
 """Read Claude Code's rows as a tree, and select the branch the user sees.
 
-Rows hang together by `parentUuid`; a rewind starts a sibling branch in the same file, parallel tool calls
-fan out and join again, compaction starts a new root that names its logical parent.
+`parentUuid` links rows to their parents; a rewind starts a sibling branch in the same file, parallel tool
+calls fan out and join again, compaction starts a new root that names its logical parent.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class _Line(msgspec.Struct, rename="camel"):
 
 
 class _Result(msgspec.Struct, rename="camel"):
-    """What is kept of `toolUseResult`; whole file contents in it are not."""
+    """The kept parts of `toolUseResult`, without the whole file contents in it."""
 
     type: str = ""
     status: str = ""
@@ -65,7 +65,7 @@ class _Result(msgspec.Struct, rename="camel"):
 
 
 class _Message(msgspec.Struct):
-    """What tells whether there is anything to read in a message."""
+    """The part of a message that shows whether there is anything to read in it."""
 
     content: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
@@ -111,7 +111,7 @@ _results = msgspec.json.Decoder(_Result)
 
 
 def read_rows(lines: Iterable[bytes], counter: LineCounter) -> list[ClaudeRow]:
-    """The rows of the main conversation in file order, each uuid once, subagents' rows left out."""
+    """Read the rows of the main conversation in file order, each uuid once, without subagents' rows."""
     rows: list[ClaudeRow] = []
     seen: set[str] = set()
     for number, line in iterate_records(lines, _lines, counter):
@@ -130,7 +130,7 @@ def read_rows(lines: Iterable[bytes], counter: LineCounter) -> list[ClaudeRow]:
 
 
 def _is_strange(line: _Line) -> bool:
-    """Whether the row is one of a conversation, and not as such rows are known."""
+    """Check whether the row belongs to a conversation but has an unknown form."""
     if line.type in ("user", "assistant"):
         return not line.uuid or not _has_content(line.message)
     if not line.type:
@@ -139,7 +139,7 @@ def _is_strange(line: _Line) -> bool:
 
 
 def _has_content(message: msgspec.Raw) -> bool:
-    """Whether the message has content of a kind that is known, without decoding all of it."""
+    """Check whether the message has content of a known kind, without decoding all of it."""
     try:
         found = _messages.decode(message) if message else _Message()
     except (msgspec.DecodeError, RecursionError):
@@ -179,7 +179,7 @@ def _build_row(number: int, line: _Line, uuid: str) -> ClaudeRow:
 
 
 def _split_content(content: object) -> tuple[tuple[dict[str, object], ...], str]:
-    """The parts of a message's content and its joined text; tool output is clipped while at it."""
+    """Return the parts of a message's content and its joined text; tool output is clipped."""
     if isinstance(content, str):
         return (), content
     if not isinstance(content, list):
@@ -213,7 +213,7 @@ def _tell_origin(origin: msgspec.Raw) -> str:
 
 
 def _queued_prompt(attachment: object) -> str:
-    """The prompt the user typed while the agent worked, which is delivered as an attachment."""
+    """Return the prompt the user typed while the agent worked, which is delivered as an attachment."""
     if get_text(attachment, "type") != "queued_command" or get_map(attachment).get("isMeta"):
         return ""
     prompt = get_text(attachment, "prompt")
@@ -232,12 +232,12 @@ def _decode_result(raw: msgspec.Raw) -> Result:
 
 
 def select_active(rows: list[ClaudeRow]) -> list[ClaudeRow]:
-    """The rows of the branch the user sees, parents before their children.
+    """Select the rows of the branch the user sees, parents before their children.
 
-    That is the branch of the newest row nothing hangs on: rows are flushed in batches, and an answer may
-    stand in the file above its prompt. Parents lost with a torn line are replaced by the row before, so
-    that the older history is kept: only a prompt without a parent starts the conversation anew. Calls
-    and results of parallel tools hang beside the chain and are taken in.
+    That is the branch of the newest row without children: rows are flushed in batches, and an answer may be
+    above its prompt in the file. Parents lost with a torn line are replaced by the row before, so that the
+    older history is kept: only a prompt without a parent starts the conversation anew. Calls and results of
+    parallel tools hang beside the chain and are included.
     """
     tree = [row for row in rows if row.uuid]
     positions = {row.uuid: position for position, row in enumerate(tree)}
@@ -249,7 +249,7 @@ def select_active(rows: list[ClaudeRow]) -> list[ClaudeRow]:
 
 
 def _find_leaf(tree: list[ClaudeRow]) -> int:
-    """The position of the newest row without children, -1 where there are no rows."""
+    """Return the position of the newest row without children, -1 if there are no rows."""
     parents = {row.parent for row in tree}
     leaf, newest = len(tree) - 1, None
     for position, row in enumerate(tree):
@@ -260,7 +260,7 @@ def _find_leaf(tree: list[ClaudeRow]) -> int:
 
 
 def _climb(tree: list[ClaudeRow], positions: dict[str, int], position: int) -> set[str]:
-    """The uuids from the row at `position` up to the prompt that began the conversation."""
+    """Return the uuids from the row at `position` up to the prompt that began the conversation."""
     active: set[str] = set()
     while position >= 0:
         row = tree[position]
@@ -277,7 +277,7 @@ def _climb(tree: list[ClaudeRow], positions: dict[str, int], position: int) -> s
 
 
 def _order(rows: list[ClaudeRow]) -> list[ClaudeRow]:
-    """The rows in file order, but no row above its parent."""
+    """Return the rows in file order, but with every parent above its children."""
     by_uuid = {row.uuid: row for row in rows if row.uuid}
     done: set[str] = set()
     ordered: list[ClaudeRow] = []

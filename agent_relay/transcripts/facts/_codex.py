@@ -65,7 +65,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is known beside the facts of turns."""
+    """The state while a rollout is read: the facts, and what is known besides."""
 
     facts: Collector
     cwd: str = ""
@@ -74,7 +74,7 @@ class _Reading:
 
 
 def read_codex(source: TranscriptSource) -> Facts:
-    """The facts of one rollout, the turns of those it was forked from first."""
+    """Read the facts of one rollout, beginning with the turns of those it was forked from."""
     counter = LineCounter()
     reading = _Reading(Collector(agent="codex", place=source.place))
     turns: list[_Turn] = []
@@ -93,7 +93,7 @@ def read_codex(source: TranscriptSource) -> Facts:
 
 
 def peek_codex(lines: Iterable[bytes]) -> Peek:
-    """Thread id, working folder, parent and first prompt, from the first lines."""
+    """Read thread id, working folder, parent and first prompt from the first lines."""
     meta: Mapping[str, object] = {}
     title, at = "", None
     for _, line in iterate_records(islice(lines, _PEEK_LINES), _lines, LineCounter()):
@@ -133,7 +133,7 @@ def _collect_turns(
     before: int | None = None,
     own: bool = True,
 ) -> Mapping[str, object]:
-    """Cut `lines` into turns; returns the payload of the file's own `session_meta`."""
+    """Cut `lines` into turns, and return the payload of the file's own `session_meta`."""
     meta: Mapping[str, object] = {}
     turns.append(_Turn(own))
     for number, line in iterate_records(lines, _lines, counter):
@@ -160,21 +160,21 @@ def _collect_turns(
 
 
 def _is_strange(kind: str, payload: Mapping[str, object]) -> bool:
-    """Whether the line tells something that is not told as it used to be."""
+    """Check whether a line has no type, an unknown one with words, or a known one without payload."""
     if kind in _KNOWN:
         return not payload
     return not kind or has_words({"payload": payload})
 
 
 def _roll_back(turns: list[_Turn], number: int) -> None:
-    """Drop the last `number` turns that hold a prompt; the user took them back."""
+    """Drop the last `number` turns that hold a prompt, which the user took back."""
     while number > 0 and turns:
         dropped = turns.pop()
         number -= any(_find_words(entry.type, entry.payload) for entry in dropped.entries)
 
 
 def _prune(turn: _Turn) -> None:
-    """Drop the wire form of a finished turn that has items: it says the same at greater length."""
+    """Drop the wire form of a finished turn that has items: it repeats them at greater length."""
     if turn.has("item_completed"):
         outputs = dict(_iterate_outputs(turn))
         turn.entries = [entry for entry in turn.entries if not _is_repeated(entry, outputs)]
@@ -187,7 +187,7 @@ def _is_repeated(entry: _Entry, outputs: Mapping[str, str]) -> bool:
 
 
 def _hear_turn(reading: _Reading, turn: _Turn) -> None:
-    """Hear a turn from its items, or from its wire records where a version left no items."""
+    """Add a turn's facts from its items, or from its wire records if a version recorded no items."""
     has_items = turn.has("item_completed")
     counts_totals = turn.own and not turn.has("token_usage_record")
     outputs = dict(_iterate_outputs(turn))
@@ -274,7 +274,10 @@ def _count_tokens(facts: Collector, info: Mapping[str, object]) -> None:
 
 
 def _parse_tokens(usage: Mapping[str, object]) -> Tokens:
-    """Codex's input count includes cached and cache-written tokens, its output count the reasoning."""
+    """Convert Codex's token counts.
+
+    Its input count includes cached and cache-written tokens, its output count the reasoning.
+    """
     cached, written = get_count(usage, "cached_input_tokens"), get_count(usage, "cache_write_input_tokens")
     return Tokens(
         input=max(0, get_count(usage, "input_tokens") - cached - written),

@@ -40,12 +40,12 @@ _PATCH_MOVE = re.compile(r"^\*\*\* Move to: (.+)$")
 
 
 def clean_words(text: str) -> str:
-    """The user's words in a user message, empty where it is injected context."""
+    """Return the user's words in a user message, empty if it is injected context."""
     return strip_wrappers(_AGENTS_MD.sub("", text), WRAPPERS)
 
 
 def join_command(command: object) -> str:
-    """The command line of an argument list; the shell it was wrapped in is left out."""
+    """Join an argument list into a command line, without the shell it was wrapped in."""
     if isinstance(command, str):
         return command
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
@@ -56,7 +56,7 @@ def join_command(command: object) -> str:
 
 
 def hear_item(facts: Collector, item: Mapping[str, object], place: str) -> None:
-    """Take one completed item."""
+    """Add the facts of one completed item."""
     match item.get("type"):
         case "UserMessage":
             text = clean_words(join_text(item.get("content"), kinds=("text", "Text")))
@@ -84,7 +84,7 @@ def hear_item(facts: Collector, item: Mapping[str, object], place: str) -> None:
 
 
 def hear_changes(facts: Collector, changes: Mapping[str, object], place: str) -> None:
-    """Take the files of one patch, keyed by path."""
+    """Add the files of one patch, keyed by path."""
     for path, change in changes.items():
         moved = get_text(change, "move_path")
         match get_text(change, "type"):
@@ -110,7 +110,7 @@ def _touch_read(facts: Collector, item: Mapping[str, object], place: str) -> Non
 
 
 def hear_wire_call(facts: Collector, call: Mapping[str, object], output: str | None, place: str) -> None:
-    """Take a wire call and its output, `None` where none came, for turns without items."""
+    """Add a wire call and its output (`None` if there is none), for turns without items."""
     name = get_text(call, "name")
     arguments = get_text(call, "arguments") or get_text(call, "input")
     parsed = decode_text(arguments)
@@ -140,7 +140,7 @@ def hear_wire_call(facts: Collector, call: Mapping[str, object], output: str | N
 
 
 def strip_preamble(output: str) -> str:
-    """Tool output without the lines Codex puts before it, or the JSON older versions put around it."""
+    """Return tool output without the lines Codex puts before it, or the JSON around it in older versions."""
     parsed = decode_text(output) if output.startswith("{") else None
     if isinstance(parsed, dict) and "output" in parsed:
         return get_text(parsed, "output")
@@ -149,7 +149,7 @@ def strip_preamble(output: str) -> str:
 
 
 def find_exit_code(output: str | None) -> int | None:
-    """The exit status named in the preamble of a tool's output."""
+    """Return the exit status in the preamble of a tool's output, or `None` if there is none."""
     if output is None:
         return None
     parsed = decode_text(output) if output.startswith("{") else None
@@ -172,7 +172,7 @@ def _hear_patch_result(facts: Collector, patch: str, output: str | None, place: 
 
 
 def _hear_patch(facts: Collector, patch: str, place: str) -> None:
-    """Take the files of a patch in Codex's own patch language."""
+    """Add the files of a patch in Codex's own patch language."""
     kind = path = moved = ""
     body: list[str] = []
     for line in [*patch.split("\n"), "*** End Patch"]:

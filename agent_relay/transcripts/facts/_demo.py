@@ -29,7 +29,7 @@ _ACTIONS: dict[str, Action] = {"created": "created", "modified": "modified", "de
 
 
 def read_demo(source: TranscriptSource) -> Facts:
-    """The facts of one transcript, resumed parts included."""
+    """Read the facts of one transcript, resumed parts included."""
     counter = LineCounter()
     facts = Collector(agent="demo", place=source.place)
     native_id, cwd = source.native_id, source.cwd
@@ -46,7 +46,7 @@ def read_demo(source: TranscriptSource) -> Facts:
 
 
 def peek_demo(lines: Iterable[bytes]) -> Peek:
-    """Session id, working folder and first prompt, from the first rows."""
+    """Read session id, working folder and first prompt from the first rows."""
     rows = [row for _, row in islice(iterate_records(lines, _DECODER, LineCounter()), _PEEK_ROWS)]
     opening = next((row for row in rows if get_text(row, "type") == "session"), None)
     return Peek(

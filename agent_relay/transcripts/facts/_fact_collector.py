@@ -1,4 +1,4 @@
-"""Collect facts in the order a transcript tells them, whatever its format."""
+"""Collect facts in the order of a transcript, whatever its format."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,7 +29,7 @@ _STATUSES: dict[str, Status] = {
 
 
 def parse_status(text: str) -> Status:
-    """The status an agent's word means; unknown words are pending, so that no step is lost."""
+    """Parse an agent's word for a status; unknown words mean pending, so that no step is lost."""
     return _STATUSES.get(text.lower(), "pending")
 
 
@@ -37,7 +37,7 @@ def parse_status(text: str) -> Status:
 class Collector:
     """Facts so far. `turn` counts the user's prompts; `answered` is whether the last one was answered.
 
-    `waiting` holds the prompts since the last answer; `interrupted` says the user broke the turn off.
+    `waiting` holds the prompts since the last answer; `interrupted` is whether the user broke the turn off.
     """
 
     agent: str
@@ -60,7 +60,7 @@ class Collector:
     summary: str = ""
 
     def see(self, at: datetime | None) -> None:
-        """Take note of a record's time."""
+        """Note a record's time."""
         if at is None:
             return
         self.at = at
@@ -68,7 +68,7 @@ class Collector:
         self.ended_at = max(at, self.ended_at or at)
 
     def hear_user(self, text: str, place: str) -> None:
-        """Add the user's words as a new turn; an earlier limit is history from here on."""
+        """Add the user's words as a new turn; this makes an earlier limit history."""
         if self.answered or self.interrupted:
             self.waiting.clear()
         self.turn += 1
@@ -80,7 +80,7 @@ class Collector:
             self.waiting.append(said)
 
     def hear_agent(self, text: str, place: str) -> None:
-        """Add the agent's words; whether they answer the prompt is for the reader to say."""
+        """Add the agent's words; the reader decides whether they answer the prompt."""
         self.conversation.append(
             Message(role="assistant", text=text, turn=self.turn, at=self.at, place=place)
         )
@@ -131,13 +131,13 @@ class Collector:
         )
 
     def replace_plan(self, steps: list[tuple[str, str]]) -> None:
-        """Take a whole new plan: texts and the agent's words for their status."""
+        """Replace the plan; `steps` are texts, each with the agent's word for its status."""
         self.plan = [
             TodoItem(text, parse_status(status), self.turn) for text, status in steps if text.strip()
         ]
 
     def sum_tokens(self) -> Tokens:
-        """Usage over all records counted once."""
+        """Sum the usage of all records, each counted once."""
         found = self.tokens.values()
         return Tokens(
             input=sum(one.input for one in found),
@@ -148,7 +148,7 @@ class Collector:
         )
 
     def _join_waiting(self) -> Message | None:
-        """The unanswered prompts as one: "continue" typed into a limit does not hide what it was about."""
+        """Join the unanswered prompts, so that "continue", typed at a limit, does not hide the task."""
         if not self.waiting:
             return None
         return replace(self.waiting[-1], text="\n\n".join(one.text for one in self.waiting))
@@ -162,7 +162,7 @@ class Collector:
         counter: LineCounter | None = None,
         context_window: int | None = None,
     ) -> Facts:
-        """The facts."""
+        """Build the facts."""
         counter = counter or LineCounter()
         return Facts(
             agent=self.agent,

@@ -43,7 +43,7 @@ class _Log:
     context: str = ""
 
     def put(self, number: int, message: Mapping[str, object]) -> None:
-        """Add a message, or replace the one with its id where it stands."""
+        """Add a message, or replace the one with the same id in its place."""
         text = _join(message)
         if get_text(message, "type") == "user":
             self.context = self.context or (text if _FOLDERS in text else "")
@@ -51,9 +51,10 @@ class _Log:
         self.messages[get_text(message, "id")] = (number, message)
 
     def rewrite(self, number: int, messages: list[object]) -> None:
-        """Take a rewritten list. Compression drops messages from it: here they stay, as history.
+        """Apply a rewritten list of messages.
 
-        What is new in it then is the summary; a resumed session repeats old messages under new ids.
+        Compression drops messages from the list; they are kept here, as history, and what is new in the list
+        is the summary. A resumed session repeats old messages under new ids.
         """
         is_first = not any(_words(one) for _, one in self.messages.values())
         for message in messages:
@@ -73,7 +74,7 @@ class _Log:
 
 
 def read_gemini(source: TranscriptSource) -> Facts:
-    """The facts of one session file; from the prompt log alone where the CLI deleted the file."""
+    """Read the facts of one session file, or of the prompt log alone if the CLI deleted the file."""
     counter = LineCounter()
     log = _replay(source.lines, counter)
     facts = Collector(agent="gemini", place=source.place)
@@ -96,7 +97,7 @@ def read_gemini(source: TranscriptSource) -> Facts:
 
 
 def peek_gemini(lines: Iterable[bytes]) -> Peek:
-    """Session id, working folder and first prompt, from the first lines."""
+    """Read session id, working folder and first prompt from the first lines."""
     log = _replay(islice(lines, _PEEK_LINES), LineCounter())
     words = (_words(message) for _, message in log.messages.values())
     return Peek(
@@ -128,7 +129,7 @@ def _replay(lines: Iterable[bytes], counter: LineCounter) -> _Log:
 
 
 def _join(message: object) -> str:
-    """The text of a message: a string, or parts that hold `text`."""
+    """Return the text of a message: a string, or parts that hold `text`."""
     content = get_map(message).get("displayContent") or get_map(message).get("content")
     if isinstance(content, str):
         return content
@@ -137,7 +138,7 @@ def _join(message: object) -> str:
 
 
 def _words(message: object) -> str:
-    """The user's words in a message, empty where it holds none."""
+    """Return the user's words in a message, empty if it holds none."""
     if get_text(message, "type") != "user":
         return ""
     text = strip_wrappers(_join(message), _WRAPPERS)
@@ -176,7 +177,10 @@ def _hear_answer(facts: Collector, message: Mapping[str, object], place: str) ->
 
 
 def _hear_prompts(facts: Collector, source: TranscriptSource, native_id: str) -> None:
-    """A session whose only prompt got no answer is deleted when the CLI quits; its log keeps the words."""
+    """Add the prompts from the log of prompts.
+
+    The CLI deletes a session whose only prompt got no answer when it quits; the log keeps the words.
+    """
     for entry in source.prompts:
         text = get_text(entry, "message").strip()
         is_own = get_text(entry, "sessionId") == native_id
@@ -186,14 +190,17 @@ def _hear_prompts(facts: Collector, source: TranscriptSource, native_id: str) ->
 
 
 def _find_folder(context: str) -> str:
-    """The first folder listed in the context the CLI gives its model."""
+    """Return the first folder listed in the context the CLI gives its model."""
     _, found, rest = context.partition(_FOLDERS)
     lines = rest.lstrip("\n").split("\n", 1)
     return lines[0].strip().removeprefix("- ").strip() if found else ""
 
 
 def _parse_tokens(tokens: Mapping[str, object]) -> Tokens:
-    """Gemini's input count includes cached tokens; thoughts are counted beside the output."""
+    """Convert Gemini's token counts.
+
+    Its input count includes cached tokens; thoughts are counted separately from the output.
+    """
     cached, thoughts = get_count(tokens, "cached"), get_count(tokens, "thoughts")
     return Tokens(
         input=max(0, get_count(tokens, "input") - cached),

@@ -26,7 +26,7 @@ _PATCH_ACTIONS: dict[str, Action] = {"add": "created", "delete": "deleted", "mov
 
 
 def hear_tool(facts: Collector, part: Mapping[str, object], place: str) -> None:
-    """Take one tool part in whatever state it was left."""
+    """Add the facts of one tool part, in whatever state it was left."""
     tool, state = get_text(part, "tool"), get_map(part, "state")
     status, error = get_text(state, "status"), get_text(state, "error")
     if tool == "bash":
@@ -109,7 +109,7 @@ _ABORTED = "MessageAbortedError"
 
 
 def unpack_export(document: object) -> TranscriptSource:
-    """The session of an `opencode export` document; without a session where it is something else."""
+    """Unpack the session of an `opencode export` document; `session` is `None` for anything else."""
     info = get_map(document, "info")
     messages: list[Mapping[str, object]] = []
     parts: list[Mapping[str, object]] = []
@@ -123,7 +123,7 @@ def unpack_export(document: object) -> TranscriptSource:
 
 
 def peek_opencode(lines: Iterable[bytes]) -> Peek:
-    """Session id, working folder and title of an export."""
+    """Read session id, working folder and title of an export."""
     document = decode_text(b"\n".join(lines).decode("utf-8", "replace"))
     info = get_map(document, "info")
     return Peek(
@@ -136,7 +136,7 @@ def peek_opencode(lines: Iterable[bytes]) -> Peek:
 
 
 def read_opencode(source: TranscriptSource) -> Facts:
-    """The facts of one session; what the user reverted is left out."""
+    """Read the facts of one session, without what the user reverted."""
     session = source.session or {}
     facts = Collector(agent="opencode", place=source.place)
     facts.see(parse_moment(session.get("time_created") or get_map(session, "time").get("created")))
@@ -174,7 +174,7 @@ def read_opencode(source: TranscriptSource) -> Facts:
 
 
 def _unfold(row: Mapping[str, object]) -> Mapping[str, object]:
-    """A row with its JSON column spread out; rows that are spread out already stay as they are."""
+    """Return a row with its JSON column expanded; a row that is expanded already is unchanged."""
     if "data" not in row:
         return row
     data = row["data"]
@@ -184,7 +184,7 @@ def _unfold(row: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _render_row(row: Mapping[str, object]) -> bytes:
-    """The row as it stands, for those who are to make something of one that is not understood."""
+    """Return the row verbatim, to be quoted if it is not understood."""
     data = row.get("data", row)
     text = data if isinstance(data, str) else str(data)
     return text.encode("utf-8", "replace")
@@ -199,14 +199,14 @@ def _group_parts(rows: Iterable[Mapping[str, object]]) -> dict[str, list[Mapping
 
 
 def _find_revert(session: Mapping[str, object]) -> str:
-    """The first message the user took back; ids sort by time."""
+    """Return the id of the first message the user reverted, empty for none; ids sort by time."""
     revert = session.get("revert")
     found = decode_text(revert) if isinstance(revert, str) else revert
     return get_text(found, "messageID")
 
 
 def _join_parts(parts: list[Mapping[str, object]]) -> str:
-    """The text of a message's parts; texts the program added itself are marked synthetic."""
+    """Return the text of a message's parts, without texts the program added (marked synthetic)."""
     spoken = [part for part in parts if not part.get("synthetic") and not part.get("ignored")]
     return join_text(spoken).strip()
 
@@ -249,7 +249,10 @@ def _hear_error(facts: Collector, message: Mapping[str, object]) -> None:
 
 
 def _parse_tokens(tokens: Mapping[str, object]) -> Tokens:
-    """Usage of one message: its input is counted without cached tokens, reasoning beside the output."""
+    """Convert one message's token counts.
+
+    Its input count excludes cached tokens, its output count the reasoning.
+    """
     cache, reasoning = get_map(tokens, "cache"), get_count(tokens, "reasoning")
     return Tokens(
         input=get_count(tokens, "input"),

@@ -1,6 +1,6 @@
 """Read commands, files and the plan from Gemini CLI's tool calls.
 
-Apart from `gemini`, because the usage reader counts changed lines with it and loads no facts.
+A separate module from `_gemini`, because the usage reader counts changed lines with it and loads no facts.
 """
 
 import re
@@ -22,7 +22,7 @@ _STATUS = re.compile(r"Exit Code: (-?\d+)")
 
 
 def hear_tool(facts: "Collector", call: object, place: str) -> None:
-    """Take one entry of `toolCalls` with its result."""
+    """Add the facts of one entry of `toolCalls` with its result."""
     name, status = get_text(call, "name"), get_text(call, "status")
     output, error = _read_result(call)
     arguments = get_map(call, "args")
@@ -56,7 +56,7 @@ def _hear_success(facts: "Collector", name: str, call: object, *, output: str, p
 
 
 def _read_result(call: object) -> tuple[str, str]:
-    """Output and error text of a call's function responses."""
+    """Return output and error text of a call's function responses."""
     outputs: list[str] = []
     errors: list[str] = []
     for part in get_list(call, "result"):
@@ -67,7 +67,7 @@ def _read_result(call: object) -> tuple[str, str]:
 
 
 def count_change(call: object) -> tuple[int, int] | None:
-    """Added and removed lines of an edit, `None` where the call tells of none."""
+    """Count added and removed lines of an edit; `None` if the call records none."""
     display = get_map(call, "resultDisplay")
     stat = get_map(display, "diffStat")
     if "model_added_lines" in stat:

@@ -9,7 +9,7 @@ from agent_relay.domain.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """Where a transcript goes on from another one: `before` is the first ordinal not taken over."""
+    """The point where a transcript continues another: `before` is the first ordinal not taken over."""
 
     native_id: str
     before: int | None = None
@@ -47,7 +47,7 @@ class TranscriptSource:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """What the first lines of a transcript say about it; empty where they do not say."""
+    """What the first lines of a transcript say about it; what they do not say is empty."""
 
     native_id: str = ""
     cwd: str = ""
@@ -75,12 +75,12 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptReader:
-    """One native format: how it is stored, and the functions that understand it.
+    """One native format: how it is stored, and the functions that read it.
 
-    Formats with `tables` are databases; `unpack` understands their exported JSON. All others are files
-    of lines. `root_mark` is a file in the grandparent folder of a session's file that holds the
-    working folder, for formats whose records may not; `prompt_log` is a file there that outlives
-    sessions. `patterns` are file names below any folder under which sessions of this format lie.
+    Formats with `tables` are databases; `unpack` reads their exported JSON. All others are files of lines.
+    `root_mark` is a file in the grandparent folder of a session's file that holds the working folder, for
+    formats whose records may not; `prompt_log` is a file there that outlives sessions. `patterns` are the
+    file names, below any folder, of sessions of this format.
     """
 
     agent: str

@@ -90,7 +90,7 @@ class _Said(msgspec.Struct, gc=False):
 
 
 class _Answer(msgspec.Struct, rename="camel", gc=False):
-    """A row as nearly all answers are: whatever is odd about one is read as a `_Row`."""
+    """A row in the form of nearly all answers; any other answer is read as a `_Row`."""
 
     type: Literal["assistant"]
     message: _Said
@@ -106,7 +106,7 @@ _edits = msgspec.json.Decoder(_Edit)
 
 
 def read_claude_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
-    """The marks of whole lines; `memory` goes on from line to line."""
+    """Yield the usage records of whole lines; `memory` carries the state from line to line."""
     for span in iterate_spans(data):
         kind = _find_kind(data, span)
         if kind == "other":
@@ -127,7 +127,7 @@ def read_claude_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRec
 
 
 def _read_plain_answer(line: bytes, memory: ReaderState) -> AnswerUsage | None:
-    """The answer of an ordinary line, one of many; `None` for a line that has to be looked into."""
+    """Read the answer of an ordinary line; return `None` for a line that needs the full decoder."""
     if not memory.is_told:
         return None
     try:
@@ -153,7 +153,7 @@ def _read_plain_answer(line: bytes, memory: ReaderState) -> AnswerUsage | None:
 
 
 def _find_kind(data: ByteBlock, span: Span) -> str:
-    """What a line may hold, by literals near its ends; most lines are tools' output and hold nothing."""
+    """Tell what a line may hold, by literals near its ends; most hold tools' output and no usage."""
     if has_near_ends(data, span, _ASSISTANT, head=_HEAD, tail=_TAIL):
         return "answer"
     start, end = span
@@ -203,7 +203,7 @@ def _read_answer(
 
 
 def _is_prompt(row: _Row) -> bool:
-    """Whether the row is a prompt of the user's: typed, or queued while the agent worked."""
+    """Check whether the row is a prompt of the user's: typed, or queued while the agent worked."""
     if row.is_sidechain or row.is_meta or row.is_compact_summary:
         return False
     if row.type == "attachment":

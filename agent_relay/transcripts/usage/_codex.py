@@ -1,9 +1,9 @@
 """Read usage from Codex's rollouts (measured on 0.169.0; older ones as public reports show them).
 
-Two records tell of one answer: `token_usage_record`, which names the response, and the event
-`token_count`, which is repeated with unchanged totals. A fork goes on from its parent's totals, and older
-versions copied the parent's records into it with new times, so that an answer is known by the total after
-it, too.
+Two records describe one answer: `token_usage_record`, which names the response, and the event
+`token_count`, which is repeated with unchanged totals. A fork continues its parent's totals, and older
+versions copied the parent's records into it with new times; therefore the total after an answer
+identifies it, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -83,7 +83,7 @@ _lines = msgspec.json.Decoder(_Line)
 
 
 def read_codex_usage(data: ByteBlock, memory: ReaderState) -> list[UsageRecord]:
-    """The marks of whole lines; `memory` goes on from line to line."""
+    """Return the usage records of whole lines; `memory` carries the state from line to line."""
     find, usual, size, place, end = data.find, _USUAL.get, len(data), 0, -1
     marks, told = list[UsageRecord](), _NOTHING
     # As `iterate_spans` does: to ask that for each line is as dear as all that is done with most of them.
@@ -123,9 +123,10 @@ def read_codex_usage(data: ByteBlock, memory: ReaderState) -> list[UsageRecord]:
 
 
 def _find_kind(data: ByteBlock, at: int, near: int, end: int) -> tuple[bytes, int]:
-    """What the types of a line say of it, and where: the first is at `at`, the second before `near`.
+    """Return the kind of a line, and the offset of the type that decides it.
 
-    One without types there is looked into whole.
+    The first type is at `at`, that of an event's payload before `near`. The kind of a line without types
+    there is empty: it is decoded whole.
     """
     kind, told = data[at + 8 : at + 17], _TOLD
     if kind == _EVENT and 0 <= at < end:
@@ -137,7 +138,7 @@ def _find_kind(data: ByteBlock, at: int, near: int, end: int) -> tuple[bytes, in
 
 
 def _is_read(data: ByteBlock, at: int) -> bool:
-    """Whether the finished item whose type is told at `at` may be one of those that are read."""
+    """Check whether the finished item whose type is at `at` may be one of those that are read."""
     near = at + _HEAD
     place = data.find(_ITEM_HEAD, at, near)
     if place >= 0:
@@ -147,7 +148,7 @@ def _is_read(data: ByteBlock, at: int) -> bool:
 
 
 def _read_odd(text: bytes, memory: ReaderState) -> Iterable[UsageRecord]:
-    """The marks of a line whatever it looks like; one that cannot be read is counted."""
+    """Read the usage records of a line of any form; one that cannot be read is counted."""
     try:
         line = decode_mended(text, _lines.decode)
     except (msgspec.DecodeError, RecursionError):
@@ -221,7 +222,7 @@ def _prompt(key: str, at: int, memory: ReaderState) -> Iterator[UsageRecord]:
 
 
 def _read_count(info: Mapping[str, object], at: int, memory: ReaderState) -> Iterator[UsageRecord]:
-    """The answer a `token_count` tells of; none where its total was told before."""
+    """Yield the answer that a `token_count` describes, unless its total is the last one seen."""
     total = get_map(info, "total_token_usage")
     chain = _chain(total)
     if not total or chain == memory.total:
@@ -236,7 +237,10 @@ def _chain(total: Mapping[str, object]) -> str:
 
 
 def _subtract(total: Mapping[str, object], before: str) -> Mapping[str, object]:
-    """What came since the total `before`, for versions that told totals alone; all after a new start."""
+    """Return the counts since the total `before`, for versions that record totals alone.
+
+    If a count is lower than before, the totals started anew, and all of them are returned.
+    """
     last = [int(count) for count in before.split("/")] if before else [0] * len(_COUNTS)
     now = [get_tokens(total, name) for name in _COUNTS]
     grown = [count - known for count, known in zip(now, last, strict=True)]
@@ -246,7 +250,10 @@ def _subtract(total: Mapping[str, object], before: str) -> Mapping[str, object]:
 def _build_used(
     usage: Mapping[str, object], key: str, chain: str, at: int, memory: ReaderState
 ) -> Iterator[UsageRecord]:
-    """The input count includes what was cached and cache-written, the output count the reasoning."""
+    """Yield the answer, unless it used no tokens.
+
+    The input count includes cached and cache-written tokens, the output count the reasoning.
+    """
     cached, written = get_tokens(usage, "cached_input_tokens"), get_tokens(usage, "cache_write_input_tokens")
     used = AnswerUsage(
         key=key,

@@ -1,7 +1,7 @@
-"""Decode Codex's ordinary lines, nearly all there are, each kind into a shape of its own.
+"""Decode Codex's ordinary lines, nearly all there are, each kind into a struct of its own.
 
-Whatever is odd about a line is refused here, and read as any line by `codex`, which says the same of
-these.
+Any other line is refused here and read by `_codex`, which reads every form; for the ordinary ones both
+give the same result.
 """
 
 from typing import Annotated, Literal
@@ -19,7 +19,7 @@ from agent_relay.transcripts.usage.records import (
 )
 
 COUNT_HEAD = b'"type":"token_count","info":{"total_token_usage":'
-"""How the payload of an ordinary count begins, up to its running total."""
+"""The beginning of an ordinary count's payload, up to its running total."""
 _CHAIN = "/".join(["%d"] * 6)
 _TOTAL = b'"thread_token_usage":'
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
@@ -91,7 +91,10 @@ _messages = msgspec.json.Decoder(_MessageLine)
 
 
 def read_plain_count(text: bytes, memory: ReaderState) -> AnswerUsage | None:
-    """The answer of an ordinary count, `None` where it was told before. Raises as decoding does."""
+    """Read the answer of an ordinary count; return `None` if its total is the last one seen.
+
+    Raises what decoding raises.
+    """
     line = _counts.decode(text)
     info, at = line.payload.info, keep_moment(memory, line.timestamp)
     chain = _render_chain(info.total_token_usage)
@@ -102,7 +105,10 @@ def read_plain_count(text: bytes, memory: ReaderState) -> AnswerUsage | None:
 
 
 def read_plain_record(text: bytes, memory: ReaderState) -> AnswerUsage | None:
-    """The answer of an ordinary record. Raises as decoding does."""
+    """Read the answer of an ordinary record; return `None` for one without tokens.
+
+    Raises what decoding raises.
+    """
     line = _records.decode(text)
     told = line.payload
     memory.total = chain = _render_chain(told.thread_token_usage)
@@ -110,26 +116,33 @@ def read_plain_record(text: bytes, memory: ReaderState) -> AnswerUsage | None:
 
 
 def refuse_plain(_text: bytes, _memory: ReaderState) -> None:
-    """No line of other kinds is ordinary. Raises as decoding does."""
+    """Refuse a line of any other kind: raise DecodeError, so that it is decoded whole."""
     raise msgspec.DecodeError
 
 
 def find_repeat(text: bytes) -> bytes:
-    """How a count begins that repeats the record `text` and is no news; empty where nobody can say."""
+    """Return the beginning of a count that only repeats the record `text`, empty if that is unknown."""
     _, _, rest = text.partition(_TOTAL)
     total, end, _ = rest.partition(b"}")
     return COUNT_HEAD + total + end if end and total.count(b"{") == 1 else b""
 
 
 def read_plain_context(text: bytes, memory: ReaderState) -> None:
-    """The model at work is known afterwards. Raises as decoding does."""
+    """Store the model of a turn in `memory`.
+
+    Raises what decoding raises.
+    """
     line = _contexts.decode(text)
     keep_moment(memory, line.timestamp)
     memory.model = line.payload.model or memory.model
 
 
 def read_plain_message(text: bytes, memory: ReaderState) -> PromptSent | None:
-    """The prompt of an ordinary message; `None` where that is told elsewhere. Raises as decoding does."""
+    """Read the prompt of an ordinary message.
+
+    Return `None` if other records have it: a finished item, a fork's parent, or the parent of a subagent.
+    Raises what decoding raises.
+    """
     line = _messages.decode(text)
     at = keep_moment(memory, line.timestamp)
     if at <= memory.replays_until or memory.has_items or memory.is_side:
@@ -138,13 +151,13 @@ def read_plain_message(text: bytes, memory: ReaderState) -> PromptSent | None:
 
 
 def _render_chain(total: _Counts) -> str:
-    """The text `_chain` makes of the same counts."""
+    """Render the same text as `_chain` does for the same counts."""
     chain: str = _CHAIN % astuple(total)
     return chain
 
 
 def _build_plain(usage: _Counts, key: str, chain: str, at: int, memory: ReaderState) -> AnswerUsage | None:
-    """The answer; `None` for one without tokens."""
+    """Build the answer; return `None` for one without tokens."""
     sent, cached, written, output, reasoning, _ = astuple(usage)
     new = max(0, sent - cached - written)
     if not (new or cached or written or output):

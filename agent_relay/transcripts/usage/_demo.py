@@ -1,4 +1,4 @@
-"""Read usage from the demo agents' transcripts: every record stands on one line of its own, once."""
+"""Read usage from the demo agents' transcripts: every record is on one line of its own, once."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ _rows = msgspec.json.Decoder(dict[str, object])
 
 
 def read_demo_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
-    """The marks of whole lines; `memory` goes on from line to line."""
+    """Yield the usage records of whole lines; `memory` carries the state from line to line."""
     for start, end in iterate_spans(data):
         try:
             row = decode_mended(data[start:end], _rows.decode)

@@ -1,8 +1,8 @@
 """Read usage from Gemini CLI's session files (measured on 0.61.0).
 
 A message is written again under its id. Rewritten lists (`$set.messages`) repeat old messages, at times
-under new ids; what counts is each message's own line. What the user takes back with a rewind was used all
-the same.
+under new ids; only each message's own line counts. What the user takes back with a rewind was used
+nevertheless.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ _records = msgspec.json.Decoder(_Record)
 
 
 def read_gemini_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
-    """The marks of whole lines; `memory` goes on from line to line."""
+    """Yield the usage records of whole lines; `memory` carries the state from line to line."""
     for start, end in iterate_spans(data):
         if data[start : start + 3] == b'{"$':
             continue
@@ -91,7 +91,10 @@ def _is_prompt(content: object) -> bool:
 def _build_used(
     record: _Record, tokens: Mapping[str, object], key: str, at: int, memory: ReaderState
 ) -> AnswerUsage:
-    """The input count includes cached tokens; thoughts and tools' prompts are counted beside the others."""
+    """Build the answer.
+
+    The input count includes cached tokens; thoughts and tools' prompts are counted separately.
+    """
     cached, thoughts = get_tokens(tokens, "cached"), get_tokens(tokens, "thoughts")
     return AnswerUsage(
         key=key,

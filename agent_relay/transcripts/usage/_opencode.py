@@ -1,7 +1,7 @@
 """Read usage from opencode's database (1.18.33): one row a message, changed in place until it is complete.
 
 A fork copies messages under new ids with their times and counts and names no parent (measured), so times
-and counts are what an answer is known by.
+and counts identify an answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,14 +32,14 @@ _ABORTED = "MessageAbortedError"
 
 
 def read_opencode_session(row: Mapping[str, object]) -> Iterator[UsageRecord]:
-    """What a row of the table of sessions says."""
+    """Yield the session that a row of the table of sessions describes."""
     parent = get_text(row, "parent_id")
     if get_text(row, "id"):
         yield SessionOpened(get_text(row, "id"), get_text(row, "directory"), parent, bool(parent))
 
 
 def read_opencode_message(row: Mapping[str, object], memory: ReaderState) -> Iterator[UsageRecord]:
-    """The marks of one row of the table of messages; an answer counts once it is complete."""
+    """Yield the usage records of one row of the table of messages; only complete answers count."""
     data = row.get("data")
     message = get_map(decode_text(data)) if isinstance(data, str) else {}
     key, session = get_text(row, "id"), get_text(row, "session_id")

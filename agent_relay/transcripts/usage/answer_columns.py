@@ -1,4 +1,4 @@
-"""Pack answers into columns: a fifth of the memory, and added up without looking at each of them."""
+"""Pack answers into columns: they take a fifth of the memory, and are summed without looking at each."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -15,7 +15,7 @@ _columns = msgspec.msgpack.Decoder(list[list[int]])
 
 
 class Columns(msgspec.Struct, frozen=True, gc=False):
-    """Answers as `AnswerUsage` tells of them, each at one place of all columns.
+    """Answers with the fields of `AnswerUsage`, each at one index of all columns.
 
     `counts` are `input`, `cached`, `cache_write`, `output`, `reasoning` and `cache_write_long`.
     """
@@ -26,7 +26,7 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
 
 
 def list_columns(answers: Answers) -> Columns:
-    """Answers as columns."""
+    """Return the answers as columns."""
     if isinstance(answers, PackedAnswers):
         times, *columns = _split(answers)
         names = [model for name, count in answers.models for model in (name,) * count]
@@ -36,12 +36,12 @@ def list_columns(answers: Answers) -> Columns:
 
 
 def list_answers(answers: Answers) -> Sequence[AnswerUsage]:
-    """Answers one by one."""
+    """Return the answers one by one."""
     return [*_unpack(answers)] if isinstance(answers, PackedAnswers) else answers
 
 
 def pack_answers(marks: list[UsageRecord]) -> list[UsageRecord]:
-    """The same marks, answers without keys together at the place of their first, if they can be."""
+    """Return the marks with all answers without keys packed, at the place of the first, if possible."""
     unnamed = [mark for mark in marks if isinstance(mark, AnswerUsage) and not mark.key]
     packed = _pack(unnamed) if unnamed else None
     if packed is None:
@@ -52,12 +52,12 @@ def pack_answers(marks: list[UsageRecord]) -> list[UsageRecord]:
 
 
 def unpack_answers(marks: Sequence[UsageRecord]) -> list[UsageRecord]:
-    """The same marks, each answer for itself."""
+    """Return the marks with each answer by itself."""
     return [one for mark in marks for one in (_unpack(mark) if isinstance(mark, PackedAnswers) else (mark,))]
 
 
 def _pack(unnamed: list[AnswerUsage]) -> PackedAnswers | None:
-    """`None` for answers that columns cannot hold, or that do not all count."""
+    """Pack the answers; return `None` if columns cannot hold them, or if one may repeat another."""
     _, at, sessions, models, *counts, long, chains = _transpose(unnamed)
     is_one = len(set(sessions)) == 1 and not any(long) and list(at) == sorted(at)
     if not is_one or len(set(chains)) < len(chains) or "" in chains:
@@ -69,7 +69,7 @@ def _pack(unnamed: list[AnswerUsage]) -> PackedAnswers | None:
 
 
 def _transpose(answers: Sequence[AnswerUsage]) -> Sequence[Sequence[Any]]:
-    """All their fields, as columns."""
+    """Return all fields of the answers, as columns."""
     return [*zip(*map(astuple, answers), strict=True)] or [()] * len(AnswerUsage.__struct_fields__)
 
 

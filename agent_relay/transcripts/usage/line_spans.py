@@ -9,23 +9,23 @@ Span = tuple[int, int]
 
 
 class ByteBlock(Protocol):
-    """Bytes that can be searched where they are: of `bytes`, or the first of larger memory."""
+    """Bytes that can be searched in place: `bytes`, or the beginning of a larger block of memory."""
 
     def find(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
-        """Where `literal` stands first; -1 for nowhere."""
+        """Return the first offset of `literal`, -1 if there is none."""
 
     def rfind(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
-        """Where `literal` stands last; -1 for nowhere."""
+        """Return the last offset of `literal`, -1 if there is none."""
 
     def __getitem__(self, part: slice, /) -> bytes:
-        """A copy of a part."""
+        """Return a copy of a part."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of bytes."""
 
 
 def iterate_spans(data: ByteBlock) -> Iterator[Span]:
-    """Start and end (without the line feed) of every line that is not too long to be a record."""
+    """Yield start and end (without the line feed) of every line that is not too long to be a record."""
     find, start, size = data.find, 0, len(data)
     while (end := find(b"\n", start, size)) >= 0:
         if start < end <= start + LINE_BYTES:
@@ -36,7 +36,7 @@ def iterate_spans(data: ByteBlock) -> Iterator[Span]:
 
 
 def has_near_ends(data: ByteBlock, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
-    """Whether `literal` stands in the first `head` or the last `tail` bytes of the line."""
+    """Check whether the first `head` or the last `tail` bytes of the line contain `literal`."""
     start, end = span
     # Most often it stands near the end: what is looked for from there is found at once.
     if end - start <= head + tail:

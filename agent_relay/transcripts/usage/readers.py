@@ -1,4 +1,4 @@
-"""The table of usage readers, under the names adapters give in `transcript.reader`, each loaded when used."""
+"""The table of usage readers, by the names adapters give in `transcript.reader`; each is imported on use."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -21,7 +21,7 @@ class UsageReader(msgspec.Struct, frozen=True):
     """One native format: either files of lines, or a database.
 
     `root_mark` is a file in a folder above that holds the working folder. `sessions_folder` is the name of
-    the folder main sessions lie in; a file deeper down is a subagent's, in a folder called like its parent.
+    the folder of main sessions; a file deeper down is a subagent's, in a folder named like its parent.
     """
 
     read: Callable[[ByteBlock, ReaderState], Iterable[UsageRecord]] | None = None
@@ -68,4 +68,4 @@ USAGE_READERS: Mapping[str, Callable[[], UsageReader]] = {
     "opencode-db": _load_opencode,
     "demo-jsonl": _load_demo,
 }
-"""What loads each: only those are loaded that have something to read."""
+"""The loader of each reader: only the readers that are needed are imported."""

@@ -1,4 +1,4 @@
-"""The dated records usage is added up from, the same for every agent, and a reader's state between reads.
+"""The dated records that usage is summed from, the same for every agent, and a reader's state between reads.
 
 They are msgspec structs because hundreds of thousands of them are written to and read from the index.
 """
@@ -12,9 +12,9 @@ import msgspec
 from agent_relay.transcripts.lenient_json import parse_moment
 
 MOST_TOKENS = 10**12
-"""No request is this large; a record that says so is damaged, and would not fit the index's integers."""
+"""No request is this large; a record with more is damaged, and would not fit the index's integers."""
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A moment that can be read while its record is; one without a zone is not."""
+"""A moment that is decoded with its record; one without a zone is refused."""
 # The year 2286; days far beyond it cannot be named.
 _LATEST_MS = 10**13
 _DAY_S = 86_400
@@ -24,11 +24,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class AnswerUsage(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=False):
     """One answer of a model, billed to the native session `session`.
 
-    Several with one `key` are one answer written down several times: the one with the most output counts.
-    `chain` is the running total of the session and those it was forked from after the answer, empty where the
-    format has none: it is what an answer without a key is known by. `input` leaves out what was `cached` or
-    written to the cache, `output` includes `reasoning`, `cache_write` includes `cache_write_long` (for an
-    hour). `at` is the epoch in ms, 0 where nothing dates it.
+    Several with one `key` are one answer, recorded several times: the one with the most output counts.
+    `chain` is the running total, after the answer, of the session and those it was forked from, empty if the
+    format has none: it identifies an answer without a key. `input` excludes what was `cached` or written to
+    the cache, `output` includes `reasoning`, `cache_write` includes `cache_write_long` (for an hour). `at` is
+    the epoch in ms, 0 if nothing dates the answer.
     """
 
     key: str
@@ -50,11 +50,11 @@ class AnswerUsage(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=Fals
 
 
 class PackedAnswers(msgspec.Struct, frozen=True, array_like=True, tag="a", gc=False):
-    """Answers without keys of one session, in order of time, each with a total none of the others has.
+    """Answers without keys of one session, in order of time, each with a total of its own.
 
-    The first came `at`, the last at `last`. `models` are their models in order, each with how many answers in
-    a row are its; `chains` their totals, a line each. `counts` are six columns as MessagePack: `at`, `input`,
-    `cached`, `cache_write`, `output` and `reasoning`.
+    `at` is the time of the first, `last` of the last. `models` are their models in order, each with its
+    number of consecutive answers; `chains` their totals, a line each. `counts` are six columns as
+    MessagePack: `at`, `input`, `cached`, `cache_write`, `output` and `reasoning`.
     """
 
     session: str
@@ -92,7 +92,7 @@ class LinesChanged(msgspec.Struct, frozen=True, array_like=True, tag="c", gc=Fal
 
 
 class SessionOpened(msgspec.Struct, frozen=True, array_like=True, tag="o", gc=False):
-    """What a transcript says of one of its sessions.
+    """What a transcript says about one of its sessions.
 
     `parent` is the session it was forked from or works for; `is_side` marks the latter, a subagent, whose
     work belongs to its parent.
@@ -108,12 +108,12 @@ UsageRecord = AnswerUsage | PackedAnswers | PromptSent | TurnFailed | LinesChang
 
 
 class ReaderState(msgspec.Struct):
-    """What a reader keeps between two readings of a growing file; nothing of it is text of a conversation.
+    """A reader's state between two reads of a growing file, without any text of a conversation.
 
-    `total` is the running total last seen, `model` the one at work, `at` the last moment in epoch ms.
-    Until `replays_until` (epoch ms) the file repeats what another one tells. `is_told` is whether the file
-    has said whose it is, `has_items` whether it lists finished items. `skipped` counts lines that could not
-    be read.
+    `total` is the running total last seen, `model` the present one, `at` the last moment in epoch ms. Until
+    `replays_until` (epoch ms) the file repeats records of another one. `is_told` is whether the file has
+    named its session, `has_items` whether it lists finished items. `skipped` counts lines that could not be
+    read.
     """
 
     session: str = ""
@@ -130,13 +130,16 @@ class ReaderState(msgspec.Struct):
 
 
 def note_moment(memory: ReaderState, value: object) -> int:
-    """The record's moment in epoch ms; the last one known where it has none that can be."""
+    """Store the record's moment and return it in epoch ms; without a usable one, return the last stored."""
     moment = parse_moment(value)
     return memory.at if moment is None else keep_moment(memory, moment)
 
 
 def keep_moment(memory: ReaderState, moment: datetime) -> int:
-    """As above, of a moment that was read already."""
+    """Store a parsed moment and return it in epoch ms.
+
+    If it is out of range (1970 to 2286), return the last stored.
+    """
     since = moment - _EPOCH
     at = (since.days * _DAY_S + since.seconds) * 1000 + since.microseconds // 1000
     if 0 < at < _LATEST_MS:
@@ -145,6 +148,6 @@ def keep_moment(memory: ReaderState, moment: datetime) -> int:
 
 
 def get_tokens(value: Mapping[str, object], key: str) -> int:
-    """The number of tokens under `key`: 0 where there is none, or none anybody could have used."""
+    """Return the number of tokens under `key`: 0 if there is none, or one below 0 or above `MOST_TOKENS`."""
     found = value.get(key)
     return found if type(found) is int and 0 <= found <= MOST_TOKENS else 0

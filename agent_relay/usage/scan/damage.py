@@ -10,7 +10,7 @@ from agent_relay.domain.text.counts import render_count
 class Damage(msgspec.Struct, frozen=True):
     """So many `lines` of one of the agent's files, last written at `at` (epoch in ms), cannot be read.
 
-    A last line without its end is none of them: it may be being written.
+    A last line without its end does not count: it may be being written.
     """
 
     agent: str
@@ -19,10 +19,10 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 def describe_damage(damages: Sequence[Damage], since: Mapping[str, int]) -> str:
-    """In words, without a capital, what may be missing in what agents used; empty for nothing.
+    """Say in words, without a capital, what may be missing in what agents used; empty for nothing.
 
-    `since` says by agent from when on (epoch in ms) that counts; of others nothing does. Nobody knows when
-    a damaged line was written, only that it was not after its file.
+    `since` says by agent from when on (epoch in ms) its use counts; other agents do not count. When a
+    damaged line was written is unknown, only that it was not after the file's last change.
     """
     lines: dict[str, int] = {}
     for damage in damages:

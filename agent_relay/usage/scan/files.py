@@ -1,4 +1,4 @@
-"""Find every file that tells what an agent has used."""
+"""Find every file in which an agent records what it has used."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ _LATEST_NS = 2**63 - 1
 
 
 class UsageSpec(Protocol):
-    """What an adapter's `Transcript` says of records of usage: where they are, and who understands them."""
+    """The part of an adapter's `Transcript` about usage: where the records are, and which reader fits."""
 
     @property
     def reader(self) -> str:
@@ -29,15 +29,15 @@ class UsageSpec(Protocol):
 
     @property
     def pattern(self) -> str:
-        """Which files in it are some."""
+        """Which files in it are transcripts."""
 
     @property
     def usage(self) -> tuple[str, ...]:
-        """The patterns of the records, where they are others."""
+        """The patterns of the records if they are other files."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A file and the state of it that tells whether it has changed.
+    """A file and the state that changes whenever it does.
 
     `changed` holds the moments (epoch in ns) at which its contents and anything of it changed last: the
     first can be set to any moment by whoever copies or restores files, the second cannot.
@@ -51,7 +51,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Walked(msgspec.Struct, frozen=True):
-    """`folders` were looked into, or would have been; `closed` are sentences about those that cannot be."""
+    """The `folders` looked into, also those that do not exist; `closed` says which could not be opened."""
 
     folders: list[str] = msgspec.field(default_factory=list)
     closed: list[str] = msgspec.field(default_factory=list)
@@ -60,10 +60,10 @@ class Walked(msgspec.Struct, frozen=True):
 def find_usage_files(
     spec: UsageSpec, *, home: str, environ: Mapping[str, str], walked: Walked | None = None
 ) -> list[Found]:
-    """The files of the agent with this transcript, each once, by path; none where nothing is there.
+    """Return the agent's files with records of usage, each once, by path; none if nothing exists.
 
-    Links to folders are followed, but no folder twice. What is in a folder that cannot be looked into is
-    missing, and `walked` is told. Raises ConfigurationError for a broken pattern.
+    Links to folders are followed, but no folder twice. What is in a folder that cannot be opened is missing,
+    and `walked` says so. Raises ConfigurationError for a broken pattern.
     """
     walked = Walked() if walked is None else walked
     place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
@@ -80,7 +80,7 @@ def find_usage_files(
 
 
 def look_at(path: str) -> Found | None:
-    """The state of a regular file; `None` for anything else, and for what is gone."""
+    """Return the state of a regular file; `None` for anything else, and for a file that is gone."""
     try:
         known = os.stat(path)
     except OSError:

@@ -1,7 +1,7 @@
 """Read the new part of a growing file in blocks of whole lines, as records of usage.
 
-Memory is bounded: blocks are read into one buffer after the other. A guard, the first and last bytes read
-before, tells whether the file is still the same.
+Memory is bounded: all blocks are read into one buffer. A guard, the first and last bytes read before, shows
+whether the file is still the same.
 """
 
 import mmap
@@ -20,15 +20,15 @@ from agent_relay.transcripts.usage.readers import UsageReader
 from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 
 BUFFER_BYTES = 256 << 10
-"""What a core keeps at hand: lines are found in it several times as fast as in fresh blocks of 4 MB."""
+"""What fits a core's cache: lines are found in it several times as fast as in fresh blocks of 4 MB."""
 _PIECE_BYTES = 1 << 20
 _MOST_BYTES = 16 << 30
-"""No agent writes so much: what claims to be larger would be read for hours."""
+"""No agent writes so much: a file that claims to be larger would be read for hours."""
 _GUARD_BYTES = 256
 
 
 class ReadBuffer(mmap.mmap):
-    """Memory that one block after the other is read into; the `filled` bytes of the last are its length."""
+    """The buffer that one block after the other is read into; its length is that of the last, `filled`."""
 
     filled = 0
 
@@ -37,18 +37,18 @@ class ReadBuffer(mmap.mmap):
 
 
 def make_read_buffer() -> ReadBuffer:
-    """One for a process or a thread to read its files with."""
+    """Make a buffer for one process or thread."""
     return ReadBuffer(-1, BUFFER_BYTES)
 
 
 def read_blocks(
     path: str, offset: int, guard: bytes, read: Callable[[ByteBlock], None], room: ReadBuffer
 ) -> tuple[int, bytes, bytes] | None:
-    """Hands every block of whole lines from `offset` on to `read`, which keeps none of them.
+    """Pass every block of whole lines from `offset` on to `read`, which must not keep it.
 
-    Returns the offset behind the last whole line, the guard of what was read up to there, and the bytes of
-    an unfinished last line (empty where it is too long to be a record). `None`, with nothing read, where the
-    file is no longer the one `guard` was made of. Raises RelayError where it cannot be read.
+    Returns the offset after the last whole line, the guard of what was read up to there, and the bytes of an
+    unfinished last line (empty if it is too long to be a record). Returns `None`, with nothing read, if the
+    file is no longer the one `guard` was made of. Raises RelayError if it cannot be read.
     """
     try:
         handle = open_regular(path)
@@ -67,7 +67,7 @@ def read_blocks(
 
 
 def _make_guard(handle: int, offset: int) -> bytes:
-    """The first and last bytes before `offset`: another file in its place begins or goes on differently."""
+    """Return the first and last bytes before `offset`: another file at this path differs in one of them."""
     size = min(offset, _GUARD_BYTES)
     return os.pread(handle, size, 0) + os.pread(handle, size, offset - size)
 
@@ -93,7 +93,7 @@ def _read_lines(
 
 
 def _read_long(handle: int, offset: int, end: int) -> tuple[bytes, int, bool]:
-    """The line at `offset`, how many bytes it has, and whether it has its end; no bytes of one too long."""
+    """Return the line at `offset`, its size, and whether it has its end; no bytes of one too long."""
     pieces, size, cut = list[bytes](), 0, 0
     while offset + size < end and not cut:
         piece = os.pread(handle, min(_PIECE_BYTES, end - offset - size), offset + size)
@@ -108,10 +108,10 @@ def _read_long(handle: int, offset: int, end: int) -> tuple[bytes, int, bool]:
 
 
 class Part(msgspec.Struct, array_like=True):
-    """What stands up to `offset`: its `marks`, the `memory` to go on with, and the file's `guard` there.
+    """The records up to `offset`: its `marks`, the `memory` to continue with, and the file's `guard` there.
 
-    `loose` are the marks of a last line without its end: it may be whole, and is read again tomorrow.
-    `encoded` are the marks as the index keeps them, where another process has told of them so.
+    `loose` are the records of a last line without its end: it may be whole, and is read again next time.
+    `encoded` are the marks as the index keeps them, if another process has sent them so.
     """
 
     offset: int
@@ -123,7 +123,7 @@ class Part(msgspec.Struct, array_like=True):
 
 
 class _Told(msgspec.Struct, array_like=True):
-    """A part as another process tells of it."""
+    """A part as another process sends it."""
 
     offset: int
     guard: bytes
@@ -137,7 +137,7 @@ _told = msgspec.msgpack.Decoder(_Told | None)
 
 
 def decode_part(data: bytes) -> Part | None:
-    """The part, or the absence of one, that was encoded as MessagePack."""
+    """Decode a part, or `None`, from MessagePack."""
     told = _told.decode(data)
     if told is None:
         return None
@@ -148,9 +148,9 @@ def decode_part(data: bytes) -> Part | None:
 def read_part(
     reader: UsageReader, path: str, offset: int, guard: bytes, memory: ReaderState, *, room: ReadBuffer
 ) -> Part | None:
-    """The part of `path` from `offset` on, where `memory` (changed by this) and `guard` belong to.
+    """Read the part of `path` from `offset` on, to which `memory` (changed by this) and `guard` belong.
 
-    `None` where the file is another than that. Raises RelayError where it cannot be read.
+    Returns `None` if the file is not the one they were made of. Raises RelayError if it cannot be read.
     """
     read, marks, loose = reader.read, list[UsageRecord](), list[UsageRecord]()
     if read is None:

@@ -1,7 +1,7 @@
 """Remember what has been read of usage so far, in a SQLite file that may be deleted at any time.
 
-It is used by one process at a time. What it cannot be trusted with is read again; where it cannot be kept
-at all, everything is read anew and nothing is lost but time.
+One process uses it at a time. Damaged entries are read again; if the index cannot be kept at all, everything
+is read anew and only time is lost.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 from agent_relay.usage.scan.files import Found
 
 VERSION = 5
-"""Counted up whenever a reader or a mark changes its meaning: another version's entries are read again."""
+"""Raised whenever a reader or a record changes its meaning: another version's entries are read again."""
 _WAIT_S = 20.0
 _TABLES = """
 CREATE TABLE files(path BLOB PRIMARY KEY, entry BLOB);
@@ -34,7 +34,7 @@ _marks = msgspec.msgpack.Decoder(list[UsageRecord])
 class Entry(msgspec.Struct, frozen=True):
     """How far a file has been read: up to `offset`, in the state `found`; `guard` tells it from another.
 
-    `parts` is in how many pieces its marks are kept.
+    Its records are kept in `parts` pieces.
     """
 
     found: Found
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct, array_like=True):
-    """An entry as it is written, without its file's name, which need not be text."""
+    """An entry as it is written, without the file's name, which need not be valid text."""
 
     state: tuple[int, int, int, tuple[int, ...]]
     reader: str
@@ -60,7 +60,7 @@ _kept = msgspec.msgpack.Decoder(_Kept)
 
 
 class UsageIndex:
-    """The index at `path`, open; without a database it knows nothing and keeps nothing."""
+    """The open index at `path`; without a database it knows nothing and keeps nothing."""
 
     def __init__(self, path: str, database: sqlite3.Connection | None) -> None:
         self._path = path
@@ -72,12 +72,12 @@ class UsageIndex:
                 self._entries[entry.found.path] = entry
 
     def get(self, path: str, reader: str) -> Entry | None:
-        """What is known of `path` as `reader` understands it."""
+        """Return what is known of `path` as read by `reader`; `None` for nothing."""
         entry = self._entries.get(path)
         return entry if entry is not None and entry.reader == reader else None
 
     def read_marks(self, entry: Entry) -> list[UsageRecord]:
-        """The marks kept for its file, all of them. Raises sqlite3.Error and msgspec.DecodeError."""
+        """Return all records kept for its file. Raise sqlite3.Error or msgspec.DecodeError if damaged."""
         if self._database is None:
             return []
         name = os.fsencode(entry.found.path)
@@ -88,9 +88,9 @@ class UsageIndex:
         return [mark for _, piece in pieces for mark in _marks.decode(piece)]
 
     def put(self, entry: Entry, marks: list[UsageRecord], *, is_new: bool, encoded: bytes = b"") -> None:
-        """Keep `entry`, and `marks` behind those kept before, or instead of them where `is_new`.
+        """Keep `entry`, and `marks` after those kept before, or instead of them if `is_new`.
 
-        `encoded` are the same marks as MessagePack, where somebody has them so.
+        `encoded` are the same marks as MessagePack, if the caller has them so.
         """
         name = os.fsencode(entry.found.path)
         parts = (0 if is_new else entry.parts) + bool(marks)
@@ -106,7 +106,7 @@ class UsageIndex:
                 database.execute("INSERT OR REPLACE INTO marks VALUES(?, ?, ?)", (name, parts, piece))
 
     def forget_others(self, paths: Iterable[str], reader: str) -> None:
-        """Nothing is kept of this reader's files but of `paths`: the others are gone."""
+        """Remove all files of this reader except `paths`: the others are gone."""
         wanted = set(paths)
         gone = [
             (os.fsencode(path),)
@@ -119,7 +119,7 @@ class UsageIndex:
                 database.executemany("DELETE FROM marks WHERE path = ?", gone)
 
     def close(self) -> None:
-        """What was put is kept; where that failed, nothing is, so that the next one begins anew."""
+        """Save what was put; after a failure nothing is saved, so that the next process begins anew."""
         with self._writing() as database:
             if database is not None:
                 database.commit()
@@ -128,7 +128,7 @@ class UsageIndex:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection | None]:
-        """The database, given up with the first thing it refuses: it is damaged, or the disk is full."""
+        """Yield the database; delete it after the first error: it is damaged, or the disk is full."""
         try:
             yield self._database
         except sqlite3.Error as error:
@@ -147,7 +147,7 @@ def _render_entry(entry: Entry, parts: int) -> bytes:
 
 
 def _parse_entry(name: bytes, data: bytes) -> Entry:
-    """Raises msgspec.DecodeError."""
+    """Parse an entry; raise msgspec.DecodeError if it is damaged."""
     kept = _kept.decode(data)
     return Entry(
         Found(os.fsdecode(name), *kept.state), kept.reader, kept.offset, kept.guard, kept.memory, kept.parts
@@ -155,12 +155,12 @@ def _parse_entry(name: bytes, data: bytes) -> Entry:
 
 
 def _seal(name: bytes, part: int, data: bytes) -> bytes:
-    """The data behind a check sum of it and of its place: figures from a damaged cache would be believed."""
+    """Prefix the data with a check sum of it and its place: damaged figures must not be believed."""
     return zlib.crc32(b"%b\0%d\0%b" % (name, part, data)).to_bytes(_SEAL_BYTES) + data
 
 
 def _unseal(name: object, part: object, sealed: object) -> bytes:
-    """The data that was sealed for this place. Raises sqlite3.DatabaseError where it is not that any more."""
+    """Return the data sealed for this place; raise sqlite3.DatabaseError if it was changed."""
     if isinstance(name, bytes) and isinstance(part, int) and isinstance(sealed, bytes):
         data = sealed[_SEAL_BYTES:]
         if _seal(name, part, data) == sealed:
@@ -170,9 +170,9 @@ def _unseal(name: object, part: object, sealed: object) -> bytes:
 
 @contextlib.contextmanager
 def open_index(path: str) -> Iterator[UsageIndex]:
-    """The index at `path`, this process's alone until the end; what was put is then kept.
+    """Yield the index at `path`, locked by this process until the end; then save what was put.
 
-    Where it cannot be opened, or another process keeps it for too long, the one that is given knows nothing.
+    If it cannot be opened, or another process keeps it for too long, the index yielded knows nothing.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -190,7 +190,7 @@ def open_index(path: str) -> Iterator[UsageIndex]:
 
 
 def _load(path: str) -> UsageIndex:
-    """The index at `path`, made anew where it is damaged."""
+    """Load the index at `path`; make it anew if it is damaged."""
     database = None
     try:
         database = _connect(path)
@@ -204,7 +204,7 @@ def _load(path: str) -> UsageIndex:
 
 
 def _warn(event: str, error: Exception) -> None:
-    """Only where something is wrong logging is worth being loaded."""
+    """Log a warning; logging is imported only then."""
     import logging
 
     logging.getLogger(__name__).warning(event, type(error).__name__)

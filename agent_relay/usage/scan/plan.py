@@ -1,4 +1,4 @@
-"""Plan which files are to be read for usage, and whose they are; loads what that needs, and no more."""
+"""Plan which files are to be read for usage, and for which agent; import no more than that needs."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ class UsageRead(msgspec.Struct):
     """The native sessions found, and how the reading went.
 
     `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
-    counts lines that could not, `damages` those of each file.
-    `found` are all files read now or before, `looked` the paths of the folders they were looked for in.
-    `roots` are the working folders that files beside them name, by the folder they are in.
+    counts lines that could not, `damages` those of each file. `found` are all files read now or before,
+    `looked` the paths of the folders they were looked for in. `roots` are the working folders named in files
+    beside the records, by the folder they are in.
     """
 
     natives: "list[Native]" = msgspec.field(default_factory=list)
@@ -42,7 +42,7 @@ class UsageRead(msgspec.Struct):
 
 
 class AgentFiles(msgspec.Struct, frozen=True):
-    """The files of one agent, and how the index calls what `reader` makes of them."""
+    """The files of one agent, its reader, and the `name` of both in the index."""
 
     agent: str
     reader: UsageReader
@@ -53,7 +53,7 @@ class AgentFiles(msgspec.Struct, frozen=True):
 def plan_files(
     specs: Mapping[str, UsageSpec], done: UsageRead, *, home: str, environ: Mapping[str, str]
 ) -> list[AgentFiles]:
-    """Whose files are to be read, each file once; what keeps us from finding all of an agent's is its gap."""
+    """Return the files to read by agent, each file once; a folder that cannot be opened leaves a gap."""
     plan, taken = list[AgentFiles](), set[tuple[int, int]]()
     for agent, spec in specs.items():
         load_reader = USAGE_READERS.get(spec.reader)
@@ -78,7 +78,7 @@ def plan_files(
 
 
 def list_tasks(plan: list[AgentFiles], done: UsageRead, is_new: Callable[[str, str], bool]) -> list[Task]:
-    """The growing files that are new: asked of a path, and of the name of what its reader makes of it."""
+    """Return the growing files for which `is_new` holds of the path and the agent's name in the index."""
     return [
         Task(files.reader, one.path, one.size, begin_memory(files.reader, one.path, done))
         for files in plan
@@ -89,12 +89,12 @@ def list_tasks(plan: list[AgentFiles], done: UsageRead, is_new: Callable[[str, s
 
 
 def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> ReaderState:
-    """What a reader knows before the first line."""
+    """Return what a reader knows before the first line."""
     return ReaderState(cwd=find_root(reader, path, done), parent=_find_parent(reader, path))
 
 
 def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
-    """The working folder, where a file in a folder above names it."""
+    """Return the working folder if a file in a folder above `path` names it; else empty."""
     if not reader.root_mark:
         return ""
     folder = beside = os.path.dirname(path)
@@ -114,7 +114,7 @@ def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
 
 
 def _find_parent(reader: UsageReader, path: str) -> str:
-    """The session a subagent's file lies in the folder of; empty for a main session's."""
+    """Return the session in whose folder a subagent's file lies; empty for a main session's."""
     if not reader.sessions_folder:
         return ""
     folder = os.path.basename(os.path.dirname(path))

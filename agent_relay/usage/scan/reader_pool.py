@@ -1,7 +1,7 @@
-"""Read many new files in several forked processes, while the command that wants them gets ready.
+"""Read many new files in several forked processes, while the command that started them gets ready.
 
-Children of a plain fork: they begin in a millisecond with all that is loaded, hand back bytes, and end by
-themselves where their parent was killed. Whatever becomes of one, its parent reads what it was to read.
+The children come from a plain fork: they begin within a millisecond with everything loaded, send bytes back,
+and end by themselves if their parent is killed. What a failed child was to read, its parent reads.
 """
 
 import contextlib
@@ -20,17 +20,17 @@ from agent_relay.transcripts.usage.records import ReaderState
 from agent_relay.usage.scan.growing_file import Part, ReadBuffer, decode_part, make_read_buffer, read_part
 
 LEAST_BYTES = 32 << 20
-"""Less than this is read sooner than others are asked."""
+"""Less than this is read sooner by one process than by several."""
 _MOST_HANDS = 8
 _NUMBER_BYTES = 8
 _TOLD = struct.Struct("=QQQ")
-"""Which reader has read which task, and in how many bytes it says what."""
+"""Which reader has read which task, and how many bytes its answer has."""
 _LARGE = 64
-"""A task is large if it is more than such a part of all."""
+"""A task is large if it is more than this fraction (1/64) of all bytes."""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A file to be read from its beginning on; `size` in bytes."""
+    """A file to be read from its beginning; `size` in bytes."""
 
     reader: UsageReader
     path: str
@@ -39,12 +39,12 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def count_readers() -> int:
-    """How many processes can read at once here."""
+    """Return how many processes can read at once on this machine."""
     return min(len(os.sched_getaffinity(0)), _MOST_HANDS)
 
 
 class ReaderPool:
-    """Those who read; nobody where there is little to read."""
+    """The reading processes; none if there is little to read."""
 
     def __init__(self) -> None:
         self._paths = list[str]()
@@ -54,7 +54,7 @@ class ReaderPool:
         self._closing = contextlib.ExitStack()
 
     def hire(self, tasks: Sequence[Task], hands: int) -> None:
-        """Each reader takes the next of `tasks` whenever it has read one. Raises OSError."""
+        """Start `hands` readers; each takes the next of `tasks` whenever it has read one. Raise OSError."""
         with contextlib.ExitStack() as stack:
             self._heard, said = os.pipe()
             stack.callback(os.close, self._heard)
@@ -70,7 +70,7 @@ class ReaderPool:
             self._closing = stack.pop_all()
 
     def take(self, path: str) -> Part | None:
-        """What was read of `path`, as soon as it is; `None` where nobody could."""
+        """Wait for what was read of `path` and return it; `None` if no reader could read it."""
         while path in self._left and path not in self._parts:
             told = os.read(self._heard, _TOLD.size)
             if not told:
@@ -82,17 +82,17 @@ class ReaderPool:
         return self._parts.pop(path, None)
 
     def dismiss(self) -> None:
-        """Nobody reads any more, and nothing of them is left."""
+        """Stop all readers and release what they used."""
         with self._closing:
             while self._readers:
                 self._readers.pop().end()
 
 
 class _Reader:
-    """A process that reads those of the tasks it comes to, and how far what it has told was heard."""
+    """A process that reads tasks from the shared queue, and how far its answers were received."""
 
     def __init__(self, number: int, tasks: Sequence[Task], waiting: int, said: int) -> None:
-        """Raises OSError where there can be none."""
+        """Fork the process; raise OSError if that fails."""
         self._place = 0
         with contextlib.ExitStack() as stack:
             self._told = stack.enter_context(open(os.memfd_create("told"), "w+b"))
@@ -100,13 +100,13 @@ class _Reader:
             self._closing = stack.pop_all()
 
     def recall(self, size: int) -> Part | None:
-        """The next it has told, in so many bytes; `None` for a file it could not read."""
+        """Return its next part, which has `size` bytes; `None` for a file it could not read."""
         data = os.pread(self._told.fileno(), size, self._place)
         self._place += size
         return decode_part(data)
 
     def end(self) -> None:
-        """It is gone, and nothing of it is left."""
+        """Kill it and release what it used."""
         with self._closing:
             os.kill(self._child, signal.SIGKILL)
             os.waitpid(self._child, 0)
@@ -114,7 +114,10 @@ class _Reader:
 
 @contextlib.contextmanager
 def start_reader_pool(tasks: Sequence[Task], hands: int) -> Iterator[ReaderPool]:
-    """`hands` processes that read `tasks`, until the end of the block at most."""
+    """Yield a pool of `hands` processes that read `tasks`, until the end of the block at most.
+
+    It has no process if there is little to read or they cannot be started.
+    """
     is_much = hands > 1 and sum(task.size for task in tasks) >= LEAST_BYTES
     crew = ReaderPool()
     try:
@@ -128,15 +131,16 @@ def start_reader_pool(tasks: Sequence[Task], hands: int) -> Iterator[ReaderPool]
 
 
 def _order(tasks: Sequence[Task]) -> list[int]:
-    """The places of the tasks, large ones first: nobody is to begin one when all others have ended."""
+    """Return the indexes of the tasks, large ones first, so that none is begun when the others have ended."""
     large = sum(task.size for task in tasks) // _LARGE
     return sorted(range(len(tasks)), key=lambda place: tasks[place].size < large)
 
 
 def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[bytes], said: int) -> int:
-    """The process that reads tasks: those whose places are the next in `waiting`, which all readers share.
+    """Fork a process that reads the tasks whose indexes come next in `waiting`; return its id.
 
-    It writes what it has read to `told`, and to `said` that it has.
+    All readers share `waiting`. A reader writes what it has read to `told`, and a message about it to
+    `said`.
     """
     child = os.fork()
     if child:

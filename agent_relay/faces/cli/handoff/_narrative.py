@@ -46,7 +46,7 @@ def narrative(
 
 
 def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
-    """The daemon's answer; where the person does not want it any more, that it was cancelled."""
+    """Return the daemon's answer; on Ctrl-C cancel the document and raise KeyboardInterrupt again."""
     try:
         with connect_or_start(folders) as connection:
             return connection.request("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=focus)
@@ -57,7 +57,7 @@ def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
 
 
 def choose_at_work(folders: Folders, session: str) -> str:
-    """The id of the session named, else of the one that runs here. Raises as those look-ups do."""
+    """Return the id of the session named, else of the one that runs here; raise as those look-ups do."""
     if session:
         return str(find_session(folders, session)["session"])
     return str(choose_live(folders)["session"])

@@ -19,7 +19,7 @@ _NAME_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """One session's handoffs and legs; `folder` is where its journal and packets stand."""
+    """A session's handoffs and legs; `folder` holds its journal and packets."""
 
     session: str
     root: str
@@ -27,24 +27,24 @@ class Lineage:
 
     @property
     def folder(self) -> str:
-        """Where the session's journal and packets stand."""
+        """The folder of the session's journal and packets."""
         return get_session_folder(self.root, self.session)
 
 
 def get_session_folder(root: str, session: str) -> str:
-    """Where a session's journal and packets stand."""
+    """Return the folder of a session's journal and packets."""
     return os.path.join(root, ".agent-relay", "sessions", session)
 
 
 def read_lineage(root: str, session: str) -> Lineage:
-    """The session's chain. Raises RelayError where its journal cannot be read."""
+    """Return the session's lineage; raise RelayError if its journal cannot be read."""
     return Lineage(
         session, root, HandoffHistory(read_events(f"{get_session_folder(root, session)}/journal.jsonl"))
     )
 
 
 def choose_lineages(session: str = "") -> list[Lineage]:
-    """The named session's chain, or those of every session of this user that can be read."""
+    """Return the named session's lineage, or those of every session of this user that can be read."""
     folders = get_folders()
     if session:
         view = find_session(folders, session)
@@ -59,7 +59,7 @@ def choose_lineages(session: str = "") -> list[Lineage]:
 
 
 def choose_here(session: str = "") -> Lineage:
-    """The named session's chain, or the newest one's here. Raises WrongUseError where there is none."""
+    """Return the lineage of the session named, else of the newest here; raise WrongUseError for none."""
     if session:
         (chain,) = choose_lineages(session)
         return chain
@@ -71,7 +71,10 @@ def choose_here(session: str = "") -> Lineage:
 
 
 def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
-    """The one handoff whose id begins or ends with `text`. Raises WrongUseError for none or several."""
+    """Return the one handoff whose id begins or ends with `text`, and its lineage.
+
+    Raises WrongUseError for none or several.
+    """
     wanted = text.upper()
     found = []
     for root, session in _list_places():
@@ -89,7 +92,7 @@ def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
 
 
 def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str, object]:
-    """One handoff in short: ids, agents, status, when, for how long, what is expected."""
+    """Return one handoff in short: ids, agents, status, times, duration in s, what is expected."""
     terms = record.terms
     ended = record.closed_at or record.ended_at
     return {
@@ -124,12 +127,12 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
 
 
 def get_now() -> datetime:
-    """The moment, for durations of what is still under way."""
+    """Return the time now, for durations of what is still under way."""
     return datetime.now(UTC)
 
 
 def _list_places() -> list[tuple[str, str]]:
-    """(root, session) of every session of this user, those in this folder where they are now."""
+    """Return (root, session) for every session of this user, as indexed and as found in this folder."""
     index = get_folders().sessions
     known = [(root, session) for session, root in list_index(index)]
     root = find_near_root(get_cwd())
@@ -138,7 +141,7 @@ def _list_places() -> list[tuple[str, str]]:
 
 
 def _mentions(path: str, wanted: str) -> bool:
-    """Whether the journal names it at all: cheaper than building every session there is."""
+    """Check whether the journal contains the id: cheaper than reading every session's events."""
     return any(wanted.encode("utf-8", "replace") in block for block in _read_blocks(path, len(wanted)))
 
 

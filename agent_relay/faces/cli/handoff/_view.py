@@ -33,7 +33,7 @@ _PATH_LENGTH = 255
 
 
 def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
-    """`build_row`, and transferred, deliverables, verification, children and trail."""
+    """Return `build_row` and what was transferred, deliverables, verification, children and trail."""
     packet, problem = _read(chain, record)
     children = [child.id for child in chain.registry.records if child.parent == record.id]
     return {
@@ -53,7 +53,7 @@ def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
 
 
 def print_full(view: dict[str, object]) -> None:
-    """The view for people, a line a fact."""
+    """Print the view for people, one fact per line."""
     expectations, rollback = view["expectations"], view["rollback"]
     transferred, verification, trail = view["transferred"], view["verification"], view["trail"]
     assert isinstance(expectations, dict)  # noqa: S101 - built above
@@ -120,14 +120,17 @@ def _tell_transferred(
 
 
 def _tell_deliverable(root: str, text: str) -> dict[str, object]:
-    """A deliverable that reads like a path below the root is looked for; `exists` is `None` for any other."""
+    """Return the deliverable's `text`, and whether it `exists` if it reads like a path below the root.
+
+    `exists` is `None` for any other text.
+    """
     is_path = len(text) <= _PATH_LENGTH and not any(sign in text for sign in " \n\0") and ".." not in text
     is_path = is_path and not os.path.isabs(text) and ("/" in text or "." in text[1:])
     return {"text": text, "exists": os.path.exists(os.path.join(root, text)) if is_path else None}
 
 
 def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None") -> dict[str, object]:
-    """The checks as they stood at the handoff and at the next one, and what changed in the tree since."""
+    """Return the checks at the handoff and at the next one, and what changed in the tree since."""
     after = next((one for one in chain.registry.records if one.parent == record.id and one.json_path), None)
     later = _read(chain, after)[0] if after is not None else None
     stale: tuple[str, ...] = ()
@@ -153,14 +156,14 @@ def _tell_checks(packet: "ResumePacket | None") -> str:
 
 @dataclass(slots=True)
 class Node:
-    """One line of the tree, and what hangs below it."""
+    """One line of the tree, and the nodes below it."""
 
     text: str
     below: "list[Node]" = field(default_factory=list)
 
 
 def draw_lineage(chain: Lineage) -> list[str]:
-    """The tree's lines: the session, below it its legs and handoffs, each under what it goes on from."""
+    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues."""
     top = Node(f"session {chain.session}")
     legs: dict[str, Node] = {}
     handoffs = {record.id: record for record in chain.registry.records}
@@ -177,7 +180,7 @@ def draw_lineage(chain: Lineage) -> list[str]:
 
 
 def draw_tree(top: Node) -> list[str]:
-    """The lines of a tree of any depth, without recursion: a chain may be as long as it likes."""
+    """Return the lines of a tree of any depth; without recursion, as a lineage may be of any length."""
     lines, waiting = [top.text], [(child, "", child is top.below[-1]) for child in reversed(top.below)]
     while waiting:
         node, before, is_last = waiting.pop()
@@ -194,7 +197,10 @@ def _find_place(
     handoffs: Mapping[str, HandoffRecord],
     top: Node,
 ) -> Node:
-    """What the handoff hangs below: the leg it came from, but never itself in a damaged journal."""
+    """Return the node that the handoff hangs below: the leg it came from, its parent or the top.
+
+    In a damaged journal, too, a handoff never hangs below itself.
+    """
     if record.from_leg in legs and record.from_leg not in record.legs:
         return legs[record.from_leg]
     return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top

@@ -29,7 +29,7 @@ _LIMIT_S = 60.0
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay handoff`."""
+    """Run `agent-relay handoff`; return its exit status."""
     if "--narrative" in words:
         words = ["narrative", *(word for word in words if word != "--narrative")]
     return run_group(FUNCTIONS, words, name="handoff", about="Handoffs as records.")
@@ -41,7 +41,7 @@ def show_open(
     everything: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The open handoffs: under way, or made and not judged although something is expected of them."""
+    """List the open handoffs: under way, or made and not judged although something is expected of them."""
     now = get_now()
     found = [
         build_row(chain, record, now)
@@ -86,7 +86,7 @@ def history(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """The chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
+    """Show the chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
     chain = choose_here(session)
     if not as_json:
         print_lines(*draw_lineage(chain))
@@ -165,7 +165,7 @@ def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
 
 
 def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> str:
-    """The session of the handoff, once the daemon has done it and the person was told."""
+    """Have the daemon do `operation` to the handoff and print its answer; return the handoff's session."""
     chain, record = find_record(handoff)
     view = _request(operation, session=chain.session, handoff=record.id, **fields)
     if as_json:

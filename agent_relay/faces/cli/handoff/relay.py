@@ -16,7 +16,7 @@ _LIMIT_S = 60.0
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay relay`."""
+    """Run `agent-relay relay`; return its exit status."""
     return run_one(relay, words, name="relay")
 
 

@@ -21,7 +21,7 @@ _LIVE = {"starting", "ready", "busy", "asking"}
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay undo-handoff`."""
+    """Run `agent-relay undo-handoff`; return its exit status."""
     return run_one(undo_handoff, words, name="undo-handoff")
 
 
@@ -65,7 +65,7 @@ def undo_handoff(
 
 
 def find_predecessor(root: str, session: str) -> str:
-    """The agent before the session's last handoff. Raises WrongUseError where there was none."""
+    """Return the agent before the session's last handoff; raise WrongUseError if there was none."""
     path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
     try:
         found = read_session(path)

@@ -16,7 +16,7 @@ _COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line: `ok`, a `note` that costs something, or a `problem` that must be solved; with a remedy."""
+    """One finding: `ok`, a `note` that costs something, or a `problem` that must be solved; with a remedy."""
 
     level: Literal["ok", "note", "problem"]
     what: str
@@ -25,22 +25,22 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class PendingAnswers:
-    """Those who were asked and have not answered yet, for at most `limit_s` seconds; none when all have."""
+    """Names of those asked who have not answered yet, for at most `limit_s` seconds; empty once all have."""
 
     names: tuple[str, ...]
     limit_s: float
 
 
 class DoctorReport(Protocol):
-    """Where findings go."""
+    """Shows the findings of `agent-relay doctor`."""
 
     def show(self, finding: CheckResult | PendingAnswers) -> None:
-        """Show it at once."""
+        """Show the finding at once."""
 
 
 @contextlib.contextmanager
 def open_report(*, quiet: bool) -> Iterator[DoctorReport]:
-    """The report that fits standard output; with `quiet` one that shows nothing."""
+    """Yield the report that fits standard output; with `quiet`, one that shows nothing."""
     if quiet:
         yield _Silence()
     elif not is_fancy():
@@ -68,7 +68,7 @@ class _Silence:
 
 
 class _Lines:
-    """A line per finding, out at once; on a terminal without colours one more that says who is waited for."""
+    """Prints a line per finding at once; on a terminal without colours also who is being asked."""
 
     def __init__(self) -> None:
         self._told: set[str] = set()
@@ -83,7 +83,7 @@ class _Lines:
 
 
 class _Live:
-    """Findings in colour above a line that moves as long as somebody is waited for."""
+    """Shows findings in colour above a line that moves until everybody asked has answered."""
 
     def __init__(self, progress: "Progress") -> None:
         self._progress = progress

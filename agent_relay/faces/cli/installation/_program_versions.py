@@ -29,10 +29,10 @@ _UNTRIED = "Its limit messages may differ; look for a newer agent-relay"
 def examine_versions(
     rows: Sequence[Mapping[str, object]], *, limit_s: float = LIMIT_S
 ) -> Generator[CheckResult | PendingAnswers, None, frozenset[str]]:
-    """Yield a finding on git and on each agent of `rows` that has a program; return who cannot be run.
+    """Yield a finding on git and on each agent of `rows` that has a program; return those that cannot be run.
 
-    `rows` are as `agents.build_view` has them. All are asked at once, and the findings come in the order git,
-    then `rows`; none comes later than `limit_s` seconds.
+    `rows` are as `agents.build_view` returns them. All are asked at once, and the findings come in the order
+    git, then `rows`; none comes later than `limit_s` seconds.
     """
     git = shutil.which(_GIT, path=keep_absolute(os.environ.get("PATH", os.defpath)))
     programs = {_GIT: git} if git else {}
@@ -56,12 +56,12 @@ def examine_versions(
 
 
 def _is_unable(answer: ProgramAnswer) -> bool:
-    """Whether the program cannot be run; one of the user's own may know no `--version` and work."""
+    """Check whether the program cannot be run; one of the user's own may work without `--version`."""
     return answer.ending is Ending.NOT_STARTED or answer.status in _NOT_RUNNABLE or answer.status < -1
 
 
 def _compare(name: str, program: str, answer: ProgramAnswer, newest: str) -> Iterator[CheckResult]:
-    """Yield a finding where the program is newer than what was tried; its answer is remembered."""
+    """Store the program's answer; yield a finding if it is newer than every version that was tested."""
     if answer.ending is not Ending.ANSWERED or answer.status or not newest:
         return
     said = _find_version(answer)
@@ -73,7 +73,7 @@ def _compare(name: str, program: str, answer: ProgramAnswer, newest: str) -> Ite
 
 
 def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> CheckResult:
-    """Return what the answer of `name` tells."""
+    """Return the finding that follows from the answer of `name`."""
     cost = f"; {_GIT_COST}" if name == _GIT else ""
     by_hand = shlex.join((program, "--version"))
     match answer.ending:
@@ -106,7 +106,7 @@ def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Ch
 
 
 def _find_version(answer: ProgramAnswer) -> str:
-    """Return the first line with text it said, wherever it said it."""
+    """Return the first line of the answer that has text, of its output or else its errors."""
     for said in (answer.output, answer.errors):
         for line in said.decode("utf-8", "replace").splitlines():
             if line.strip():

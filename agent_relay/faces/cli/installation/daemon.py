@@ -27,7 +27,7 @@ _NAMES = {"daemon": "version", "started_at": "started at", "crashes": "crash rep
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay daemon`."""
+    """Run `agent-relay daemon`; return its exit status."""
     about = "The process that owns the sessions. It starts by itself when needed; agents outlive it."
     return run_group(FUNCTIONS, words, name="daemon", about=about)
 
@@ -82,7 +82,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")] = False,
 ) -> None:
-    """The end of the daemon's log: events and names, never contents."""
+    """Print the end of the daemon's log: events and names, never contents."""
     try:
         file = open_stream(get_folders().daemon_log)
     except FileNotFoundError:

@@ -41,7 +41,7 @@ from agent_relay.terminal.holder_check import HolderCheck
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay doctor`: 0 where nothing has to be solved."""
+    """Run `agent-relay doctor`; return its exit status: 0 if nothing has to be solved."""
     return run_one(doctor, words, name="doctor")
 
 
@@ -52,7 +52,7 @@ def doctor(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {version, findings}.")] = False,
 ) -> int:
-    """What is missing on this machine, one line each. Exit status 1 where something must be solved."""
+    """Check this installation, one line per finding. Exit status 1 where something must be solved."""
     if aside:
         session, folder = put_aside(get_folders(), aside, find_root_here())
         if as_json:
@@ -71,7 +71,7 @@ def doctor(
 
 
 def _report(findings: Iterator[CheckResult | PendingAnswers], *, as_json: bool) -> int:
-    """Return the exit status, the findings shown: each at once, or as one document when all are there."""
+    """Show the findings, each at once or all in one JSON document; return the exit status."""
     shown: dict[CheckResult, None] = {}
     with open_report(quiet=as_json) as report:
         for finding in findings:
@@ -86,7 +86,7 @@ def _report(findings: Iterator[CheckResult | PendingAnswers], *, as_json: bool) 
 
 
 def examine(cwd: str) -> Generator[CheckResult | PendingAnswers]:
-    """Everything worth a line, in the order a session needs it; and who is waited for meanwhile."""
+    """Yield the findings in the order a session needs what they are about, and who is asked meanwhile."""
     yield CheckResult("ok", f"agent-relay {__version__} on Python {sys.version.split()[0]}")
     yield from _examine_folders()
     yield from _examine_configuration(cwd)
@@ -130,7 +130,7 @@ def _examine_folders() -> Iterator[CheckResult]:
 
 
 def _examine_owner(cwd: str) -> Iterator[CheckResult]:
-    """A line where another owner has the working tree, or may have it."""
+    """Yield a finding if another owner has the working tree, or may have it."""
     try:
         stranger = find_stranger(find_near_root(cwd), read_owner(get_folders().runtime))
     except RelayError as error:
@@ -190,7 +190,7 @@ def _examine_daemon() -> CheckResult:
 
 
 def _examine_connection(connection: Connection) -> CheckResult:
-    """What a daemon that answers is, and whether it could start an agent."""
+    """Check a daemon that answers: its version, and whether it could start an agent."""
     if connection.daemon != __version__:
         older = f"the daemon is version {connection.daemon}, this is {__version__}"
         return CheckResult("note", older, "Run: agent-relay daemon restart")
@@ -201,7 +201,7 @@ def _examine_connection(connection: Connection) -> CheckResult:
 
 
 def _examine_start() -> CheckResult:
-    """Whether a daemon, and what holds an agent, could be started now that none runs."""
+    """Check whether a daemon and a holder could be started, as no daemon runs now."""
     fault = find_start_fault() or HolderCheck().find_fault()
     if fault:
         return CheckResult("problem", fault, "Try again; where it stays so, install agent-relay again")

@@ -61,7 +61,7 @@ TEMPLATE = """\
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay init`."""
+    """Run `agent-relay init`; return its exit status."""
     return run_one(init, words, name="init")
 
 

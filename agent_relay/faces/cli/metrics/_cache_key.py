@@ -12,7 +12,7 @@ from agent_relay.system.disk.folders import get_cwd
 
 
 def build_cache_key(words: list[str]) -> str:
-    """What a report is an answer to: the words, where they were said, and what can be shown there."""
+    """Return what a report depends on: the words, the folder and its root, the output's encoding and size."""
     out, folder = sys.stdout, get_cwd()
     size = tuple(os.get_terminal_size(out.fileno())) if out.isatty() else ()
     return render_json([words, folder, find_near_root(folder), out.encoding, size])

@@ -1,4 +1,4 @@
-"""The options of `agent-relay metrics`, parsed without typer where they are spelled as usual."""
+"""The options of `agent-relay metrics`, parsed without typer if they are spelled as usual."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ _VALUES = ("--by", "--since", "--agent")
 
 
 class MetricsOptions(msgspec.Struct, frozen=True):
-    """What was asked; each word under the name the command's function has for it."""
+    """The options given, each named like the parameter of the command's function."""
 
     session: str = ""
     chain: bool = False
@@ -20,7 +20,7 @@ class MetricsOptions(msgspec.Struct, frozen=True):
 
 
 def parse_options(words: list[str]) -> MetricsOptions | None:
-    """What the command makes of the words; `None` for what is left to it: help, mistakes, rare spellings."""
+    """Return the options; `None` for words that need typer: help, mistakes, rare spellings."""
     flags, values, rest = set[str](), dict[str, str](), iter(words)
     for word in rest:
         if word in _FLAGS:

@@ -1,6 +1,6 @@
 """Gather the figures for `agent-relay metrics`, print the report and cache it.
 
-Other processes read the records first; meanwhile what makes a report of them is loaded.
+Other processes read the records; meanwhile the modules that make a report of them are loaded.
 """
 
 import os
@@ -24,9 +24,9 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def answer_query(asked: MetricsOptions, words: list[str]) -> None:
-    """The report is on standard output; it is kept for the same `words`, where that can be.
+    """Print the report, and cache it for the same `words` if it can be reused.
 
-    Raises WrongUseError for what cannot be asked.
+    Raises WrongUseError for options that exclude each other and for values that are not known.
     """
     for wrong, is_given in (
         ("SESSION and --all", asked.everything and bool(asked.session)),
@@ -58,7 +58,7 @@ def answer_query(asked: MetricsOptions, words: list[str]) -> None:
 
 
 def _load() -> None:
-    """What makes a report of what was gathered is there."""
+    """Load what makes a report, while the figures are being gathered."""
     with NoGarbageCollection():
         from agent_relay.usage.prices import load_prices
 
@@ -73,7 +73,10 @@ def _parse_by(text: str) -> Grouping:
 
 
 def _parse_since(text: str, now: datetime) -> int:
-    """The moment in epoch ms, 0 for none: so long ago, or the beginning of a day here."""
+    """Return the moment in epoch ms, 0 for an empty text; raise WrongUseError if it is none.
+
+    The text is an age (12h, 7d, 2w) or an ISO date or moment, in the user's zone unless it names one.
+    """
     if not text:
         return 0
     from agent_relay.usage.session_work import to_ms

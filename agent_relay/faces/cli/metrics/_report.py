@@ -1,7 +1,7 @@
 """Build the report of `agent-relay metrics` and print it as tables, JSON or CSV.
 
-One view serves all three. The tables have small pictures beside them, and lines that say what the figures
-leave out. What is printed is also returned as text, for the cache.
+The tables come with small charts, and with lines that say what the figures leave out. What is printed is
+also returned as text, for the cache.
 """
 
 import io
@@ -37,9 +37,10 @@ COLUMNS = (
 
 
 def build_row(row: MetricsRow, label: str) -> dict[str, object]:
-    """One row under `COLUMNS`. `cost_usd` is a decimal as text, null where no price of it is known.
+    """Return one row under `COLUMNS`.
 
-    Where no leg of the row left a transcript, what it used is null: it is not known.
+    `cost_usd` is a decimal as text, null if no price is known for it. If no leg of the row left a
+    transcript, what it used is not known, and null.
     """
     bill, cost = row.bill, row.bill.cost
     used: dict[str, object] = {
@@ -84,7 +85,7 @@ HEADERS = (
 
 
 def list_cells(row: MetricsRow) -> list[str]:
-    """The cells of a row under `HEADERS`; `-` where nothing is told, or there is nothing."""
+    """Return the cells of a row under `HEADERS`; `-` for what is unknown or does not apply."""
     bill = row.bill
     counts = (bill.input, bill.cached, bill.cache_write, bill.output, bill.reasoning)
     used = [
@@ -108,7 +109,11 @@ def _is_untold(row: MetricsRow) -> bool:
 
 
 def name_row(row: MetricsRow, by: Grouping, works: Mapping[str, SessionWork]) -> str:
-    """What people call the row: a session by its id's end and its agents, all others by their key."""
+    """Return the row's label for people.
+
+    It is the end of the id and the agents for a session or leg of ours, the beginning of the native id and
+    the agent for a native session, and the key for all others.
+    """
     work = works.get(row.key)
     if by == "session" and work is not None:
         return f"{row.key[-8:]} {'>'.join(row.agents)}"
@@ -135,7 +140,7 @@ _SHOWN_PROBLEMS = 5
 
 
 class MetricsReport(msgspec.Struct, frozen=True):
-    """Rows with their labels by key, their total, what they were made of, and where prices are from.
+    """Rows with their labels by key, their total, the figures they were made of, and the source of prices.
 
     With `is_all` they are about this machine, else about where the command runs, or about one session.
     """
@@ -150,7 +155,7 @@ class MetricsReport(msgspec.Struct, frozen=True):
     is_all: bool = False
 
     def build_view(self) -> dict[str, object]:
-        """All of it for JSON."""
+        """Return the whole report for JSON."""
         return {
             "by": self.by,
             "rows": [build_row(row, self.labels[row.key]) for row in self.rows],
@@ -162,7 +167,7 @@ class MetricsReport(msgspec.Struct, frozen=True):
 
 
 def print_view(report: MetricsReport) -> None:
-    """All of it on standard output as `print_json` has it, by what is loaded here anyway."""
+    """Print the report as JSON, as `print_json` would, but with msgspec, which is loaded already."""
     view = report.build_view()
     try:
         text = msgspec.json.format(render_json(view), indent=2)
@@ -174,7 +179,7 @@ def print_view(report: MetricsReport) -> None:
 
 
 def print_csv(report: MetricsReport) -> None:
-    """The rows as CSV on standard output; what could not be read is told on standard error."""
+    """Print the rows as CSV; report on standard error what could not be read."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -187,7 +192,7 @@ def print_csv(report: MetricsReport) -> None:
 
 
 def _flatten(value: object) -> object:
-    """A cell: lists and tables as words, a formula nobody meant as text."""
+    """Return a CSV cell: lists and tables as words, and text that begins like a formula quoted."""
     if isinstance(value, dict):
         value = " ".join(f"{name}={count}" for name, count in value.items())
     elif isinstance(value, list):
@@ -198,7 +203,7 @@ def _flatten(value: object) -> object:
 
 
 def print_report(report: MetricsReport) -> None:
-    """Tables, a picture, and what the figures leave out."""
+    """Print the tables, a chart, and what the figures leave out."""
     rows, labels, by = report.rows, report.labels, report.by
     if not rows:
         unread = _tell_unread(report.gathered)
@@ -225,7 +230,7 @@ def print_report(report: MetricsReport) -> None:
 
 
 def _print_notes(report: MetricsReport) -> None:
-    """What the figures leave out, in a line each."""
+    """Print what the figures leave out, one line each."""
     unpriced = report.total.bill.unpriced
     notes = [
         f"Money: list prices by {report.source}" + (f", newest of {report.newest}." if report.newest else ".")
@@ -241,7 +246,7 @@ def _print_notes(report: MetricsReport) -> None:
 
 
 def _tell_unread(gathered: Gathered) -> list[str]:
-    """What could not be read, in a line each."""
+    """Return what could not be read, one line each."""
     skipped, problems = gathered.read.skipped, gathered.problems[:_SHOWN_PROBLEMS]
     lines = [f"Lines that could not be read: {skipped}."] if skipped else []
     rest = len(gathered.problems) - len(problems)
@@ -251,7 +256,7 @@ def _tell_unread(gathered: Gathered) -> list[str]:
 def print_captured(
     asked: MetricsOptions, gathered: Gathered, by: Grouping, since_ms: int, now: datetime
 ) -> str:
-    """What is on standard output afterwards: the report in the form asked for."""
+    """Print the report in the form asked for; return what went to standard output."""
     report = _build_report(asked, gathered, by, since_ms, now)
     heard = OutputTee(sys.stdout)
     with redirect_stdout(heard):
@@ -265,7 +270,7 @@ def print_captured(
 
 
 class OutputTee(io.TextIOBase):
-    """Passes on what is written to `stream`, whose kind it has, and keeps it in `parts`."""
+    """Writes to `stream`, whose encoding and `isatty` it has, and keeps a copy in `parts`."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -273,21 +278,21 @@ class OutputTee(io.TextIOBase):
         self.parts: list[str] = []
 
     def write(self, text: str, /) -> int:
-        """How much was written."""
+        """Write the text and keep it; return how many characters were written."""
         self.parts.append(text)
         return self._stream.write(text)
 
     def flush(self) -> None:
-        """The stream has it."""
+        """Flush the stream."""
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """Whether the stream is a terminal."""
+        """Check whether the stream is a terminal."""
         return self._stream.isatty()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # the stubs have it as a variable
-        """The stream's."""
+        """The encoding of the stream."""
         return self._stream.encoding
 
 
@@ -307,10 +312,13 @@ def _build_report(
 
 @lru_cache(maxsize=100_000)
 def _name_quarter(quarter: int) -> str:
-    """The day by the machine's zone; every zone's offset is a whole number of quarter hours."""
+    """Return the day by the machine's zone; every zone's offset is a whole number of quarter hours.
+
+    `quarter` is the number of quarter hours since the epoch.
+    """
     return date.fromtimestamp(quarter * QUARTER_MS // 1000).isoformat()  # noqa: DTZ012 - that zone is meant
 
 
 def name_day(at: int) -> str:
-    """The user's day of a moment in epoch ms, ISO."""
+    """Return the ISO date, in the user's zone, of a moment in epoch ms."""
     return _name_quarter(at // QUARTER_MS)

@@ -13,7 +13,7 @@ _words: ContextVar[list[str]] = ContextVar("words")
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay metrics`, its words understood by typer."""
+    """Run `agent-relay metrics` with its words parsed by typer; return its exit status."""
     _words.set(words)
     return run_one(metrics, words, name="metrics")
 
@@ -33,7 +33,7 @@ def metrics(
     ] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, the fields of the JSON's rows.")] = False,
 ) -> None:
-    """What the work has cost: tokens, money at list prices, turns, time, handoffs, limits, changed lines.
+    """Show what work has cost: tokens, money at list prices, turns, time, handoffs, limits, changed lines.
 
     Of this repository's sessions, those agents keep themselves included; read from the agents' own records
     and our journals, without a daemon and without the network. A turn that ended at a limit has failed.

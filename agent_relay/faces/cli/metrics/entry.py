@@ -1,4 +1,4 @@
-"""Show a cached report that still holds; otherwise load what answers anew."""
+"""Print a cached report that is still valid; otherwise load what makes a new one."""
 
 import importlib
 import sys
@@ -19,7 +19,10 @@ _CODEC = "msgspec"
 
 
 def run(words: list[str]) -> int:
-    """The exit status; where nothing changed since the same was asked, nothing is read again."""
+    """Run `agent-relay metrics`; return its exit status.
+
+    If nothing changed since the same was asked, the cached report is printed and nothing is read again.
+    """
     report = find_report(get_folders().reports, build_cache_key(words))
     if report:
         sys.stdout.write(report)
@@ -28,7 +31,10 @@ def run(words: list[str]) -> int:
 
 
 def _answer_anew(words: list[str]) -> int:
-    """The exit status. Words understood here need no typer, which is as dear as all the answer needs."""
+    """Make and print a new report; return the exit status.
+
+    Words that `parse_options` knows need no typer, which costs as much to load as all the report needs.
+    """
     with NoGarbageCollection():
         _load_codec()
         from agent_relay.faces.cli.metrics._options import parse_options
@@ -43,7 +49,10 @@ def _answer_anew(words: list[str]) -> int:
 
 
 def _load_codec() -> None:
-    """What decodes records is there, without what is as dear: Python's back ports, what describes types."""
+    """Load msgspec, which decodes records, without imports that cost as much as it does.
+
+    Those are Python's back ports, `platform`, and the modules that describe types.
+    """
     load_lean(
         _CODEC,
         lambda: importlib.import_module(_CODEC),
@@ -55,7 +64,7 @@ def _load_codec() -> None:
 
 
 def _load_command() -> Callable[[list[str]], int]:
-    """What understands any words."""
+    """Return the command that parses any words."""
     with NoGarbageCollection():
         from agent_relay.faces.cli.metrics.command import run as run_any
     return run_any

@@ -27,10 +27,11 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 def build_offline(
     agent: str, transcript: str, target: str, *, repo: str = "", focus: str = ""
 ) -> tuple[ResumePacket, str]:
-    """The packet from `agent`'s `transcript` (file or folder) to `target`, and the text it would read.
+    """Return the packet from `agent`'s `transcript` to `target`, and the text that the target would read.
 
-    `repo` is the working tree to look at; the transcript's own where it is still there. The same
-    transcript gives the same ids. Raises RelayError where it cannot be read or an agent is unknown.
+    `transcript` is a file or a folder. `repo` is the working tree to read; by default the transcript's own,
+    if it still exists. The same transcript gives the same ids. Raises RelayError if it cannot be read or an
+    agent is unknown.
     """
     folders = get_folders()
     catalog = read_catalog(folders)

@@ -15,10 +15,10 @@ _FORM = "A [[fact]] has a kind and says = [words that must be kept]; see tests/c
 
 
 def print_facts_score(facts: str, *, transcript: str, text: str, target: str, as_json: bool) -> int:
-    """Print the score of a packet against the file `facts`; the exit status says whether it is perfect.
+    """Print the score of a packet against the file `facts`; return exit status 0 if it is perfect, else 1.
 
-    The packet is the file `text` (what a target reads), else it is built from `transcript`, else from the
-    one the file names, for `target`, else for the transcript's own agent. Raises RelayError.
+    The packet is the file `text` (what a target reads) if given. Else it is built from `transcript`, or from
+    the one the file names, for `target`, or for the transcript's own agent. Raises RelayError.
     """
     planting = read_planting(facts)
     path = transcript or os.path.join(os.path.dirname(facts) or ".", planting.transcript)
@@ -31,7 +31,7 @@ def print_facts_score(facts: str, *, transcript: str, text: str, target: str, as
 
 
 def read_planting(path: str) -> Planting:
-    """The planted facts in the file `path`. Raises RelayError where it cannot be read or is none."""
+    """Return the planted facts in the file `path`; raise RelayError if it cannot be read or has none."""
     try:
         return Planting.model_validate(parse_toml(_read(path), path))
     except ConfigurationError as problem:
@@ -43,7 +43,7 @@ def read_planting(path: str) -> Planting:
 
 
 def describe(score: Score) -> dict[str, object]:
-    """The score as JSON values."""
+    """Return the score as JSON values."""
     return {
         "kinds_found": score.kinds,
         "kinds_planted": len(score.planted),
@@ -59,7 +59,7 @@ def describe(score: Score) -> dict[str, object]:
 
 
 def render(score: Score) -> list[str]:
-    """The score as lines for people."""
+    """Return the score as lines for people."""
     lines = [f"{kind:<12}{score.found[kind]}/{score.planted[kind]}" for kind in score.planted]
     lines.append(f"{'kinds':<12}{score.kinds}/{len(score.planted)}")
     lines.append(f"{'secrets':<12}{len(score.leaked)} of {score.secrets} found")

@@ -1,4 +1,4 @@
-"""`agent-relay packet`: what a successor is told, from a session's folder or built from any transcript."""
+"""`agent-relay packet`: show the packets of a session, or build one from any transcript."""
 
 import sys
 from typing import Annotated
@@ -13,7 +13,7 @@ from agent_relay.store.packets import find_edited, read_body, read_delivery_text
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay packet`."""
+    """Run `agent-relay packet`; return its exit status."""
     return run_group(FUNCTIONS, words, name="packet", about="What a successor is told.")
 
 
@@ -81,7 +81,7 @@ def _list_remarks(packet: ResumePacket, edited: str) -> list[str]:
 
 
 def count_kinds(entries: tuple[Redaction, ...]) -> str:
-    """The kinds with their counts, for people."""
+    """Return the kinds with their counts, for people."""
     return ", ".join(f"{entry.count} {entry.kind}" for entry in entries)
 
 

@@ -85,7 +85,7 @@ def edit(
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What became of an edit of the file at `path`; `left` are edits that reached no packet, oldest first."""
+    """The outcome of an edit of the file at `path`; `left` are edits that reached no packet, oldest first."""
 
     path: str
     is_changed: bool
@@ -93,10 +93,10 @@ class Edit:
 
 
 def edit_found(found: FoundPacket, *, document: bool, lent: AbstractContextManager[None]) -> Edit:
-    """Return what came of the user's editor, which runs within `lent`.
+    """Run the user's editor on the packet, within `lent`; return the outcome.
 
-    Raises WrongUseError where no editor is known or a successor was started on the packet, RelayError for
-    what cannot be used: what was saved is kept aside then.
+    Raises WrongUseError if no editor is known or a successor was started on the packet, RelayError if what
+    was saved cannot be used: the edit is then kept in a file that the hint names.
     """
     editor = find_editor()
     packet_id = read_packet(found.document).packet_id
@@ -128,7 +128,7 @@ def edit_found(found: FoundPacket, *, document: bool, lent: AbstractContextManag
 
 
 def render_edit(found: FoundPacket, done: Edit) -> list[str]:
-    """The lines that tell the user what became of the edit."""
+    """Return the lines that tell the user the outcome of the edit."""
     lines = ["Nothing was changed."]
     if done.is_changed:
         lines = [f"{found.target} will read packet {found.sequence} as you left it: {done.path}"]
@@ -138,7 +138,7 @@ def render_edit(found: FoundPacket, done: Edit) -> list[str]:
 
 
 def find_editor() -> list[str]:
-    """Return the words that start the user's editor. Raises WrongUseError where none is known."""
+    """Return the words that start the user's editor; raise WrongUseError if none is known."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(chosen)
@@ -165,7 +165,7 @@ def _run_editor(words: list[str], aside: EditBuffer) -> None:
 
 
 def _check(data: bytes, path: str, *, document: bool) -> None:
-    """Raises RelayError for an edit nobody could read."""
+    """Raise RelayError if the edit is no packet document, or no text: empty, or with a NUL byte."""
     if document:
         parse_packet(parse_document(data, name="the edited document"), name="the edited document")
     elif not data.strip():

@@ -1,4 +1,4 @@
-"""Find the published packet that words mean, and what its journal and its target know of it."""
+"""Find the packet that the command line means, and what its journal and its target know of it."""
 
 import os
 from dataclasses import dataclass
@@ -37,12 +37,15 @@ class FoundPacket:
 
     @property
     def text(self) -> str:
-        """The path of what the target reads."""
+        """The path of the text that the target reads."""
         return f"{self.document.removesuffix('.json')}.md"
 
 
 def find_packet(session: str, number: int) -> FoundPacket:
-    """The packet meant. Raises WrongUseError where there is none."""
+    """Return the packet meant; raise WrongUseError if there is none.
+
+    Without `session`, the newest session here that has such a packet is meant; with `number` 0, its newest.
+    """
     if session:
         views = [find_session(get_folders(), session)]
     else:
@@ -59,9 +62,10 @@ def find_packet(session: str, number: int) -> FoundPacket:
 
 
 def get_renderer(found: FoundPacket) -> "Callable[[ResumePacket], str]":
-    """How the packet's target has it written. Raises UntrustedDataError where nobody has that name here.
+    """Return the function that renders a packet for the found packet's target.
 
-    Raises ConfigurationError where the target's adapter cannot be used.
+    Raises UntrustedDataError if no agent here has the target's name, ConfigurationError if its adapter
+    cannot be used.
     """
     from agent_relay.agents.catalog import read_catalog
     from agent_relay.agents.packet_template import build_renderer
@@ -76,7 +80,7 @@ def get_renderer(found: FoundPacket) -> "Callable[[ResumePacket], str]":
 
 
 def is_picked_up(found: FoundPacket, packet_id: str) -> bool:
-    """Whether a leg was started on the packet. Raises UntrustedDataError for a damaged journal."""
+    """Check whether a leg was started on the packet; raise UntrustedDataError for a damaged journal."""
     from agent_relay.store.journal import read_session
 
     session = read_session(os.path.join(found.folder, "journal.jsonl"))
@@ -84,7 +88,7 @@ def is_picked_up(found: FoundPacket, packet_id: str) -> bool:
 
 
 def find_fingerprint(found: FoundPacket, packet_id: str) -> str:
-    """The fingerprint the session's journal has for the packet; empty where it does not know it."""
+    """Return the packet's fingerprint in the session's journal; empty if the journal does not name it."""
     from agent_relay.domain.events.handoff import PacketPublished, PacketSaved
     from agent_relay.store.journal import read_events
 

@@ -42,7 +42,7 @@ _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 class Format(StrEnum):
-    """The forms a packet can be carried in: relay's own document, or an AIRC handoff."""
+    """The formats a packet is exported in: relay's own document, or an AIRC handoff."""
 
     RELAY = "relay"
     AIRC = "airc"
@@ -53,7 +53,7 @@ As = Annotated[Format, typer.Option("--format", help="relay's own document, or a
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Who is to read an imported packet, and what the user wishes for it."""
+    """The agent that an imported packet is for, the packet's size limit and the session's roster."""
 
     loaded: LoadedAdapter
     tokens: int
@@ -131,7 +131,7 @@ def import_file(
 def _parse(
     data: bytes, name: str, form: Format | None, *, packet_id: str, session_id: str, at: datetime
 ) -> ResumePacket:
-    """The packet in `data`, in the form given or the one it tells itself. Raises UntrustedDataError."""
+    """Return the packet in `data`, in `form` or else the form it has; raise UntrustedDataError for none."""
     try:
         document = parse_document(data, name=name)
         document.pop(PUBLISHED, None)
@@ -164,7 +164,7 @@ def _find_target(folders: Folders, root: str, name: str) -> _Target:
 
 
 def _check_names(packet: ResumePacket, name: str) -> None:
-    """Raises UntrustedDataError where an agent's name is none: it would be shown as a word of ours."""
+    """Raise UntrustedDataError if an agent's name is not valid: it would be printed as a word of ours."""
     names = [packet.previous_agent, *(leg.agent for leg in packet.lineage)]
     if not all(_AGENT.fullmatch(one) for one in names):
         raise UntrustedDataError(

@@ -1,4 +1,4 @@
-"""`agent-relay packet verify`: whether a packet is whole, ours, unedited, and what the tree looks like."""
+"""`agent-relay packet verify`: check that a packet is complete, ours and unedited, and fits the tree."""
 
 from typing import Annotated
 
@@ -56,7 +56,7 @@ def verify(
 
 
 def _examine(found: FoundPacket) -> dict[str, object]:
-    """The findings as JSON values. Raises UntrustedDataError for a packet that is not this session's."""
+    """Return the findings as JSON values; raise UntrustedDataError if the packet is not this session's."""
     packet = read_packet(found.document)
     seal = find_fingerprint(found, packet.packet_id)
     published = read_document(found.document).get(PUBLISHED)

@@ -1,4 +1,4 @@
-"""Follow a race until it comes to rest: a live table on a terminal, elsewhere a line per change."""
+"""Follow a race until it is over: a live table on a terminal, elsewhere a line per change."""
 
 import contextlib
 import os
@@ -31,18 +31,18 @@ _SHOWN_WARNINGS = 5
 
 
 class RaceBoard(Protocol):
-    """Where a race is shown while it runs."""
+    """Shows a race while it runs."""
 
     def show(self, view: Mapping[str, object]) -> None:
-        """The race looks like this now."""
+        """Show the race as it is now."""
         ...
 
 
 def follow(folders: Folders, connection: Connection, race: str, *, quiet: bool) -> dict[str, object]:
-    """The race's view once nothing is done for it any more.
+    """Show the race until no work is under way for it; return its last view.
 
-    A daemon that dies is replaced, and the race resumed. Raises DaemonUnreachableError where that does not
-    help, `client.heeding.Told` for Ctrl-C.
+    A daemon that dies is replaced, and the race resumed. Raises DaemonUnreachableError if that does not
+    help, and what the caller's `SignalTrap` raises for Ctrl-C.
     """
     revivals = 0
     with _open_board(quiet=quiet) as board:
@@ -92,7 +92,7 @@ class _Silence:
 
 
 class _Lines:
-    """One line for each change, so that a log can be read afterwards."""
+    """Prints one line for each change, so that a log can be read afterwards."""
 
     def __init__(self) -> None:
         self._runners: list[dict[str, object]] = []
@@ -118,7 +118,7 @@ class _Lines:
 
 
 class _Table:
-    """The runners side by side, drawn anew in place."""
+    """Shows a table of the runners, redrawn in place."""
 
     def __init__(self, live: "Live") -> None:
         self._live = live

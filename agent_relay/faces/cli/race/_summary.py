@@ -14,19 +14,19 @@ _MINUTE_S = 60
 
 
 def build_offline(race: Race) -> dict[str, object]:
-    """The view where no daemon is asked: nothing is known to be done for the race."""
+    """Return the race's view without a daemon: inactive, as no work is known to be under way for it."""
     return {**build_race_view(race, datetime.now(UTC)), "active": False, "trouble": ""}
 
 
 def list_runners(view: Mapping[str, object]) -> list[dict[str, object]]:
-    """The view's runners, the best first once they are ranked."""
+    """Return the view's runners, the best first once they are ranked."""
     runners = view["runners"]
     assert isinstance(runners, list)  # noqa: S101 - built by logic.race.view
     return sorted(runners, key=lambda one: one["place"] or one["number"])
 
 
 def build_cells(runner: Mapping[str, object]) -> list[str]:
-    """One runner as the cells of a row under `COLUMNS`."""
+    """Return one runner as the cells of a row under `COLUMNS`."""
     added, removed = runner["added"], runner["removed"]
     lines = f"+{added} -{removed}" if added is not None else _UNKNOWN
     return [
@@ -43,14 +43,14 @@ def build_cells(runner: Mapping[str, object]) -> list[str]:
 
 
 def list_warnings(view: Mapping[str, object]) -> list[str]:
-    """A sentence for each place that two runners touch."""
+    """Return a sentence for each place that two runners touch."""
     overlaps = view["overlaps"]
     assert isinstance(overlaps, list)  # noqa: S101 - built by logic.race.view
     return [f"{one['first']} and {one['second']}: {one['path']}: {one['what']}" for one in overlaps]
 
 
 def print_race(view: Mapping[str, object]) -> None:
-    """The race as it is: a table, the warnings, and the reasons once it is decided."""
+    """Print the race: a table, the warnings, and the reasons once it is decided."""
     print_lines(f"Race {view['race']} ({view['state']}): {view['task']}")
     notes = view["notes"]
     assert isinstance(notes, list)  # noqa: S101 - built by logic.race.view
@@ -67,7 +67,7 @@ def print_race(view: Mapping[str, object]) -> None:
 
 
 def tell_next(view: Mapping[str, object]) -> None:
-    """What can be done with the race now."""
+    """Print what can be done with the race now."""
     race = view["race"]
     trouble = view["trouble"] or view["why"]
     if view["active"]:
@@ -81,18 +81,18 @@ def tell_next(view: Mapping[str, object]) -> None:
 
 
 def render_time(seconds: object) -> str:
-    """`41 s`, or `3 m 05 s` from a minute on."""
+    """Return the time as `41 s`, or `3 m 05 s` from a minute on."""
     whole = int(seconds) if isinstance(seconds, int | float) else 0
     return f"{whole} s" if whole < _MINUTE_S else f"{whole // _MINUTE_S} m {whole % _MINUTE_S:02} s"
 
 
 def count_files(files: object) -> str:
-    """`1 file`, `2 files`."""
+    """Return the count with its noun: `1 file`, `2 files`."""
     return render_count(int(str(files)), "file")
 
 
 def tell_changes(before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]) -> list[str]:
-    """A line for every runner whose state, agent or test is another than before."""
+    """Return a line for every runner whose state, agent or test has changed."""
     told = {one["number"]: _tell_line(one) for one in before}
     return [_tell_line(one) for one in after if told.get(one["number"]) != _tell_line(one)]
 
@@ -103,7 +103,7 @@ def _tell_line(runner: Mapping[str, object]) -> str:
 
 
 def _tell_state(runner: Mapping[str, object]) -> str:
-    """What it is doing, or how it ended; and who works for it where that is somebody else by now."""
+    """Return what the runner is doing, or how it ended; and who works for it if that is another agent."""
     how = str(runner["how"])
     doing = runner.get("doing") or runner["state"]
     state = how.replace("-", " ") if how else str(doing if runner["state"] == "running" else runner["state"])

@@ -31,7 +31,7 @@ _ASK_S = 5.0
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay race`."""
+    """Run `agent-relay race`; return its exit status."""
     if words and words[0] in FUNCTIONS:
         return run_group(
             {name: function for name, function in FUNCTIONS.items() if name},
@@ -79,7 +79,7 @@ def race(
 
 
 def show(name: Named = "", *, as_json: AsJson = False) -> None:
-    """A race's runners, what they touched in the same place, who won and why."""
+    """Show a race's runners, what they touched in the same place, who won and why."""
     view = _get_view(_find(name)[1])
     if as_json:
         print_json(view)
@@ -125,7 +125,7 @@ def diff(
     stat: Annotated[bool, typer.Option("--stat", help="Only how much changed where.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {race, runner, diff}.")] = False,
 ) -> None:
-    """What a runner changed since the race began, as git's own diff."""
+    """Print what a runner changed since the race began, as git's own diff."""
     folder, known = _find(name)
     chosen = known.get_runner(_choose(known, runner) or _get_winner(known))
     if not chosen.result:
@@ -161,7 +161,7 @@ def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> 
 
 
 def _tell_applied(answer: Mapping[str, object], root: str) -> str:
-    """What applying came to."""
+    """Return a sentence that says what was applied."""
     if answer["files"]:
         return f"{count_files(answer['files'])} of {answer['runner']}: applied in {root}."
     if answer.get("already"):
@@ -216,7 +216,7 @@ def resume(name: Named = "", *, as_json: AsJson = False) -> int:
 
 
 def _follow(connection: Connection, race_id: str, heeding: SignalTrap, *, as_json: bool) -> int:
-    """The exit status once the race has come to rest, or a Unix signal stopped it."""
+    """Follow the race until it is over or a Unix signal stops it; return the exit status."""
     folders = get_folders()
     try:
         heeding.check()
@@ -260,7 +260,7 @@ def _find(name: str) -> tuple[str, Race]:
 
 
 def _choose(known: Race, runner: str) -> int:
-    """The runner's number, 0 for none named. Raises WrongUseError."""
+    """Return the runner's number, 0 if none is named; raise WrongUseError unless one runner has the name."""
     if not runner:
         return 0
     found = [one.number for one in known.runners if runner in {str(one.number), one.name, one.agent}]
@@ -277,7 +277,7 @@ def _get_winner(known: Race) -> int:
 
 
 def _get_view(known: Race) -> dict[str, object]:
-    """What the daemon knows right now, else what the journal says."""
+    """Return the daemon's view of the race, or the journal's if no daemon answers."""
     try:
         with Connection.open(get_folders(), limit_s=_ASK_S) as connection:
             answer = connection.request("race.show", race=known.id)
@@ -293,7 +293,7 @@ def _request(operation: str, **fields: object) -> dict[str, object]:
 
 
 def schema() -> None:
-    """The JSON Schema of what --json prints of a race."""
+    """Print the JSON Schema of what --json prints of a race."""
     from agent_relay.race.schema import build_race_schema
 
     print_json(build_race_schema())

@@ -1,4 +1,4 @@
-"""`agent-relay adapters`: where adapters come from, and the user's trust in those a project brings."""
+"""`agent-relay adapters`: list where adapters come from, and trust those a project brings."""
 
 import os
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay adapters`."""
+    """Run `agent-relay adapters`; return its exit status."""
     return run_group(FUNCTIONS, words, name="adapters", about="Where agents' adapters come from.")
 
 

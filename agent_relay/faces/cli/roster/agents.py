@@ -31,7 +31,7 @@ _RESTS = {"True": "yes", "False": "-", "None": "unknown"}
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay agents`."""
+    """Run `agent-relay agents`; return its exit status."""
     return run_one(agents, words, name="agents")
 
 
@@ -40,7 +40,7 @@ def agents(
     everybody: Annotated[bool, typer.Option("--all", help="The scripted agents too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {agents: [...]}.")] = False,
 ) -> None:
-    """The agents known, in the order they are asked, with what keeps each from taking over."""
+    """List the agents known, in the order they are asked, with what keeps each from taking over."""
     view = build_view(get_cwd(), os.environ)
     rows = [row for row in view if everybody or as_json or not row["scripted"]]
     if as_json:
@@ -68,9 +68,9 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    """One row an agent; `place` is its place in the roster here, from 1, `None` outside of it.
+    """Return one row per agent; `place` is its place in the roster here, from 1, `None` if it has none.
 
-    `resting` is `None` where nobody can tell.
+    `resting` is `None` if the ledger cannot be read.
     """
     folders = get_folders(environ)
     root = find_near_root(cwd)

@@ -1,4 +1,4 @@
-"""`agent-relay limits`: which agents rest and until when; the user may say that one works again."""
+"""`agent-relay limits`: show which agents rest and until when; declare that one works again."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}."
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay limits`."""
+    """Run `agent-relay limits`; return its exit status."""
     if words[:1] == ["clear"]:
         return run_group({"clear": clear}, words, name="limits", about="Forget a limit.")
     return run_one(limits, words, name="limits")

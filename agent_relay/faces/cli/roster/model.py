@@ -13,7 +13,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay model`."""
+    """Run `agent-relay model`; return its exit status."""
     return run_one(model, words, name="model")
 
 

@@ -1,4 +1,4 @@
-"""`agent-relay order`: who is asked first; written into the user's configuration."""
+"""`agent-relay order`: the order in which agents take over, in the user's configuration."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay order`."""
+    """Run `agent-relay order`; return its exit status."""
     return run_one(order, words, name="order")
 
 

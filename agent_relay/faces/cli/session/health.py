@@ -1,7 +1,7 @@
 """Tell sessions that can go on from those whose journal cannot be read.
 
-`choose_live` finds the one session that runs here; a damaged one does not get in its way. `list_damaged`
-and `put_aside` are for `agent-relay doctor`: damaged sessions are named, and put aside when asked. What the
+`choose_live` finds the one session that runs here and skips damaged ones. `list_damaged` and `put_aside` are
+for `agent-relay doctor`: it names damaged sessions, and puts them aside on request. A session that the
 daemon has at work goes on, whatever became of its journal.
 """
 
@@ -18,7 +18,7 @@ from agent_relay.system.disk.folders import Folders
 
 
 def list_damaged(folders: Folders, near: str) -> Iterator[tuple[str, str]]:
-    """(session, why) of the user's sessions that have not ended and that nobody can go on with."""
+    """Yield (session, why) for the user's sessions that have not ended and cannot go on."""
     for session in list_unended(folders.sessions):
         root = locate(folders.sessions, session, near=near)
         why = find_damage(root, session) if root else ""
@@ -27,7 +27,10 @@ def list_damaged(folders: Folders, near: str) -> Iterator[tuple[str, str]]:
 
 
 def put_aside(folders: Folders, text: str, near: str) -> tuple[str, str]:
-    """The session meant and the folder it is now. Raises WrongUseError for none, several or one at work."""
+    """Put the session meant aside; return its id and the folder that holds it now.
+
+    Raises WrongUseError for none, several or one at work.
+    """
     wanted = text.upper()
     names = {*list_named(folders.sessions), *list_strangers_at(near, folders.sessions)}
     found = [name for name in names if wanted and (name.startswith(wanted) or name.endswith(wanted))]
@@ -42,7 +45,10 @@ def put_aside(folders: Folders, text: str, near: str) -> tuple[str, str]:
 
 
 def list_at_work(folders: Folders) -> set[str]:
-    """The sessions the daemon has at work, whatever became of their journals; none without a daemon."""
+    """Return the sessions the daemon has at work, whatever became of their journals.
+
+    It is empty if no daemon answers.
+    """
     try:
         with Connection.open(folders) as connection:
             told = connection.request("session.list").get("sessions")
@@ -53,9 +59,9 @@ def list_at_work(folders: Folders) -> set[str]:
 
 
 def choose_live(folders: Folders) -> dict[str, object]:
-    """The one session that runs here, in short; those whose journal cannot be read are warned of.
+    """Return the one session that runs here, in short; warn of those whose journal cannot be read.
 
-    Raises WrongUseError where none or several run, RelayError where all there is cannot be read.
+    Raises WrongUseError if none or several run, RelayError if none of them can be read.
     """
     here = list_live_here(folders)
     damaged = dict(_list_damaged(folders, here))
@@ -72,7 +78,7 @@ def choose_live(folders: Folders) -> dict[str, object]:
 
 
 def _list_damaged(folders: Folders, views: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
-    """(session, why) of those nobody can go on with; what the daemon has at work goes on all the same."""
+    """Yield (session, why) for those of `views` that cannot go on; none that the daemon has at work."""
     at_work: set[str] | None = None
     for view in views:
         session = str(view["session"])

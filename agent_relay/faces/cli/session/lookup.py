@@ -19,9 +19,9 @@ UNREADABLE = "unreadable"
 
 
 def find_session(folders: "Folders", text: str) -> dict[str, object]:
-    """The one session whose id begins or ends with `text`, in short. Raises WrongUseError for no or two such.
+    """Return the one session whose id begins or ends with `text`, in short.
 
-    Only its own journal is read.
+    Only its own journal is read. Raises WrongUseError for none or several.
     """
     wanted = text.upper()
     found = _list_matching(folders, wanted)
@@ -34,7 +34,7 @@ def find_session(folders: "Folders", text: str) -> dict[str, object]:
 
 
 def find_root_here() -> str:
-    """Return the root around the working folder; empty where that is gone: a named session needs none."""
+    """Return the root around the working folder; empty if that is gone, as a named session needs none."""
     try:
         return find_near_root(get_cwd())
     except RelayError:
@@ -42,14 +42,18 @@ def find_root_here() -> str:
 
 
 def list_live_here(folders: "Folders") -> list[dict[str, object]]:
-    """The user's sessions around this folder that have not ended, newest change first."""
+    """Return the user's sessions around this folder that have not ended, newest change first."""
     root = find_near_root(get_cwd())
     list_strangers(folders, root)
     return read_live_at(root, folders.sessions)
 
 
 def list_strangers(folders: "Folders", root: str) -> list[str]:
-    """The sessions that came with the folder `root`, none of them the user's; the daemon was asked first."""
+    """Return the sessions that came with the folder `root` and are not the user's.
+
+    If there are any, the daemon is first asked to index the sessions it has at work, which may be among
+    them.
+    """
     found = list_strangers_at(root, folders.sessions)
     return list_strangers_at(root, folders.sessions) if found and _renew(folders) else found
 

@@ -1,7 +1,7 @@
 """List the sessions agents keep themselves in a folder, and offer to continue one of them.
 
-Sessions that are a leg of one of ours are left out. `--from` and the question it saves the user choose from
-the rest.
+Sessions that are a leg of one of ours are left out. `--from` chooses from the rest, as does the question
+that is asked without it.
 """
 
 import json
@@ -32,7 +32,7 @@ _LINE_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class NativeChoice:
-    """One agent's own session. `title` is on one line, without secrets and harmless to a terminal."""
+    """One agent's own session. `title` is on one line, without secrets and safe to print."""
 
     agent: str
     native_id: str
@@ -42,22 +42,22 @@ class NativeChoice:
 
     @property
     def word(self) -> str:
-        """What chooses it: `--from` takes this."""
+        """The value of `--from` that chooses this session."""
         return f"{self.agent}:{self.native_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableNative:
-    """What might be one of an agent's sessions here and cannot be read, with `why` in one sentence."""
+    """What may be a session of the agent's here but cannot be read, with `why` in one sentence."""
 
     agent: str
     why: str
 
 
 def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoice], list[UnreadableNative]]:
-    """The native sessions of every agent in `cwd` that are no leg of a session of ours, newest first.
+    """Return every agent's native sessions in `cwd` that are no leg of ours, newest first.
 
-    Beside them what cannot be read, and might be one of them.
+    The second list has what may be one of them and cannot be read.
     """
     root = find_near_root(cwd)
     folders = get_folders(environ)
@@ -81,7 +81,7 @@ def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoic
 
 
 def render_age(changed_at: datetime, now: datetime) -> str:
-    """How long ago that was: `5 min`, `3 h`, `12 days`."""
+    """Return how long ago that was: `5 min`, `3 h`, `12 days`."""
     minutes = max(0, int((now - changed_at).total_seconds() // 60))
     if minutes < 60:  # noqa: PLR2004 - an hour
         return f"{minutes} min"
@@ -90,12 +90,12 @@ def render_age(changed_at: datetime, now: datetime) -> str:
 
 
 def build_unread_view(unread: list[UnreadableNative]) -> list[dict[str, object]]:
-    """One row each: agent, why."""
+    """Return one row for each: agent, why."""
     return [{"agent": one.agent, "why": plain(one.why)} for one in unread]
 
 
 def build_view(natives: list[NativeChoice], now: datetime) -> list[dict[str, object]]:
-    """One row a session: agent, native_id, title, changed_at (ISO 8601), age_s, path, from."""
+    """Return one row per session: agent, native_id, title, changed_at (ISO 8601), age_s, path, from."""
     return [
         {
             "agent": native.agent,
@@ -111,7 +111,7 @@ def build_view(natives: list[NativeChoice], now: datetime) -> list[dict[str, obj
 
 
 def list_columns(native: NativeChoice) -> list[str]:
-    """One session as the cells of a row: agent, age, title, what chooses it."""
+    """Return one session as the cells of a row: agent, age, title, the value of `--from`."""
     return [native.agent, render_age(native.changed_at, datetime.now(UTC)), native.title or "-", native.word]
 
 
@@ -122,7 +122,7 @@ def _build(agent: str, native: NativeSession) -> NativeChoice:
 
 
 def _read_own_ids(root: str, index: str) -> set[str]:
-    """The native ids our own legs here have had, as the journals say."""
+    """Return the native ids that our own legs here have had, from the journals."""
     found: set[str] = set()
     for session in list_own_at(root, index):
         try:
@@ -152,9 +152,9 @@ _OFFERED = 9
 
 
 def offer_native_session(agent: str, words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> str:
-    """What `--from` would say of the native session the person wants to go on with; empty for none.
+    """Ask the user which native session to continue; return its value of `--from`, empty for none.
 
-    Whoever named a native session by `words`, arguments of `agent` itself, is not asked for another.
+    Nothing is asked if `words`, arguments of `agent` itself, name a native session already.
     """
     asked = load_adapters(get_folders(environ), root=find_near_root(cwd)).get(AgentName(agent))
     if asked is not None and chooses_session(asked.adapter.launch, words):

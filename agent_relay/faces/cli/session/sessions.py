@@ -19,7 +19,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay sessions`."""
+    """Run `agent-relay sessions`; return its exit status."""
     return run_one(sessions, words, name="sessions")
 
 
@@ -60,7 +60,7 @@ def sessions(
 
 
 def _claim(text: str, *, as_json: bool) -> None:
-    """The session that came with this folder is the user's. Raises WrongUseError where there is none."""
+    """Make the session that came with this folder the user's; raise WrongUseError if there is none."""
     folders, root = get_folders(), find_near_root(get_cwd())
     wanted = text.upper()
     strangers = list_strangers(folders, root)

@@ -39,7 +39,7 @@ Strangers are sessions that came with this folder, as with a clone, and are none
 
 
 def run(words: list[str]) -> int:
-    """Prints the view; 0 also where nothing runs."""
+    """Print the view; return 0, also if nothing runs."""
     if "--help" in words or "-h" in words:
         sys.stdout.write(HELP)
         return ExitCode.DONE
@@ -60,9 +60,10 @@ def run(words: list[str]) -> int:
 
 
 def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
-    """`root`, its `sessions` (as `system.glances` has them), and `resting` agents with scope and until.
+    """Return `root`, its `sessions`, and the `resting` agents with scope and until.
 
-    `strangers` are the ids of sessions that came with the folder, which relay neither reads nor touches.
+    `sessions` are as `store.session_summaries` has them. `strangers` are the ids of sessions that came with
+    the folder, which relay neither reads nor touches.
     """
     folders = get_folders()
     root = find_near_root(cwd)
@@ -78,7 +79,7 @@ def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
 
 
 def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]:
-    """The sessions the index names here although there is no folder of them any more."""
+    """Return the sessions the index names here, if no folder of any of them exists any more."""
     if list_own_at(root, index):
         return []
     names = list_named(index) if ended else list_unended(index)
@@ -90,7 +91,7 @@ HEADERS = ("state", "agent", "since", "session", "title", "about")
 
 
 def list_columns(view: dict[str, object]) -> list[str]:
-    """One session as the cells of a row, below `HEADERS`."""
+    """Return one session as the cells of a row, under `HEADERS`."""
     return [
         str(view["state"]),
         str(view["agent"] or "-"),
@@ -120,14 +121,14 @@ def _tell_about(view: dict[str, object]) -> str:
 
 
 def _quote(limit: dict[str, object]) -> str:
-    """What the agent said of it, as people read it."""
+    """Return what the agent said about the limit, as people read it."""
     from agent_relay.domain.text.reasons import quote_reason
 
     return quote_reason(str(limit["text"]))
 
 
 def _tell_fill(context: object) -> str:
-    """How full the context is, where its user wants to know; empty for a damaged line of the journal, too."""
+    """Return how full the context is, from the level the user is advised at; empty for damaged data, too."""
     if not isinstance(context, dict) or context["level"] not in {"advise", "draft", "act"}:
         return ""
     used, room = context["used"], context["room"]
@@ -137,7 +138,7 @@ def _tell_fill(context: object) -> str:
 
 
 def _tell_budgets(view: dict[str, object]) -> str:
-    """The budgets the agent at work uses of, as far as they passed a mark; empty for none."""
+    """Return the budgets that the agent at work uses of and that passed a mark; empty for none."""
     from datetime import UTC, datetime
 
     budgets, told = view.get("budgets"), list[str]()
@@ -152,7 +153,7 @@ def _tell_budgets(view: dict[str, object]) -> str:
 
 
 def render_strangers(strangers: list[str], index: str) -> list[str]:
-    """Lines about sessions that came with the folder, those in the user's `index` last; none for none.
+    """Return lines about sessions that came with the folder, those in the user's `index` last.
 
     The latter are the user's in another place: copies of them cannot be claimed.
     """

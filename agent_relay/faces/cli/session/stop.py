@@ -13,7 +13,7 @@ from agent_relay.system.disk.folders import get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay stop`."""
+    """Run `agent-relay stop`; return its exit status."""
     return run_one(stop, words, name="stop")
 
 

@@ -1,4 +1,4 @@
-"""`agent-relay take-over`: a person says that whoever owned this working tree elsewhere is gone."""
+"""`agent-relay take-over`: take the working tree from an owner on another machine that is gone."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay take-over`."""
+    """Run `agent-relay take-over`; return its exit status."""
     return run_one(take_over, words, name="take-over")
 
 

@@ -42,7 +42,7 @@ It needs a terminal, except with --json or --no-launch; in a script or a pipe, u
 
 
 def run_agent(name: str, words: list[str]) -> int:
-    """The exit status: the agent's own, 0 after a detach, 3 where nobody can go on."""
+    """Run `agent-relay <agent>`; return the agent's exit status, 0 after a detach, 3 if none can go on."""
     try:
         wish = parse_words(words)
     except WrongUseError:
@@ -81,7 +81,7 @@ def run_agent(name: str, words: list[str]) -> int:
 
 
 def _print(answer: dict[str, object], *, as_json: bool) -> int:
-    """Say where the session is instead of showing it."""
+    """Print where the session is instead of showing it; return the exit status."""
     from agent_relay.faces.render.output import print_json, print_lines
 
     if as_json:
@@ -92,11 +92,11 @@ def _print(answer: dict[str, object], *, as_json: bool) -> int:
 
 
 def _load_nothing() -> None:
-    """Show no screen."""
+    """Load nothing, as no screen is shown."""
 
 
 def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:
-    """Whether nothing says which session is meant, none runs here, and somebody is there to be asked."""
+    """Check that no option chooses a session, none runs here, and there is a person to ask."""
     if wish.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -107,9 +107,9 @@ def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:
 
 
 def check_agent(name: str, folders: "Folders", cwd: str) -> None:
-    """Nothing where some adapter folder has this name. Raises WrongUseError with what was meant, perhaps.
+    """Raise WrongUseError, with the name that may be meant, unless some adapter folder has this name.
 
-    Looks at names only; the daemon reads and judges the adapter.
+    Looks at names only; the daemon reads and checks the adapter.
     """
     if not is_agent(name, folders, cwd):
         meant = suggest(name, [*list_names(folders, cwd), *COMMANDS])
@@ -119,7 +119,7 @@ def check_agent(name: str, folders: "Folders", cwd: str) -> None:
 
 
 def is_agent(name: str, folders: "Folders", cwd: str) -> bool:
-    """Whether some adapter folder has this name."""
+    """Check whether some adapter folder has this name."""
     is_name = name.isprintable() and "/" not in name and not name.startswith((".", "-"))
     return is_name and any(
         os.path.isfile(os.path.join(place, name, "adapter.toml")) for place in _list_places(folders, cwd)
@@ -127,13 +127,13 @@ def is_agent(name: str, folders: "Folders", cwd: str) -> bool:
 
 
 def list_names(folders: "Folders", cwd: str) -> list[str]:
-    """The names that look like agents' in the adapter folders."""
+    """Return the names in the adapter folders that look like agents'."""
     places = [place for place in _list_places(folders, cwd) if os.path.isdir(place)]
     return sorted({entry for place in places for entry in os.listdir(place) if "." not in entry})
 
 
 def suggest(name: str, words: list[str]) -> str:
-    """`Did you mean …? ` with the word of `words` that is most like `name`; empty where none is."""
+    """Return `Did you mean …? ` with the word of `words` that is most like `name`; empty if none is."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, words, n=1)

@@ -1,4 +1,4 @@
-"""`agent-relay attach`: this terminal on a session, until its agents are done or the person detaches."""
+"""`agent-relay attach`: show a session on this terminal, until it ends or the person detaches."""
 
 import os
 import sys
@@ -52,7 +52,7 @@ It needs a terminal; in a script or a pipe, use: agent-relay run
 
 
 def run(words: list[str]) -> int:
-    """The exit status: the agent's own, 0 after a detach."""
+    """Run `agent-relay attach`; return the agent's own exit status, 0 after a detach."""
     if "--help" in words or "-h" in words:
         sys.stdout.write(HELP)
         return ExitCode.DONE
@@ -99,7 +99,7 @@ def require_terminal(doing: str, agent: str) -> None:
 
 
 def load_screen() -> None:
-    """Load what `follow` needs before the agent's screen stands on this terminal."""
+    """Load what `follow` needs to show the agent's screen on this terminal."""
     import agent_relay.client.attach.held_terminal
     import agent_relay.client.attach.loop
     import agent_relay.client.attach.session_loop
@@ -109,9 +109,10 @@ def load_screen() -> None:
 
 
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
-    """The exit status once the session `answer` names is over here; see `client.session_loop`.
+    """Show the session that `answer` names, until it is over here; return the exit status.
 
-    Its note is said now, and once more over the agent's screen, which would hide it.
+    See `client.attach.session_loop`. The answer's note is printed now, and once more over the agent's
+    screen, which would hide it.
     """
     from agent_relay.client.attach.held_terminal import HeldTerminal
     from agent_relay.client.attach.session_loop import SessionLoop
@@ -158,7 +159,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 def _build_rest(
     folders: "Folders", reconnect: "Callable[[], Connection]"
 ) -> "Callable[[SessionPlace], tuple[str, str]] | None":
-    """What shows a person that every agent rests; `None` where nobody could press a key."""
+    """Return what shows a person that every agent rests; `None` if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
 
@@ -176,7 +177,7 @@ def _build_rest(
 
 
 def _hold_back(connection: "Connection", session: str) -> str:
-    """Ask the daemon to hold the switch of agents back; return what it says to the person."""
+    """Ask the daemon to hold the switch of agents back; return its message to the person."""
     try:
         return str(connection.request("session.hold_back", session=session).get("message") or "")
     finally:
@@ -192,7 +193,7 @@ def _render_note(note: str, session: str, relay_key: int) -> str:
 
 
 def measure() -> tuple[int, int]:
-    """Rows and columns of this terminal; 24 by 80 where there is none."""
+    """Return the rows and columns of this terminal; 24 and 80 if there is none."""
     for handle in (0, 1, 2):
         try:
             size = os.get_terminal_size(handle)
@@ -204,7 +205,10 @@ def measure() -> tuple[int, int]:
 
 
 def _find(folders: "Folders", text: str) -> str:
-    """The session's id. Raises WrongUseError where none or several are meant, or it has ended."""
+    """Return the id of the session meant; without `text` the newest here, if possible one with a screen.
+
+    Raises WrongUseError if none or several are meant, or it has ended.
+    """
     if not text:
         here = [view for view in list_live_here(folders) if view["state"] != UNREADABLE]
         if not here:
@@ -222,7 +226,7 @@ def _find(folders: "Folders", text: str) -> str:
 
 
 def _say(line: str) -> None:
-    """One line to the person, on the terminal their agent was on."""
+    """Print one line to the person, on the terminal their agent was on."""
     stream = sys.stdout if sys.stdout.isatty() else sys.stderr
     # Loaded where something is said: attaching must not pay for it.
     from agent_relay.faces.render.output import render_plain

@@ -45,7 +45,7 @@ _FEWEST = 2
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay chat`."""
+    """Run `agent-relay chat`; return its exit status."""
     if {"--help", "-h"} & set(words):
         sys.stdout.write(HELP)
         return ExitCode.DONE
@@ -73,7 +73,10 @@ def run(words: list[str]) -> int:
 
 
 def parse_words(words: list[str]) -> tuple[list[str], dict[str, object], bool]:
-    """The agents, the wish in the daemon's words, and whether events are wanted. Raises WrongUseError."""
+    """Return the agents, the fields of the daemon's request, and whether events are printed.
+
+    Raises WrongUseError.
+    """
     wish: dict[str, object] = {"most": _MOST}
     named: list[str] = []
     is_json = False

@@ -11,10 +11,10 @@ OPEN_LIMIT_S = 120.0
 
 
 def parse_words(words: list[str]) -> dict[str, object]:
-    """The wish in the daemon's words: texts by option, flags as true, `args` after `--`.
+    """Return the fields of the request: texts by option, flags as true, `args` after `--`.
 
     A word that is no option is the task. Raises WrongUseError for an unknown option, a missing value, or
-    wishes that exclude each other.
+    options that exclude each other.
     """
     wish: dict[str, object] = {}
     tasks: list[str] = []
@@ -49,7 +49,7 @@ def parse_words(words: list[str]) -> dict[str, object]:
 
 
 def _add_task(wish: dict[str, object], tasks: list[str]) -> None:
-    """Put the task given without its option into `wish`. Raises WrongUseError for two, or half of one."""
+    """Add the task given without `--task` to `wish`; raise WrongUseError if it is empty or one of two."""
     if not tasks:
         return
     if "task" in wish:

@@ -1,6 +1,6 @@
 """Render commands in the answers of the relay prompt as they are typed there.
 
-Apart from `relay_prompt`, so that attaching does not load it.
+A separate module from `relay_prompt`, so that attaching does not load it.
 """
 
 from agent_relay.client.attach.prompt import PendingAnswer
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def answer_at_key(ask: "Callable[[], Answer]", session: str) -> "Answer":
-    """Return what `ask` answers about `session`. Raises RelayError as `ask` does, in the same words."""
+    """Return what `ask` answers about `session`, with commands as they are typed behind the relay key.
+
+    Raises RelayError as `ask` does, with its commands rendered likewise.
+    """
     try:
         found = ask()
     except RelayError as error:
@@ -26,7 +29,7 @@ def answer_at_key(ask: "Callable[[], Answer]", session: str) -> "Answer":
 
 
 class _Waiting(PendingAnswer):
-    """Another wait, what comes of which is rendered."""
+    """Another pending answer, with its lines rendered."""
 
     __slots__ = ("_inner", "_session")
 
@@ -36,7 +39,10 @@ class _Waiting(PendingAnswer):
         self._session = session
 
     def poll(self) -> "Sequence[str] | None":
-        """The lines once it is over. Raises RelayError as the other does."""
+        """Return the rendered lines once they are there, `None` before.
+
+        Raises RelayError as the other answer does.
+        """
         try:
             lines = self._inner.poll()
         except RelayError as error:
@@ -46,11 +52,11 @@ class _Waiting(PendingAnswer):
         return lines
 
     def cancel(self) -> None:
-        """It should be over soon."""
+        """Ask the other answer to end soon."""
         self._inner.cancel()
 
     def leave(self) -> None:
-        """Nobody waits for it any more."""
+        """Stop waiting for the other answer."""
         self._inner.leave()
 
 

@@ -62,7 +62,7 @@ _ELSEWHERE = frozenset(("--new", "--session", "--from", "--json", "--help", "-h"
 
 
 class PromptContext:
-    """Who types behind the relay key: the session on their terminal, its folder, and the way to the daemon.
+    """What a line typed behind the relay key is about: the session, its folder, and how to reach the daemon.
 
     `size` is the terminal's rows and columns, `modes` are its line discipline's for other programs.
     """
@@ -86,9 +86,9 @@ class PromptContext:
 
 
 def run_prompt_line(line: str, context: PromptContext) -> "Answer":
-    """The lines to show for one line typed behind the relay key, or what they will come of.
+    """Return the lines to show for one line typed behind the relay key, or the answer they will come from.
 
-    None where the agent's screen says it all. Raises RelayError where it cannot be done.
+    There are none if the agent's screen shows the outcome. Raises RelayError if it cannot be done.
     """
     word, _, rest = line.strip().partition(" ")
     if word in {"/help", "/?", "help", "?"}:
@@ -113,9 +113,9 @@ def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
-    """The plain command that answers `word`, about this session unless another is named; empty for none.
+    """Return the plain command that answers `word`, about this session unless it names another.
 
-    Raises WrongUseError for a quote without its end.
+    It is empty if no command does. Raises WrongUseError for an unterminated quote.
     """
     name = word.removeprefix("/")
     if name == word or name not in _PLAIN or name not in COMMANDS:
@@ -139,7 +139,7 @@ def _add_session(name: str, words: list[str], session: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words as a shell divides them. Raises WrongUseError for a quote without its end."""
+    """Split the text into words as a shell does; raise WrongUseError for an unterminated quote."""
     import shlex
 
     try:
@@ -196,7 +196,7 @@ def _stop(_rest: str, context: PromptContext) -> "Answer":
 
 
 def _list_log(_rest: str, context: PromptContext) -> "Answer":
-    """What happened, oldest first; as a watcher is told it where the daemon is older than this command."""
+    """Return what happened, oldest first; if the daemon is older than this command, by way of `watch`."""
     try:
         with context.connect() as connection:
             answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
@@ -211,7 +211,10 @@ def _list_log(_rest: str, context: PromptContext) -> "Answer":
 
 
 def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
-    """What became of an edit of the session's newest packet; the editor has the terminal meanwhile."""
+    """Edit the session's newest packet and return the outcome; `None` if `rest` does not say `edit`.
+
+    The editor has the terminal meanwhile.
+    """
     words = split_words(rest)
     if words[:1] != ["edit"]:
         return None
@@ -253,7 +256,7 @@ _OWN: "Mapping[str, Callable[[str, PromptContext], Answer | None]]" = {
 
 
 def describe(session: str, folder: str) -> tuple[str, ...]:
-    """The session in short, its state first."""
+    """Return the session in short, its state first."""
     view = _read(session, folder)
     made = render_count(int(str(view["handoffs"])), "handoff")
     lines = [f"session {session}: {view['state']} under {view['agent']}, {made}"]
@@ -278,7 +281,7 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
 
 
 def _find_root(folder: str) -> str:
-    """The folder that holds `.agent-relay`, of a session's own folder."""
+    """Return the folder that holds `.agent-relay`, from a session's own folder."""
     return os.path.dirname(os.path.dirname(os.path.dirname(folder)))
 
 

@@ -1,4 +1,4 @@
-"""`agent-relay run`: one turn of an agent without a screen, handed on when it meets a limit."""
+"""`agent-relay run`: one turn of an agent without a screen, handed over when it meets a limit."""
 
 import json
 import os
@@ -46,7 +46,7 @@ _OUTCOMES = {"done": ExitCode.DONE, "resting": ExitCode.NOBODY_AVAILABLE}
 
 
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay run`."""
+    """Run `agent-relay run`; return its exit status."""
     if {"--help", "-h"} & set(words[: _find_end(words)]):
         sys.stdout.write(HELP)
         return ExitCode.DONE
@@ -76,7 +76,7 @@ def run(words: list[str]) -> int:
 
 
 def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], None]) -> "WaitingTurn":
-    """A turn that goes on at the reset. Raises WrongUseError where the user lets nothing do that, ever."""
+    """Return a turn that goes on at the reset; raise WrongUseError if quiet hours never let it go on."""
     # Who does not wait is not to pay for what reads a configuration.
     from agent_relay.client.waiting_turn import WaitingTurn
     from agent_relay.system.clock import LocalZone, SystemClock
@@ -99,7 +99,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
 
 
 def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
-    """The wish in the daemon's words, and whether events are wanted. Raises WrongUseError."""
+    """Return the fields of the daemon's request, and whether events are printed; raise WrongUseError."""
     end = _find_end(words)
     wish: dict[str, object] = {"args": words[end + 1 :]}
     named: list[str] = []
@@ -130,12 +130,12 @@ def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
 
 
 def read_task() -> str:
-    """What standard input holds, which need not be text: a diff quotes files as they are."""
+    """Return what standard input holds, which need not be text: a diff quotes files as they are."""
     return sys.stdin.buffer.read(_LONGEST_TASK + 1).decode("utf-8", "surrogateescape")
 
 
 def check_task(task: str, command: str) -> None:
-    """Raises WrongUseError for a task that says nothing, or more than one message to the daemon may."""
+    """Raise WrongUseError if the task is empty, or longer than one message to the daemon may be."""
     if not task.strip():
         raise WrongUseError(f"{command} needs a task", hint=f"See: agent-relay {command} --help")
     if len(json.dumps(task)) > _LONGEST_TASK + 2:
@@ -146,18 +146,18 @@ def check_task(task: str, command: str) -> None:
 
 
 def parse_turns(text: str) -> int:
-    """What `-n` says. Raises WrongUseError."""
+    """Return the number given to `-n`; raise WrongUseError unless it is 1 to 1000."""
     if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
         raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
     return int(text)
 
 
 def _find_end(words: list[str]) -> int:
-    """Where relay's own words end."""
+    """Return the index at which relay's own words end."""
     return words.index("--") if "--" in words else len(words)
 
 
 def print_event(event: Mapping[str, object]) -> None:
-    """One line of `--json`."""
+    """Print the event as one line of `--json`."""
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()

@@ -16,7 +16,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
 async def use(shell: ShellFace, rest: str) -> None:
-    """`AGENT [MESSAGE]`: the running turn is AGENT's, or the next one will be."""
+    """Give the running turn, or else the next one, to AGENT (`AGENT [MESSAGE]`)."""
     agent, _, message = rest.partition(" ")
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
@@ -29,7 +29,7 @@ async def use(shell: ShellFace, rest: str) -> None:
 
 
 def _check_installed(shell: ShellFace, agent: str) -> None:
-    """Raises WrongUseError where the next message could not reach `agent`; says where it looks signed out."""
+    """Raise WrongUseError if `agent` is not installed; tell the person if it looks signed out."""
     (row,) = [row for row in build_view(get_cwd(), os.environ) if row["name"] == agent] or ({},)
     if row and not row["program"]:
         raise WrongUseError(
@@ -40,7 +40,7 @@ def _check_installed(shell: ShellFace, agent: str) -> None:
 
 
 async def relay(shell: ShellFace, rest: str) -> None:
-    """`[MESSAGE]`: the same with the next agent of the order."""
+    """Give the running turn, or else the next one, to the next agent of the order (`[MESSAGE]`)."""
     session = _need_session(shell)
     if shell.turns.is_working and await _pass_on(shell, "", rest):
         return
@@ -48,7 +48,7 @@ async def relay(shell: ShellFace, rest: str) -> None:
 
 
 async def undo(shell: ShellFace, rest: str) -> None:
-    """The agent that had the session before the last handoff has it again."""
+    """Give the session back to the agent that had it before the last handoff."""
     if rest:
         raise WrongUseError("/undo-handoff takes no arguments", hint="See: /undo-handoff --help")
     conversation = shell.conversation
@@ -61,7 +61,7 @@ async def undo(shell: ShellFace, rest: str) -> None:
 
 
 async def hand_off(shell: ShellFace, rest: str) -> None:
-    """`[FOCUS]`: the agent writes a document, then the next one goes on; or one of the records' commands."""
+    """Have the agent write a document and hand over (`[FOCUS]`), or run a command on handoff records."""
     words = split_words(rest) if rest.partition(" ")[0] in RECORDS else []
     if words:
         session = shell.conversation.session
@@ -77,7 +77,7 @@ async def hand_off(shell: ShellFace, rest: str) -> None:
 
 
 async def choose_model(shell: ShellFace, rest: str) -> None:
-    """`[MODEL]`: the model of the agent's next turns here; `-` is its own again."""
+    """Set the model of the agent's next turns here (`[MODEL]`); `-` is its own again."""
     conversation = shell.conversation
     if not conversation.agent:
         raise WrongUseError("there is no agent to choose a model for", hint="/use AGENT")
@@ -90,7 +90,7 @@ async def choose_model(shell: ShellFace, rest: str) -> None:
 
 
 async def _switch(shell: ShellFace, agent: str, message: str) -> None:
-    """`agent` has the running turn, or the next one, with `message` where there is one."""
+    """Give `agent` the running turn, or the next one, with `message` if there is one."""
     if shell.turns.is_working and await _pass_on(shell, agent, message):
         return
     shell.turns.wished.forget()
@@ -105,7 +105,7 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
 
 
 async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
-    """Whether the running turn passes on; not where it has just ended."""
+    """Pass the running turn on; return false if it has just ended."""
     session = shell.conversation.session
     if not session:
         return False

@@ -1,6 +1,6 @@
 """Commands about the session: /attach and back, /new, /resume, /status and /exit.
 
-A screen asked for while the agent works without one opens when its turn ends (`ScreenJob`).
+A screen that is requested while the agent works without one opens when its turn ends (`ScreenJob`).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LABEL = "its own screen opens"
 
 
 class ScreenJob:
-    """`act` has the terminal; what waits is not sent before it is over."""
+    """Gives the terminal to `act` between two turns; what waits is not sent before it is over."""
 
     label = LABEL
 
@@ -38,7 +38,7 @@ class ScreenJob:
         self._over = threading.Event()
 
     def run(self, ask: Ask) -> str:
-        """Nothing to show, once the screen was left."""
+        """Wait until the screen was opened and left; return an empty line."""
         del ask
         call_in_loop(self._loop, partial(self._shell.do_soon, self._open))
         self._over.wait()
@@ -52,13 +52,13 @@ class ScreenJob:
             self._over.set()
 
     def cancel(self, ask: Ask) -> None:
-        """It opens no more."""
+        """Keep the screen from opening."""
         del ask
         self._over.set()
 
 
 async def attach(shell: ShellFace, rest: str) -> None:
-    """`[SESSION]`: open this conversation in the agent's own screen; /detach comes back here."""
+    """Open this conversation, or `[SESSION]`, in the agent's own screen; /detach comes back here."""
     if rest:
         shell.run_plain(["attach", *split_words(rest)])
         return
@@ -77,7 +77,7 @@ async def attach(shell: ShellFace, rest: str) -> None:
 
 
 async def _open_screen(shell: ShellFace, _rest: str) -> None:
-    """The conversation in the agent's own screen, until that is left."""
+    """Show the conversation in the agent's own screen until the person leaves it."""
     conversation = shell.conversation
     folders = get_folders()
     rows, cols = measure()
@@ -95,7 +95,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
 
 
 async def start_new_session(shell: ShellFace, rest: str) -> None:
-    """The next message begins another session; the one so far stays as it is."""
+    """Let the next message begin another session; the present one stays as it is."""
     if rest:
         raise WrongUseError("/new takes no arguments", hint="Type the first message after it")
     conversation, left = shell.conversation, shell.conversation.session
@@ -106,7 +106,7 @@ async def start_new_session(shell: ShellFace, rest: str) -> None:
 
 
 async def resume(shell: ShellFace, rest: str) -> None:
-    """`[SESSION]`: the next message belongs to that session, or to the newest other one here."""
+    """Join `[SESSION]`, or else the newest other session here, for the next message."""
     conversation = shell.conversation
     was_waiting = shell.turns.is_waiting
     await shell.turns.give_up_waiting()
@@ -131,7 +131,7 @@ async def resume(shell: ShellFace, rest: str) -> None:
 
 
 def _find_session(conversation: Conversation, rest: str, *, was_waiting: bool) -> Mapping[str, object]:
-    """The session that is meant. Raises WrongUseError where there is none, or it is elsewhere."""
+    """Return the session that is meant. Raise WrongUseError if there is none, or it is elsewhere."""
     if rest:
         view: Mapping[str, object] = find_session(get_folders(), rest)
     else:
@@ -153,7 +153,7 @@ def _find_session(conversation: Conversation, rest: str, *, was_waiting: bool) -
 
 
 async def show_status(shell: ShellFace, rest: str) -> None:
-    """This session in short; with arguments, and before the first message, what the plain command shows."""
+    """Show this session in short; with arguments or before the first message, run the plain command."""
     conversation = shell.conversation
     if rest or not conversation.session:
         shell.run_plain(["status", *split_words(rest)])
@@ -166,6 +166,6 @@ async def show_status(shell: ShellFace, rest: str) -> None:
 
 
 async def leave(shell: ShellFace, rest: str) -> None:
-    """The shell ends; nothing else does."""
+    """End the shell and nothing else."""
     del rest
     shell.leave()

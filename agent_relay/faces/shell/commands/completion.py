@@ -19,14 +19,14 @@ _PACKET = ("show", "path", "diff", "verify", "export")
 
 
 class ShellCompleter(Completer):
-    """Completions of the word before the cursor."""
+    """Completes the word before the cursor."""
 
     def __init__(self, folders: Folders, cwd: str) -> None:
         self._folders = folders
         self._cwd = cwd
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """The completions, best first; none in prose."""
+        """Return the completions, best first; none in prose."""
         del complete_event
         before = document.text_before_cursor
         word = before.split("\n")[-1].rpartition(" ")[2]
@@ -70,7 +70,7 @@ class ShellCompleter(Completer):
 
 
 def _list_agents(folders: Folders) -> list[str]:
-    """The names of the adapters the user has; the daemon reads and judges them."""
+    """Return the names of the adapters the user has; only the daemon reads and checks them."""
     found = set()
     for place in (find_builtin_folder(), os.path.join(folders.config, "adapters")):
         try:

@@ -15,11 +15,11 @@ from agent_relay.faces.shell.commands.interface import ShellCommand, ShellFace
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
 
 _NO_NAME = frozenset("/.*\n")
-"""What stands in no command's name, but where a message begins with a path or with code."""
+"""Characters that no command's name has, but a path or code at the beginning of a message does."""
 
 
 async def run_line(shell: ShellFace, line: str) -> None:
-    """The line is done, sent, or refused. Raises RelayError where it cannot be done."""
+    """Run, send or refuse the line. Raise RelayError if it cannot be done."""
     if line.startswith("!"):
         with shell.lend_terminal():
             status = run_user_command(line[1:])
@@ -52,20 +52,20 @@ async def run_line(shell: ShellFace, line: str) -> None:
 
 
 def is_command(line: str) -> bool:
-    """Whether the line is for the shell; a path or a comment of code at its beginning makes it a message."""
+    """Return whether the line is for the shell; a path or a comment at its beginning makes it a message."""
     if line.startswith("/"):
         return not _NO_NAME & set(line.partition(" ")[0][1:])
     return line.startswith("!")
 
 
 def build_plain(command: ShellCommand, rest: str, session: str) -> Sequence[str]:
-    """The words of the plain command, about this session where it may be about one."""
+    """Build the words of the plain command, about this session if it may be about one."""
     found = find_plain(f"/{command.name}", rest, session) if session and "--help" not in rest else ()
     return found or (command.name, *split_words(rest))
 
 
 def run_user_command(text: str) -> int:
-    """The exit status of a command of the user's own shell, run on this terminal."""
+    """Run a command of the user's own shell on this terminal; return its exit status."""
     if not text.strip():
         raise WrongUseError("! needs a command", hint="For example: !git status")
     program = os.environ.get("SHELL") or "/bin/sh"
@@ -88,32 +88,32 @@ def run_user_command(text: str) -> int:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """A handler, because what is ignored here would be ignored by the command too."""
+    """Do nothing; a handler, because the command would inherit an ignored signal."""
     del number, frame
 
 
 class _Ending:
-    """Whoever ends the shell, or closes its window, ends what it runs, from its first moment on."""
+    """Passes Unix signals that end the shell on to what it runs, from its first moment on."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = 0
 
     def begin(self, process: "subprocess.Popen[bytes]") -> None:
-        """This is what is run; what was heard while it was started reaches it now."""
+        """Pass signals on to this process from now on, and one that came while it was started."""
         self._process = process
         if self._heard:
             process.send_signal(self._heard)
 
     def hear(self, number: int, _frame: object) -> None:
-        """A handler of Unix signals."""
+        """Handle a Unix signal."""
         self._heard = number
         if self._process is not None:
             self._process.send_signal(number)
 
 
 def _end_row() -> None:
-    """The cursor begins a row: as many blanks as one has wrap only where something stands before them."""
+    """Put the cursor at the beginning of a row: a row of blanks wraps only if something is before it."""
     with suppress(OSError):
         os.write(1, b" " * measure()[1] + b"\r")
 

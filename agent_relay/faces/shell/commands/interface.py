@@ -16,32 +16,32 @@ class ShellFace(Protocol):
 
     @property
     def conversation(self) -> Conversation:
-        """Which session, which agent."""
+        """The session and its agent."""
         ...
 
     @property
     def turns(self) -> Turns:
-        """What is sent, and what waits."""
+        """The turns: what is being sent, and what waits."""
         ...
 
     def say(self, *lines: str) -> None:
-        """The lines are on the terminal; control characters in them are shown."""
+        """Print the lines on the terminal, with control characters made visible."""
         ...
 
     def run_plain(self, words: Sequence[str]) -> int:
-        """The exit status of `agent-relay` with `words`, run on this terminal."""
+        """Run `agent-relay` with `words` on this terminal; return the exit status."""
         ...
 
     def lend_terminal(self) -> AbstractContextManager[None]:
-        """Within, somebody else has the terminal."""
+        """Give the terminal to another program within the returned context."""
         ...
 
     def do_soon(self, act: "Act") -> None:
-        """`act` is done in place of the prompt, which comes back with what is half typed."""
+        """Run `act` in place of the prompt, which comes back with what is half typed."""
         ...
 
     def leave(self) -> None:
-        """The shell ends after this command."""
+        """End the shell after this command."""
         ...
 
 
@@ -50,10 +50,10 @@ Act = Callable[[ShellFace, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One command: its words and what they mean, the plain command that does the same, what it does.
+    """One command: its usage and description, the plain command that does the same, and what it does.
 
     `more` are further lines of its help; `completes` is what its words can be completed to. Without `act` it
-    is the plain command of the same name.
+    runs the plain command of the same name.
     """
 
     name: str

@@ -18,17 +18,17 @@ from agent_relay.faces.shell.commands.interface import Act, Completes, ShellComm
 _WIDEST = 80
 _NARROWEST = 44
 _SAID = 23
-"""Columns of what is typed, left of what it does."""
+"""The columns for what is typed, left of what it does."""
 
 
 def _mirror(name: str, *, completes: Completes = "") -> ShellCommand:
-    """The plain command of that name, as its own table describes it."""
+    """Return the plain command of that name, as its own table describes it."""
     _, usage, about = COMMANDS[name]
     return ShellCommand(name, usage, about, f"agent-relay {name}", completes=completes)
 
 
 def _act(name: str, act: Act, *, completes: Completes = "") -> ShellCommand:
-    """The same, done here in the shell's own way."""
+    """Return the plain command of that name, done by `act` in the shell's own way."""
     return replace(_mirror(name, completes=completes), act=act)
 
 
@@ -142,7 +142,7 @@ KEYS = (
 
 
 def render_shell_help(name: str = "", *, columns: int = _WIDEST) -> tuple[str, ...]:
-    """The lines of `/help`, or of one command's own help; empty for a command there is not.
+    """Return the lines of `/help`, or of one command's own help; empty for an unknown command.
 
     None of them is wider than `columns`, as far as words allow, nor than an ordinary terminal.
     """
@@ -161,7 +161,7 @@ def render_shell_help(name: str = "", *, columns: int = _WIDEST) -> tuple[str, .
 
 
 def _render_row(said: str, about: str, room: int) -> list[str]:
-    """What can be typed, and what it does beside it; below it where it is long."""
+    """Return what can be typed, and what it does beside it; below it if it is long."""
     indent = " " * (_SAID + 4)
     lines = wrap(about, room, initial_indent=indent, subsequent_indent=indent)
     if len(said) > _SAID:

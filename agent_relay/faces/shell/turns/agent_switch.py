@@ -1,8 +1,8 @@
 """Which agent has the next turn: document handoffs, pending switches, and an agent's return.
 
-`PendingSwitch` is an agent chosen while another one was taking over; it is asked for again when that is
-through. `PreferredReturn` offers an agent that gave way to a limit once its window has reset, or gives it
-the next turn.
+`PendingSwitch` is an agent chosen while another one was taking over; it is requested again when that is done.
+`PreferredReturn` offers an agent that gave way to a limit once its window has reset, or gives it the next
+turn.
 """
 
 import asyncio
@@ -22,38 +22,38 @@ from agent_relay.store.session_summaries import find_ledger_trouble, read_restin
 from agent_relay.system.clock import Clock, LocalZone, SystemClock
 
 GO_ON = "Go on with the next step of the handoff."
-"""What a successor is asked where the person named nothing to look at first."""
+"""The successor's first message if the person named nothing to look at first."""
 
 
 class Ask(Protocol):
-    """One question to the daemon."""
+    """Sends one request to the daemon."""
 
     def __call__(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
-        """The answer. Raises RelayError."""
+        """Return the answer; raise RelayError as the daemon did."""
         ...
 
 
 class Job(Protocol):
-    """Something an agent does between two turns; both for threads."""
+    """Something an agent does between two turns; `run` and `cancel` are for threads."""
 
     @property
     def label(self) -> str:
-        """What the person is told meanwhile."""
+        """What the person is shown meanwhile."""
         ...
 
     def run(self, ask: Ask) -> str:
-        """The line to show at its end. Raises RelayError."""
+        """Do the job and return the line to show at its end. Raise RelayError if it fails."""
         ...
 
     def cancel(self, ask: Ask) -> None:
-        """It should end soon; harmless when it has."""
+        """Ask for an early end; harmless when it is over."""
         ...
 
 
 class DocumentJob:
-    """The agent writes a handoff document, then the next agent of the order has the conversation.
+    """Has the agent write a handoff document, then gives the conversation to the next agent of the order.
 
-    `run` is for a thread; `send_first` is called with what the successor is asked.
+    `run` is for a thread; `send_first` is called with the successor's first message.
     """
 
     label = "the agent writes a handoff document"
@@ -64,7 +64,10 @@ class DocumentJob:
         self._send_first = send_first
 
     def run(self, ask: Ask) -> str:
-        """The line to show. Raises RelayError where nobody can take over; nothing has changed then."""
+        """Hand over with a document; return the line to show.
+
+        Raises RelayError if no agent can take over; nothing has changed then.
+        """
         session, env = self._conversation.session, dict(os.environ)
         told = ask("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=self._focus, env=env)
         if told.get("outcome") not in {"written", "unable"}:
@@ -74,7 +77,7 @@ class DocumentJob:
         return STARTED if told.get("outcome") == "written" else str(told.get("message", ""))
 
     def cancel(self, ask: Ask) -> None:
-        """No document is written any more."""
+        """Cancel the writing of the document."""
         try:
             ask("narrate.cancel", session=self._conversation.session)
         except RelayError:
@@ -83,7 +86,7 @@ class DocumentJob:
 
 
 def find_next(ask: Ask, session: str) -> str:
-    """The agent a handoff would go to now. Raises NobodyAvailableError."""
+    """Return the agent a handoff would go to now. Raise NobodyAvailableError if there is none."""
     plan = ask("handoff.plan", session=session, needs=["headless"], env=dict(os.environ))
     if not plan.get("successor"):
         raise NobodyAvailableError("nobody can take over now", hint="See: /handoff plan")
@@ -97,7 +100,7 @@ Say = Callable[[str, str], None]
 
 
 class PendingSwitch:
-    """At most one choice that could not be had at once; `agent` is empty where there is none."""
+    """At most one choice of an agent that could not take over at once; `agent` is empty if there is none."""
 
     def __init__(self, conversation: Conversation, ask: Ask, say: Say) -> None:
         self._conversation = conversation
@@ -109,18 +112,21 @@ class PendingSwitch:
         self.agent = ""
 
     def keep(self, agent: str, message: str) -> None:
-        """The running turn is `agent`'s once nobody takes over; `message` is what it is told first."""
+        """Give the running turn to `agent` once no handoff is under way; `message` is its first message."""
         self.forget()
         self.agent, self._message, self._unwanted = agent, message, threading.Event()
         self._asking = asyncio.create_task(self._pass_on(self._unwanted), name="wished")
 
     def forget(self) -> None:
-        """Nobody is wished any more."""
+        """Cancel the pending switch."""
         self._unwanted.set()
         self.agent = self._message = ""
 
     def settle(self) -> str:
-        """The turn is over: who was wished has the next message. The one to send first, empty for none."""
+        """Give the next message to the chosen agent, because the turn is over.
+
+        Returns the message to send first; empty for none.
+        """
         agent, message = self.agent, self._message
         self.forget()
         if not agent:
@@ -145,9 +151,10 @@ class PendingSwitch:
 
 
 def ask_when_free(ask: Ask, session: str, agent: str, message: str, unwanted: threading.Event) -> bool:
-    """Whether the session's turn is `agent`'s, asked for when nobody is taking over; for a thread.
+    """Give the session's turn to `agent` once no handoff is under way; return whether it has it.
 
-    False where the turn is over, or `unwanted` was set first. Raises RelayError where it cannot be had.
+    For a thread. False if the turn is over, or `unwanted` was set first. Raises RelayError if the daemon
+    refuses.
     """
     while not unwanted.is_set():
         if not _find_handoff(ask, session):
@@ -162,7 +169,7 @@ def ask_when_free(ask: Ask, session: str, agent: str, message: str, unwanted: th
 
 
 def _find_handoff(ask: Ask, session: str) -> str:
-    """How far the session's handoff is; empty where none is under way."""
+    """Return how far the session's handoff is; empty if none is under way."""
     return str(ask("where", session=session).get("handoff", ""))
 
 
@@ -170,10 +177,10 @@ _AFTER_S = 1.0
 
 
 class PreferredReturn:
-    """Knows whom the person chose and whether that agent gave way to a limit.
+    """Remembers an agent that gave way to a limit, to return to it after its reset.
 
-    `read_config` gives the user's wishes as they are now; `ledger` is the file of who rests until when.
-    `clock` is the machine's where none is given.
+    `read_config` gives the user's configuration as it is now; `ledger` is the file of who rests until when.
+    `clock` is the machine's if none is given.
     """
 
     def __init__(
@@ -190,11 +197,11 @@ class PreferredReturn:
         self._left = ""
 
     def note_limit(self, agent: str) -> None:
-        """`agent` gave way; the first of several is the one to come back to."""
+        """Note that `agent` gave way to a limit; the first of several is the one to return to."""
         self._left = self._left or agent
 
     def forget(self) -> None:
-        """The person chose somebody: nobody is to come back."""
+        """Return to no agent, because the person chose one."""
         self._left = ""
 
     @property
@@ -204,7 +211,7 @@ class PreferredReturn:
         return config.resume_at_reset is True and not config.build_quiet_hours().always
 
     def count_wait(self, moment: str) -> float | None:
-        """Seconds until a moment (ISO 8601); `None` where it is none."""
+        """Return the seconds until a moment (ISO 8601) has passed; `None` if it is none or has no zone."""
         try:
             at = datetime.fromisoformat(moment)
         except ValueError:
@@ -212,7 +219,7 @@ class PreferredReturn:
         return max(0.0, (at - self._clock.now()).total_seconds() + _AFTER_S) if at.tzinfo else None
 
     def put_off(self, moment: str) -> str:
-        """The moment (ISO 8601), or the end of the quiet hours it is in, where work goes on by itself."""
+        """Return the moment (ISO 8601), or the end of its quiet hours if work goes on by itself."""
         if self.count_wait(moment) is None or not self.goes_on:
             return moment
         at = datetime.fromisoformat(moment)
@@ -220,7 +227,10 @@ class PreferredReturn:
         return moment if opens is None or opens == at else opens.isoformat()
 
     def look(self) -> str:
-        """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""
+        """Return the line to show about an agent that is available again; empty for none.
+
+        With `return = "auto"` that agent has the next turn.
+        """
         agent, wish = self._left, self._read_config().return_
         if not agent or wish == "off" or find_ledger_trouble(self._ledger):
             return ""

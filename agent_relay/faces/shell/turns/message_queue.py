@@ -28,7 +28,7 @@ _LIMIT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """What was typed, by an id: a daemon that is asked twice tells by it that it is the same."""
+    """A typed message and its id, by which a daemon that is asked twice knows that it is the same."""
 
     id: str
     text: str
@@ -40,7 +40,7 @@ NO_MESSAGE = QueuedMessage("", "")
 class MessageQueue:
     """Messages in order, the oldest first. `changed` is called after every change.
 
-    They stand in a file that only the user can read: a shell that is killed loses none of them.
+    They are stored in a file that only the user can read: a shell that is killed loses none of them.
     """
 
     def __init__(self, path: str, changed: Callable[[], None]) -> None:
@@ -50,11 +50,11 @@ class MessageQueue:
         self._lock = take_lock(f"{path}.lock")
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return how many messages wait."""
         return len(self._messages)
 
     def __iter__(self) -> Iterator[str]:
-        """The messages' texts, the oldest first."""
+        """Iterate over the messages' texts, the oldest first."""
         return iter([message.text for message in self._messages])
 
     @property
@@ -63,28 +63,28 @@ class MessageQueue:
         return self._messages[0] if self._messages else NO_MESSAGE
 
     def add(self, text: str) -> None:
-        """`text` is the last message now."""
+        """Append `text` as the last message."""
         self._messages.append(_name(text))
         self._keep()
 
     def put_first(self, text: str) -> None:
-        """`text` is sent before all the others."""
+        """Insert `text` before all the others."""
         self._messages.insert(0, _name(text))
         self._keep()
 
     def drop(self, message_id: str) -> None:
-        """The message of that id is somebody else's now; harmless where none waits."""
+        """Remove the message of that id, which an agent has now; harmless if none has it."""
         self._messages = [message for message in self._messages if message.id != message_id]
         self._keep()
 
     def take_last(self) -> str:
-        """The text of the newest message, which waits no longer; empty for none."""
+        """Remove the newest message and return its text; empty for none."""
         message = self._messages.pop() if self._messages else NO_MESSAGE
         self._keep()
         return message.text
 
     def take_over(self, folder: str) -> int:
-        """How many messages shells that are gone have left in `folder`, which wait here now."""
+        """Take over the messages that ended shells have left in `folder`; return how many."""
         before = len(self._messages)
         for name in sorted(_list_names(folder)):
             path = os.path.join(folder, name)
@@ -105,7 +105,7 @@ class MessageQueue:
         return len(self._messages) - before
 
     def close(self) -> None:
-        """Whoever opens the next shell finds what is left."""
+        """Release the queue; the next shell takes over what is left."""
         if not self._messages:
             _remove(self._path)
         if self._lock is not None:
@@ -113,7 +113,7 @@ class MessageQueue:
             self._lock = None
 
     def _keep(self) -> bool:
-        """Whether the file says what waits; what cannot be written is still sent."""
+        """Write what waits to the file; return whether that worked. What cannot be written is still sent."""
         try:
             if self._messages:
                 kept = [[message.id, message.text] for message in self._messages]
@@ -140,7 +140,7 @@ def _name(text: str) -> QueuedMessage:
 
 
 def _read(path: str) -> Sequence[QueuedMessage] | None:
-    """The messages of a file; `None` where they cannot be read now, and should stay."""
+    """Return the messages of a file; `None` if they cannot be read now, and should stay."""
     try:
         found = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
     except (FileNotFoundError, ValueError, RecursionError):
@@ -152,7 +152,7 @@ def _read(path: str) -> Sequence[QueuedMessage] | None:
 
 
 def _parse(entry: object) -> QueuedMessage | None:
-    """A message as it is kept, or as it was before messages had ids; `None` for anything else."""
+    """Return a message as it is stored, or was before messages had ids; `None` for anything else."""
     match entry:
         case [str(message_id), str(text)] if is_ulid(message_id):
             return QueuedMessage(message_id, text)
@@ -178,9 +178,9 @@ _WHY = {"resting": _RESTING, "stopped": "the turn was stopped"}
 
 
 class QueueState:
-    """Whether something holds the messages of `typed`; `why` is empty where nothing does.
+    """Tells whether the messages of `typed` are held back; `why` is empty if they are not.
 
-    `changed` is called after every change, `go_on` where they are to be sent, `say` with a line to show.
+    `changed` is called after every change, `go_on` when they are to be sent, `say` with a line to show.
     """
 
     def __init__(
@@ -200,19 +200,19 @@ class QueueState:
         self.why = ""
 
     def hold(self, why: str) -> None:
-        """What waits stays where it is until the person says so."""
+        """Hold back what waits until the person sends it."""
         self._forget_reset()
         self.why = why if len(self._typed) else ""
         self._changed()
 
     def release(self) -> None:
-        """Nothing holds what waits."""
+        """Stop holding back what waits."""
         self._forget_reset()
         self.why = ""
         self._changed()
 
     def settle(self, last: Mapping[str, object], message: str) -> None:
-        """What a turn's end means for what waits; `message` was its own."""
+        """Decide after a turn's end what happens to what waits; `message` was the turn's own."""
         outcome = str(last.get("outcome"))
         if outcome == "done":
             return
@@ -222,7 +222,7 @@ class QueueState:
         self.hold(_WHY.get(outcome, "the turn has failed"))
 
     def rest(self, message: str, moment: str) -> None:
-        """`message`, which nobody can take before `moment` (ISO 8601), is the first of those that wait."""
+        """Put `message`, which no agent can take before `moment` (ISO 8601), first, and hold back all."""
         if message:
             self._typed.put_first(message)
         self.hold(_RESTING)
@@ -236,7 +236,7 @@ class QueueState:
         self._await_reset(moment, wait_s)
 
     def _await_reset(self, moment: str, wait_s: float) -> None:
-        """The clock is looked at now and then: a machine that sleeps stops timers, and no reset."""
+        """Set a timer, and read the clock now and then: a machine that sleeps stops timers, but no reset."""
         loop = asyncio.get_running_loop()
         if wait_s <= _LOOK_S:
             self._reset = loop.call_later(wait_s, self._end_rest)
@@ -249,7 +249,7 @@ class QueueState:
             self._await_reset(moment, wait_s)
 
     def _end_rest(self) -> None:
-        """The first reset has come, and the person did nothing else meanwhile."""
+        """Send what waits, or tell the person, as the first reset has come and nothing else was done."""
         if self.returning is not None and self.returning.goes_on:
             self._go_on()
             return

@@ -1,6 +1,6 @@
 """Run the turns of a shell: give what waits to the agent, one message after the other.
 
-Each turn is followed on a thread, asked of the agent or rejoined where it was begun before, to its end.
+Each turn is followed to its end on a thread, whether it is a new one or one that was begun before.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Event = Mapping[str, object]
 
 _HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
-"""The events that change what stands around the prompt."""
+"""The events that change what is shown around the prompt."""
 
 
 def build_turn(
@@ -42,10 +42,10 @@ def build_turn(
     hear: Callable[[Event], None],
     is_shown: bool = False,
 ) -> Callable[[], Event]:
-    """What follows the turn of `message`, or from `told` on the one under way; its last event, for a thread.
+    """Build what follows the turn of `message`, or the running one from `told` on; for a thread.
 
-    `hear` is called by the loop with what changes the conversation. With `is_shown` the message stands on the
-    terminal already.
+    It returns the turn's last event. `hear` is called by the loop with what changes the conversation. With
+    `is_shown` the message is on the terminal already.
     """
     loop = asyncio.get_running_loop()
 
@@ -78,18 +78,17 @@ def build_turn(
 _ASK_LIMIT_S = 30.0
 _AGAIN_S = 0.3
 _MOST_RACES = 20
-"""How often in a row another shell may be first; a session that is never free is told of after that."""
+"""How often in a row another shell may be first; after that the error of the session at work is shown."""
 
 Prepare = Callable[[Callable[[str], None], threading.Event], None]
-"""Makes the session free for a turn, on a thread; it tells what it waits for, and gives up when told to."""
+"""Frees the session for a turn, on a thread; reports what it waits for, gives up once the event is set."""
 
 
 class Turns:
-    """Gives what was typed to the agents, as long as nothing holds it.
+    """Sends what was typed to the agents, unless it is held back.
 
-    `held` is why what waits is not sent by itself. `label` and `since` say
-    what else is done, and from when on (monotonic). `prepare` is awaited before a turn:
-    the session is free for one then, or it raises RelayError.
+    `held` is why what waits is not sent by itself. `label` and `since` say what else is done, and from when
+    on (monotonic). `prepare` is awaited before a turn and frees the session for it, or raises RelayError.
     """
 
     def __init__(
@@ -124,61 +123,61 @@ class Turns:
         self._job: Job | None = None
 
     def send(self, message: str) -> None:
-        """`message` is given to the agent after everything that waits."""
+        """Send `message` to the agent after everything that waits."""
         self._typed.add(message)
         self.go_on()
 
     def send_first(self, message: str) -> None:
-        """`message` is given to the agent before everything that waits."""
+        """Send `message` to the agent before everything that waits."""
         self._typed.put_first(message)
         self.go_on()
 
     def do(self, job: Job) -> None:
-        """`job` is done once no turn is under way, before everything that waits."""
+        """Do `job` once no turn is under way, before everything that waits."""
         self._jobs.append(job)
         self._wake.set()
 
     def awaits(self, label: str) -> bool:
-        """Whether a job of that label is to be done or under way."""
+        """Return whether a job of that label is to be done or under way."""
         return self.label == label or any(job.label == label for job in self._jobs)
 
     def go_on(self) -> None:
-        """What waits is sent, whatever held it."""
+        """Send what waits, whatever held it back."""
         self.held.release()
         self._wake.set()
 
     @property
     def why_held(self) -> str:
-        """Why what waits is not sent by itself; empty where it is."""
+        """Why what waits is not sent by itself; empty if it is."""
         return self.held.why
 
     @property
     def returning(self) -> "PreferredReturn | None":
-        """Who knows which agents can be had again."""
+        """What decides about the return to an agent that gave way to a limit."""
         return self.held.returning
 
     def rejoin(self, told: Mapping[str, object]) -> None:
-        """The turn of the session that was begun before is shown from `told` on."""
+        """Show the session's turn that was begun before, from `told` on."""
         self._told = told
         self._wake.set()
 
     def take_up(self, prompt: str, moment: str) -> None:
-        """The turn of `prompt`, which rests until `moment`, waits to be sent again; once, whoever kept it."""
+        """Queue the prompt of the turn that rests until `moment`, unless it waits already."""
         is_there = any(redact_text(message).text == redact_text(prompt).text for message in self._typed)
         self.held.rest("" if is_there else prompt, moment)
 
     def list_waiting(self) -> list[str]:
-        """The messages nobody has been given; the one that is being given now is on its way."""
+        """Return the messages no agent has been given, without the one that is being sent now."""
         waiting = list(self._typed)
         return waiting[1:] if self._giving else waiting
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody works, or is about to."""
+        """Whether an agent works, or is about to."""
         return self.is_working or bool(self._jobs or (len(self._typed) and not self.why_held))
 
     async def stop(self) -> None:
-        """The running turn is asked to end; its agent leaves politely, then firmly."""
+        """Ask the running turn to end; its agent is ended politely, then firmly."""
         if not self.is_busy or self.is_stopping:
             return
         self._unwanted.set()
@@ -202,20 +201,20 @@ class Turns:
             self.is_stopping = False
 
     async def wait_over(self) -> None:
-        """A turn whose end was told is over: its agent is gone and its last words are painted."""
+        """Wait until a turn whose end was reported is over: its agent gone, its last output painted."""
         while self.is_ending:
             self._idle.clear()
             await self._idle.wait()
 
     async def give_up_waiting(self) -> None:
-        """No turn waits for a screen to be free any more; its message is the first of those that wait."""
+        """Cancel a turn that waits for the session to be free; its message stays first in the queue."""
         while self.is_waiting:
             self._idle.clear()
             self._unwanted.set()
             await self._idle.wait()
 
     def ask(self, op: str, /, *, limit_s: float = _ASK_LIMIT_S, **fields: object) -> dict[str, object]:
-        """The daemon's answer, over a connection of its own. Raises RelayError."""
+        """Send a request over a connection of its own and return the daemon's answer. Raise RelayError."""
         connection = self._connect()
         try:
             return connection.request(op, limit_s=limit_s, **fields)
@@ -223,7 +222,7 @@ class Turns:
             connection.close()
 
     async def run(self) -> None:
-        """What waits is sent, for ever."""
+        """Send what waits and do jobs, for ever."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -269,7 +268,7 @@ class Turns:
             self._changed()
 
     async def _ask_in_turn(self, message: QueuedMessage, told: Mapping[str, object] | None) -> Event | None:
-        """The turn's last event, `None` where it was stopped before it began. Raises RelayError.
+        """Return the turn's last event, `None` if it was stopped before it began. Raise RelayError.
 
         Another shell may see the session free at the same moment and be first: its turn is waited for, too.
         """
@@ -288,7 +287,7 @@ class Turns:
         raise AssertionError("unreachable")
 
     async def _make_room(self) -> None:
-        """The session is free for a turn. Raises RelayError where it is not, or nobody waits any more."""
+        """Free the session for a turn. Raise RelayError if that fails or was cancelled."""
         if self.prepare is None:
             return
         loop = asyncio.get_running_loop()
@@ -304,7 +303,7 @@ class Turns:
             self._idle.set()
 
     def _come_back(self) -> None:
-        """Who gave way to a limit and can be had again is offered, or has this turn."""
+        """Offer the agent that gave way to a limit and is available again, or give it this turn."""
         line = self.returning.look() if self.returning is not None else ""
         if line:
             self._note(line, "")

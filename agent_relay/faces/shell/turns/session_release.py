@@ -21,11 +21,11 @@ def free_session(
     tell: Callable[[str], None],
     unwanted: threading.Event,
 ) -> None:
-    """Nobody is at work in the session; an agent that waits at its own screen has left it politely.
+    """Wait until no agent works in the session; end an agent that waits at its own screen politely.
 
-    One that works there is waited for, and so is a turn another shell has begun, which `tell` is told. Who
-    has the session then has the next turn, unless somebody was chosen here. For a thread. Raises
-    WrongUseError when `unwanted` is set meanwhile.
+    An agent that works there is waited for, and so is a turn another shell has begun; `tell` is called with
+    what is waited for. The agent that has the session then has the next turn, unless one was chosen here. For
+    a thread. Raises WrongUseError when `unwanted` is set meanwhile.
     """
     view = conversation.look()
     if not view or view["state"] in _OVER:
@@ -56,7 +56,7 @@ def _end(connection: Connection, session: str) -> None:
 
 
 def _listen(connection: Connection) -> None:
-    """Something has changed, or a moment has passed."""
+    """Wait until something has changed, at most `_LOOK_S`."""
     for _ in connection.notices(limit_s=_LOOK_S):
         return
 
