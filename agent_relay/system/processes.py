@@ -209,7 +209,7 @@ def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> li
 
 
 def send_signal(pid: int, pid_born: int, number: signal.Signals) -> bool:
-    """Send a Unix signal to the process born then, never to another with its pid; return if it got it."""
+    """Send a Unix signal to the process born then, to no other with its pid; return whether it got it."""
     with _pinned(pid, pid_born) as handle:
         if handle is None:
             return False

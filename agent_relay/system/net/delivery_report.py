@@ -111,7 +111,7 @@ class DeliveryCounter:
         self.count = Count()
 
     def note(self, *, taken: int = 0, lost: int = 0, trouble: str | None = None) -> None:
-        """Add to the counts; `trouble` is why the newest try failed, empty for success, `None` for no try."""
+        """Add to the counts; `trouble` is why the newest try failed, empty for success, `None` to keep it."""
         with self._turn:
             before = self.count
             self.count = replace(

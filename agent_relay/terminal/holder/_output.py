@@ -180,7 +180,7 @@ class Output:
         return was_lost
 
     def _ask(self, doing: str, ask: "Callable[[Emulator], Found]", otherwise: "Given") -> "Found | Given":
-        """Return what `ask` returns of the emulator; `otherwise` if there is none, or if it raises."""
+        """Return `ask(emulator)`; `otherwise` if there is no emulator, or if that raises."""
         emulator = self.emulator
         if emulator is None:
             return otherwise

@@ -50,7 +50,7 @@ class AnswerRouter:
         self._who: Answerer | None = None
 
     def ask(self, active: "Answerer | None", attached: "Sequence[Answerer]", answers: bytes) -> bool:
-        """Record a question that the emulator answers so; return whether a terminal will answer instead."""
+        """Record the question behind the emulator's `answers`; return whether a terminal answers instead."""
         who = active if active is not None and active.keeps_up else None
         if len(attached) > 1:
             self._who, self._asked, self._asked_at = who, True, time.monotonic()

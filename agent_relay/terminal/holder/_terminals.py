@@ -251,7 +251,7 @@ class Terminals:
             self.rearm_one(terminal)
 
     def ask(self, answers: bytes) -> bool:
-        """Record a question that the emulator answers so; return whether a terminal will answer instead."""
+        """Record the question behind the emulator's `answers`; return whether a terminal answers instead."""
         return self._answering.ask(self.active, self.all, answers)
 
     def find_answering(self, now: float) -> "Answerer | None":

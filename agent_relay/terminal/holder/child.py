@@ -96,7 +96,7 @@ class Child:
                 self._note_left((pid, _read_born(pid)))
 
     def _note_left(self, member: tuple[int, int]) -> None:
-        """Note a process that left, also for whoever ends the agent's rest if this holder is killed."""
+        """Note a process that left, also for whoever cleans up after the agent if this holder is killed."""
         if member in self._left:
             return
         self._left.add(member)
