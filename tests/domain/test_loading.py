@@ -126,13 +126,13 @@ def test_our_json_library_is_whole_without_the_back_ports_it_looks_for() -> None
     """Python has all it takes from them; loading them takes as long as loading it."""
     code = (
         "import sys\n"
-        "from agent_relay.domain.documents.lean_imports import Absent\n"
-        "with Absent('typing_extensions'):\n"
+        "from agent_relay.domain.documents.lean_imports import HiddenModule\n"
+        "with HiddenModule('typing_extensions'):\n"
         "    from agent_relay.transcripts.usage._codex_common_lines import read_plain_context\n"
-        "    from agent_relay.transcripts.usage import claude, codex, gemini\n"
-        "from agent_relay.transcripts.usage.records import Memory\n"
+        "    from agent_relay.transcripts.usage import _claude, _codex, _gemini\n"
+        "from agent_relay.transcripts.usage.records import ReaderState\n"
         'line = b\'{"timestamp":"2026-11-20T10:00:00Z","type":"turn_context","payload":{"model":"m"}}\'\n'
-        "memory = Memory()\n"
+        "memory = ReaderState()\n"
         "read_plain_context(line, memory)\n"
         "print(memory.model, memory.at, 'typing_extensions' in sys.modules, 'inspect' in sys.modules)\n"
         "import typing_extensions\n"

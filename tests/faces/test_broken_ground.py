@@ -100,7 +100,7 @@ def test_a_named_session_is_found_from_a_deleted_folder(world: World) -> None:
 def test_the_working_folder_is_asked_for_in_one_place() -> None:
     """A command that asks the system itself would crash where the folder is gone."""
     asking = [name for name in tree.python_files("agent_relay") if "os.getcwd()" in tree.read_text(name)]
-    assert asking == ["agent_relay/system/disk/folders.py", "agent_relay/system/disk/folders.py"]
+    assert asking == ["agent_relay/system/disk/folders.py"]
 
 
 def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: World) -> None:

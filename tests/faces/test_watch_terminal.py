@@ -19,9 +19,9 @@ from tests.faces.terminals import Terminals
 
 LEFT = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 RAISES = """
-from agent_relay.client.attach.tty import Terminal
-from agent_relay.faces.watch._full_screen import Whole
-with Whole(Terminal()):
+from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.faces.watch._full_screen import FullScreen
+with FullScreen(UserTerminal()):
     raise RuntimeError("a mistake of ours")
 """
 

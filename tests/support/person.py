@@ -19,12 +19,12 @@ CLIENT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from agent_relay.client.attach.loop import attach
-from agent_relay.client.attach.tty import Terminal
+from agent_relay.client.attach.tty import UserTerminal
 def obey(line):
     if line == "/long":
         return [f"row {number} of the long answer" for number in range(1, 101)]
     return [] if line == "/quiet" else ["said " + line, "\\x1b[31mharmless"]
-terminal = Terminal()
+terminal = UserTerminal()
 if sys.argv[3] == "socket":
     terminal.is_single = False
 with terminal:

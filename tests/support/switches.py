@@ -13,7 +13,7 @@ import json, os, select, sys
 sys.path.insert(0, sys.argv[1])
 from agent_relay.client.attach.held_terminal import HeldTerminal
 from agent_relay.client.attach.session_loop import SessionLoop
-from agent_relay.client.attach.tty import Terminal
+from agent_relay.client.attach.tty import UserTerminal
 from agent_relay.domain.errors import WrongUseError
 folder = sys.argv[2]
 class Daemon:
@@ -31,7 +31,7 @@ def hold_back():
     with open(f"{folder}/held-back", "a") as file: file.write("!")
     if os.path.exists(f"{folder}/refuses"): raise WrongUseError("there is nothing to hold back")
     return "ada keeps the session"
-daemon, terminal = Daemon(), Terminal()
+daemon, terminal = Daemon(), UserTerminal()
 terminal.is_single = terminal.is_single and sys.argv[3] == "tty"
 def attach(place): return held.attach(place.socket, on_relay_key=lambda line: [])
 def say(line): print(line, end="\\r\\n", flush=True)

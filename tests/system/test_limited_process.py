@@ -157,11 +157,11 @@ def _find_server() -> int:
 _CLIENT = """
 import sys, threading
 sys.path[:0] = {places!r}
-from agent_relay.system.limited_process import Limit, LimitedProcess, prepare
+from agent_relay.system.limited_process import LimitedProcess, WorkLimit, prepare
 prepare({modules!r})
 if {modules!r} == ["quick"]:
     import quick
-    wait = threading.Thread(target=LimitedProcess().run, args=(Limit(30, 120), quick.wait), daemon=True)
+    wait = threading.Thread(target=LimitedProcess().run, args=(WorkLimit(30, 120), quick.wait), daemon=True)
     wait.start()
 sys.stdin.read()
 """

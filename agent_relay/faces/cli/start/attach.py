@@ -111,8 +111,7 @@ def load_screen() -> None:
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
     """Show the session that `answer` names, until it is over here; return the exit status.
 
-    See `client.attach.session_loop`. The answer's note is printed now, and once more over the agent's
-    screen, which would hide it.
+    The answer's note is printed now, and once more over the agent's screen, which would hide it.
     """
     from agent_relay.client.attach.held_terminal import HeldTerminal
     from agent_relay.client.attach.session_loop import SessionLoop
