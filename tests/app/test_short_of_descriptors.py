@@ -21,7 +21,7 @@ def count_refusals(world: RelayWorld) -> int:
     """How often the daemon's log says that something could not be done now."""
     with open(world.folders.daemon_log, encoding="utf-8") as file:
         text = file.read()
-    return text.count("not-done session=") + text.count("holder-silent")
+    return sum(text.count(event) for event in ("not-done session=", "holder-silent", "end-waits leg="))
 
 
 def is_named(session: Session, *names: str) -> bool:

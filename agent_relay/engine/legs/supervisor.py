@@ -230,6 +230,8 @@ class LegSupervisor:
                 if not lacking or left_s <= 0:
                     self._ground.report(error)
                     return None
+                if left_s == _SHORT_S:
+                    _log.warning("end-waits leg=%s why=%s", leg.id, type(error).__name__)
                 self.trouble = f"the end of {leg.agent} is not seen to yet: {lacking}"
             await asyncio.sleep(wait_s)
             left_s, wait_s = left_s - wait_s, min(wait_s * 2, _SLOWEST_S)
