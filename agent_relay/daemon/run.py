@@ -21,7 +21,7 @@ from agent_relay.system.crash_reports import write_crash
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.failures import find_outer_cause
 
-_log = logging.getLogger("agent_relay.daemon.run")
+_log = logging.getLogger(__name__)
 
 STOP_LIMIT_S = 10.0
 """How long the application may take to stop; then the daemon exits as if it had been killed."""

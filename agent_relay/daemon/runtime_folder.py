@@ -12,7 +12,7 @@ from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.net.unix_sockets import listen
 
-_log = logging.getLogger("agent_relay.daemon.runtime_folder")
+_log = logging.getLogger(__name__)
 
 _SETTLES_S = 0.2
 """The folder's removal is over by then: a folder made at once would get in its way."""

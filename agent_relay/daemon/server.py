@@ -31,7 +31,7 @@ from agent_relay.domain.protocol.wire import (
 from agent_relay.system.failures import find_outer_cause
 from agent_relay.system.net.unix_sockets import peer_of
 
-_log = logging.getLogger("agent_relay.daemon.server")
+_log = logging.getLogger(__name__)
 
 CONNECTION_LIMIT = 400
 """Far above what faces open, and below half of the usual 1024 descriptors."""

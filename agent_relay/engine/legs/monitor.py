@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agent_relay.domain.events.session import PromptSeen
     from agent_relay.domain.screen import Screen
 
-_log = logging.getLogger("agent_relay.engine.legs.monitor")
+_log = logging.getLogger(__name__)
 
 _REPAINT_S = 0.5
 """How long an agent that is known to work may take to show it; then its screen is read again."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    Note = Callable[[BaseException, str], None]
+
 
 NOTES_FILE = "holder-crash.txt"
 # A mistake that is made with every key or read must not fill the runtime folder, which lies in memory.
@@ -82,11 +84,6 @@ def append_note(folder: str, error: BaseException, doing: str) -> None:
     except OSError:
         return
 
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Note = Callable[[BaseException, str], None]
 
 IN = select.EPOLLIN
 OUT = select.EPOLLOUT

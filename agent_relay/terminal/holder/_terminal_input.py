@@ -14,8 +14,13 @@ from agent_relay.terminal.query_answers import count_cursor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
+
+    from agent_relay.terminal.holder._event_loop import Faults, Loop
+    from agent_relay.terminal.holder._output import Output
+    from agent_relay.terminal.holder._terminal import Bar, Terminal
+    from agent_relay.terminal.holder._typing_queue import TypingQueue
 
     class Answerer(Protocol):
         """A terminal: its input's scanner, and whether it gets the program's output as it comes."""
@@ -30,6 +35,43 @@ if TYPE_CHECKING:
 
         def owe(self, answers: bytes) -> None:
             """Record that its own answers follow once it was shown what waits for it."""
+
+    class Terminals(Protocol):
+        """All terminals of a leg, as far as what is typed on one concerns the others."""
+
+        active: Terminal | None
+        all: list[Terminal]
+        bar: Bar | None
+        changed: Callable[[], None]
+        key_at: float | None
+        line: TypedLine
+        question: Bar | None
+        typing: TypingQueue | None
+
+        @property
+        def holds_keys(self) -> bool:
+            """Whether what is typed is held."""
+
+        def activate(self, terminal: Terminal) -> None:
+            """Give the child's terminal the size of this one."""
+
+        def find_answering(self, now: float) -> Answerer | None:
+            """Return the terminal whose answers reach the program."""
+
+        def pause(self, terminal: Terminal) -> None:
+            """Leave the terminal to its client."""
+
+        def rearm_one(self, terminal: Terminal) -> None:
+            """Update whether the terminal is to be read."""
+
+        def set_bar(self, bar: Bar | None) -> None:
+            """Show this bar on every terminal from now on."""
+
+        def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
+            """Remove the terminal."""
+
+        def write(self, terminal: Terminal, data: bytes) -> int:
+            """Write to the terminal; return how many bytes it took."""
 
 
 # An answer that takes longer to come is not told from one to a later question.
@@ -71,53 +113,6 @@ class AnswerRouter:
             for terminal in attached:
                 terminal.keys.cursor_due = 0
         return self._who if self._who in attached else active
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-
-    from agent_relay.terminal.holder._event_loop import Faults, Loop
-    from agent_relay.terminal.holder._output import Output
-    from agent_relay.terminal.holder._terminal import Bar, Terminal
-    from agent_relay.terminal.holder._typing_queue import TypingQueue
-
-    class Terminals(Protocol):
-        """All terminals of a leg, as far as what is typed on one concerns the others."""
-
-        active: Terminal | None
-        all: list[Terminal]
-        bar: Bar | None
-        changed: Callable[[], None]
-        key_at: float | None
-        line: TypedLine
-        question: Bar | None
-        typing: TypingQueue | None
-
-        @property
-        def holds_keys(self) -> bool:
-            """Whether what is typed is held."""
-
-        def activate(self, terminal: Terminal) -> None:
-            """Give the child's terminal the size of this one."""
-
-        def find_answering(self, now: float) -> Answerer | None:
-            """Return the terminal whose answers reach the program."""
-
-        def pause(self, terminal: Terminal) -> None:
-            """Leave the terminal to its client."""
-
-        def rearm_one(self, terminal: Terminal) -> None:
-            """Update whether the terminal is to be read."""
-
-        def set_bar(self, bar: Bar | None) -> None:
-            """Show this bar on every terminal from now on."""
-
-        def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
-            """Remove the terminal."""
-
-        def write(self, terminal: Terminal, data: bytes) -> int:
-            """Write to the terminal; return how many bytes it took."""
 
 
 # As much as a line discipline holds: for one key, a larger buffer is only more memory to get and give back.
