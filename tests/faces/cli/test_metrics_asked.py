@@ -18,8 +18,8 @@ import sys
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        # The index is the first thing that is loaded behind the readers' begin.
-        if name == "agent_relay.usage.scan.index":
+        # What reads the index is the first thing that is loaded behind the readers' begin.
+        if name == "agent_relay.usage._scan_reader":
             heavy = {"inspect", "dataclasses", "sqlite3", "typing_extensions", "ast", "json", "pydantic"}
             heavy |= {"msgspec.inspect", "msgspec._json_schema", "platform"}
             print("LOADED", *sorted(heavy & set(sys.modules)), flush=True)
