@@ -2,6 +2,5 @@
 
 Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop,
 `server` reads requests, `_notices` notifies subscribers of changes, `_application` composes `engine` and
-`race` and collects their operations. Public names: open_app, run, Server, Notices. Imported only by its own
-program.
+`race` and collects their operations. Nobody imports it but its own program.
 """

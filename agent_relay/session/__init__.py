@@ -1,9 +1,9 @@
 """Decide what a session does next, and read what its journal says; everything here is pure.
 
 The state machine is `machine.step`: it takes a session, an input and a `DecisionContext`, and returns an
-`Outcome`, which is events to journal and effects to perform. `fold.fold_events` and `fold.fold_event`
-turn journal events into a `Session`; `_transitions.TRANSITIONS` is the table of state changes;
-`policy.choose_successor` picks the next agent. Handoffs, limits, headless turns and what people read
-about a session have packages of their own. The engine, the daemon and race call the machine; the store,
-usage and the faces call the folds and views. Nothing here waits, reads, writes or asks for the time.
+`Outcome`, which is events to journal and effects to perform. `fold.fold_events` and `fold.fold_event` turn
+journal events into a `Session`; `_transitions.TRANSITIONS` is the table of state changes;
+`policy.choose_successor` picks the next agent. Handoffs, limits, headless turns and what people read about
+a session have folders of their own. The engine calls the machine; race, the store, usage and the faces call
+the folds and views. Nothing here waits, reads, writes or asks for the time.
 """

@@ -1,9 +1,9 @@
 """Write and read what relay keeps of sessions: journals, packets, the index, the ledger, project folders.
 
 Its public names are `Journal`, `JournalTail` and `RecreatingJournal` (a session's append-only record),
-`AppendOnlyFile` (also used for the journals of races), `create_journal` and `open_journal`, `publish_packet`
-and `read_delivery_text`, `read_ledger` and `update_ledger`, `open_project`, `claim_tree`, the functions of
-`session_index`, and `read_session` and the like in `session_summaries` for commands that must start fast.
-The engine and races write through it; usage and the faces read. Nothing here decides what a session does
-next.
+`AppendOnlyFile` (also used for the journals of races), `create_journal` and `open_journal`,
+`publish_packet` and `read_delivery_text`, `read_ledger` and `update_ledger`, `open_project`, `claim_tree`,
+the functions of `session_index`, and `read_session` and the like in `session_summaries` for commands that
+must start fast. The engine and races write through it, and so do commands that edit packets, limits or
+project folders; usage only reads. Nothing here decides what a session does next.
 """
