@@ -88,14 +88,14 @@ def test_a_newer_daemon_that_cannot_be_loaded_replaces_nobody(world: RelayWorld)
     """Half an upgrade must not end a daemon that works."""
     old, new = install(world, "0.0.9"), install(world, "9.9.9")
     first = find_daemon(world, old)
-    Path(new.folder, "agent_relay", "app", "application.py").write_text("import nothing_there\n", "utf-8")
+    Path(new.folder, "agent_relay", "daemon", "_application.py").write_text("import nothing_there\n", "utf-8")
     assert find_daemon(world, new) == first
 
 
 def test_a_daemon_of_an_older_protocol_is_replaced_too(world: RelayWorld) -> None:
     """It cannot even be asked; a newer one is left alone, and its client told so."""
     old, new = install(world, "0.0.9"), install(world, "9.9.9")
-    wire = Path(old.folder, "agent_relay", "domain", "wire.py")
+    wire = Path(old.folder, "agent_relay", "domain", "protocol", "wire.py")
     text = wire.read_text("utf-8")
     assert "WIRE_VERSION = 1\n" in text
     wire.write_text(text.replace("WIRE_VERSION = 1\n", "WIRE_VERSION = 0\n"), "utf-8")

@@ -69,7 +69,7 @@ def test_half_an_installation_is_tried_out(installation: Installation, python: s
     """The entry stands there, and what it needs does not: only a start tells."""
     program = build(installation, python)
     assert program.find_fault() == ""
-    shutil.rmtree(f"{installation.folder}/agent_relay/logic")
+    shutil.rmtree(f"{installation.folder}/agent_relay/terminal/emulation")
     assert "cannot start anything: No module named" in program.find_fault()
 
 
