@@ -52,7 +52,10 @@ class ContextRelief:
             over.set()
 
     async def await_quiet(self, leg_id: str) -> LegQuiet | None:
-        """Return `LegQuiet` once the leg waits for a prompt and nobody types; `None` if it never does."""
+        """Return `LegQuiet` once the leg waits for a prompt and nobody types; `None` if not in 15 minutes.
+
+        Also `None` if the leg is gone, or another call already waits for it.
+        """
         live = self._live.get(leg_id)
         if live is None or leg_id in self._waiting:
             return None

@@ -349,7 +349,7 @@ class EffectRunner:
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
 
     async def _stop(self, leg_id: str) -> Input | None:
-        """Stop the leg; return its end only if no monitor exists, which would report it."""
+        """Stop the leg; return its end only if there is no monitor that would report it."""
         async with self._starting:
             live = self._following.live.get(leg_id)
         leg = self._get_leg(leg_id)

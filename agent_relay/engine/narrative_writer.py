@@ -74,7 +74,7 @@ class NarrativeWriter:
         return await self._begin(session, luggage, focus)
 
     async def draft(self, session: Session, luggage: LaunchEnvironment) -> NarrativeResult:
-        """Do the same ahead of time, when nobody has requested a document; a request takes precedence."""
+        """Do what `narrate` does ahead of time, unrequested; a later request takes precedence."""
         self._drafts.add(session.id)
         try:
             return await self._begin(session, luggage, "")

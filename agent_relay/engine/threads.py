@@ -81,7 +81,7 @@ def _do_nothing() -> None:
 async def finish_or_end(
     end: Callable[[], None], work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
 ) -> _Found:
-    """Do the same; for a cancelled caller, call `end` until `work` has ended."""
+    """Run `work` as `finish` does; for a cancelled caller, call `end` until `work` has ended."""
     working = asyncio.ensure_future(asyncio.to_thread(work, *args, **words))
     try:
         return await asyncio.shield(working)

@@ -38,7 +38,7 @@ def restarted(session: Session, world: DecisionContext, news: Restarted) -> Outc
 
 
 def _note_again(session: Session) -> tuple[NoteRest, ...]:
-    """Return the limit that began what is under way: the daemon may have died before it noted it.
+    """Return the limit that began what is under way: its daemon may have died before the ledger had it.
 
     Nothing once that is done: a rest the user has cleared since would come back with every new daemon.
     """

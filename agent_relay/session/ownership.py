@@ -24,7 +24,7 @@ class OwnerRelation(StrEnum):
 def find_owner_relation(other: Owner, us: Owner) -> OwnerRelation:
     """Return how `other` is related to `us`; an owner of which nothing is known counts as us.
 
-    A machine that was renamed since the same boot is not another machine.
+    A machine that was renamed since it booted is still the same machine.
     """
     if other == us or not other.is_known:
         return OwnerRelation.SELF

@@ -113,7 +113,7 @@ def read_body(folder: str, sequence: int, target: str) -> str:
 
 
 def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
-    """Return the published packets of session folder `folder` in order: (sequence, target, JSON path)."""
+    """Return session folder `folder`'s packets in order: (sequence, target, absolute JSON path)."""
     try:
         return tuple(list_rows(os.path.join(folder, "resume")))
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def name_original(stem: str) -> str:
 
 
 def check_target(target: str) -> str:
-    """Return `target`; raise UntrustedDataError if it is no agent's name, so may lead elsewhere in a path."""
+    """Return `target`; raise UntrustedDataError if it is no agent's name: it might leave the folder."""
     if not _TARGET.fullmatch(target):
         raise UntrustedDataError("a packet's target is not the name of an agent")
     return target

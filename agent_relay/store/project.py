@@ -146,7 +146,10 @@ def open_part(root: str, name: str) -> str:
 
 
 def find_part(root: str, name: str) -> str:
-    """Return the folder `open_part` would; empty if none exists. Raise RelayError if it is another user's."""
+    """Return the folder `open_part` would; empty if none exists.
+
+    Raise RelayError if one of the two is a symlink, no folder, another user's, or cannot be opened.
+    """
     folder = os.path.join(root, FOLDER)
     part = os.path.join(folder, name)
     try:

@@ -78,7 +78,7 @@ class RecreatingJournal:
         return not os.path.lexists(self.path) and os.path.isdir(root)
 
     def _restore(self) -> None:
-        """Write the journal again where it was. Raise RelayError, and then it may not stay there."""
+        """Write the journal again where it was. Raise RelayError; a power cut may then undo it."""
         first = self._events[0].body
         if not isinstance(first, SessionCreated):
             raise RelayError(f"{self.path} was deleted")

@@ -34,12 +34,12 @@ def find_near_root(cwd: str) -> str:
 
 
 def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
-    """Return the user's sessions in one tree, newest change first; unreadable journals have a state too."""
+    """Return the user's sessions in one tree, newest change first; `unreadable` for a bad journal."""
     return _sort([read_session(root, name) for name in list_own_at(root, index)])
 
 
 def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
-    """Return the same without ended sessions; opens a journal only if the index does not mark it as ended."""
+    """Return the user's unended sessions in one tree; open no journal that the index marks as ended."""
     over = list_ended(index)
     views = [read_session(root, name) for name in list_own_at(root, index) if name not in over]
     return _sort([view for view in views if view["state"] != "ended"])
@@ -55,17 +55,17 @@ def list_sessions_at(root: str) -> list[str]:
 
 
 def list_own_at(root: str, index: str) -> list[str]:
-    """Return those in the tree that are the user's: a clone may bring along folders with forged sessions."""
+    """Return the user's own session ids in one tree: a clone may bring folders with forged sessions."""
     return [name for name in list_sessions_at(root) if is_own(root, index, name)]
 
 
 def list_strangers_at(root: str, index: str) -> list[str]:
-    """Return those that came with the tree, oldest first: the user's index does not name them there."""
+    """Return ids of sessions that came with the tree, oldest first: the user's index has them not there."""
     return sorted(name for name in list_sessions_at(root) if not is_own(root, index, name))
 
 
 def list_moved_at(root: str, index: str) -> list[str]:
-    """Return those moved there with their repository and not known to have ended."""
+    """Return ids of sessions moved there with their repository and not known to have ended."""
     over = list_ended(index)
     return [name for name in list_sessions_at(root) if name not in over and was_moved(root, index, name)]
 
@@ -115,7 +115,7 @@ def read_session(root: str, session: str) -> "dict[str, object]":
 
 
 def check_ledger(ledger: str) -> None:
-    """Check that the ledger can be read, is missing, or is damaged, which counts as empty.
+    """Do nothing if the ledger can be read, is missing, or is damaged, which counts as empty.
 
     Raises RelayError if it is unknown which agents rest.
     """

@@ -43,7 +43,7 @@ class TreeOwnedError(RelayError):
 
 
 def claim_tree(root: str, us: Owner, *, by_hand: bool = False) -> int:
-    """Return the claim's descriptor, held while open; -1 if the disk takes no lock and no owner is known.
+    """Return the claim's descriptor: open, it holds the claim; -1 without locks and without a known owner.
 
     With `by_hand` a person says that an owner that cannot be seen from here is gone. Raise TreeOwnedError if
     another owner, or another daemon of ours, lives there or may; RelayError if the folder is not ours.

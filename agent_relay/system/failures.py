@@ -23,7 +23,7 @@ def find_shortage(error: BaseException) -> str:
 
 
 def find_passing(error: BaseException) -> str:
-    """Return the same for what becomes free by itself: descriptors and memory, not space on a disk."""
+    """Return what `find_shortage` does, but only for what becomes free by itself: not for disk space."""
     return _find(error, _PASSING)
 
 

@@ -96,7 +96,10 @@ async def _start(
 
 
 async def _wait(told: socket.socket, output: str, *, name: str) -> int:
-    """Return the status its parent reports. Raise RelayError if it does not start, or fills the disk."""
+    """Return the program's status as its parent reports it.
+
+    Raise RelayError if it cannot be started, prints more than 16 MiB, or was ended from outside.
+    """
     told.setblocking(False)
     waiting = asyncio.ensure_future(asyncio.get_running_loop().sock_recv(told, _ANSWER_BYTES))
     try:

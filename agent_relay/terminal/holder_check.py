@@ -17,9 +17,9 @@ _AGAIN_S = 1.0
 
 
 class HolderCheck:
-    """Checks whether a holder could be started, by a start that holds nothing; again only if files change.
+    """Checks by a start that holds nothing whether a holder could be started.
 
-    Safe to call from several threads.
+    Success counts until files change, a fault is checked again after 1 s. Safe to call from several threads.
     """
 
     def __init__(

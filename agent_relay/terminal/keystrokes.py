@@ -98,7 +98,7 @@ class KeyScanner:
         self.relay_key = relay_key
 
     def is_plain(self, data: bytes) -> bool:
-        """Return whether the data is plain text with nothing unfinished before it, as nearly always."""
+        """Return whether the data is plain text with nothing unfinished before it, as nearly all input is."""
         return not (self.in_paste or self.held or self._begun or self._sieve or data.strip(_PLAIN))
 
     def feed(self, data: bytes, *, sift: bool = False) -> tuple[bytes, bytes | None]:
@@ -174,7 +174,7 @@ class KeyScanner:
             self._sieve.within = False
 
     def _mark(self, data: bytes, at: int) -> "re.Match[bytes] | None":
-        """Return the next beginning of a paste, or the relay key pressed: not released, unmodified."""
+        """Return the next beginning of a paste, or the relay key: pressed, with Ctrl as its only modifier."""
         for mark in self._marks.finditer(data, at):
             if mark.group() == _PASTE_BEGIN or mark["kitty"] is None:
                 return mark

@@ -47,7 +47,7 @@ class PendingAnswer:
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Stop waiting for it, because the agent or its terminal is gone."""
+        """Go on without a caller: nobody waits for it any more, because the agent or its terminal is gone."""
         self.cancel()
 
 
@@ -63,8 +63,8 @@ class PromptExit:
 class LinePrompt:
     """Asks for one line.
 
-    `left` is input for the agent: whatever came after the line, with the key that ends a notice, or from the
-    terminal itself. No other text is lost: it is in the line, or the bell rings.
+    `left` is input for the agent: whatever came after the line, after the key that ends a notice, or from
+    the terminal itself. No other text is lost: it is in the line, or the bell rings.
     """
 
     __slots__ = ("_input", "_key", "_line", "_terminal", "left")

@@ -112,7 +112,7 @@ class SessionPlace:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the session is limited and no agent takes over: over, unless a next try is to begin."""
+        """Whether the session is limited and has no leg: the end, unless a next try is about to begin."""
         return not self.leg and self.state == "limited"
 
 
@@ -147,10 +147,10 @@ class SessionLoop:
     def run(self, answer: "dict[str, object]") -> int:
         """Keep the terminal on the session until the person detaches or no agent comes; return a status.
 
-        The exit status is 0 after a detach, 3 if every agent rests, else the last agent's (1 instead of 0 if
-        its task is not done). `answer` is what the daemon answered to `open` or `where`. Raises RelayError if
-        the next agent does not come in time or the daemon cannot be started again, KeyboardInterrupt if the
-        person does not want to wait.
+        The exit status is 0 after a detach, 3 if no agent can go on, else the last agent's; 1 if that is
+        unknown, or if it is 0 although the task is not done. `answer` is what the daemon answered to `open`
+        or `where`. Raises RelayError if the next agent does not come in time or the daemon cannot be started
+        again, KeyboardInterrupt if the person does not want to wait.
         """
         try:
             return self._run(answer)

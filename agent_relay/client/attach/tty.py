@@ -132,7 +132,7 @@ class UserTerminal:
         return None
 
     def write(self, data: bytes) -> bool:
-        """Write `data`; return false if the terminal is gone or stalled, which is not waited for."""
+        """Write `data`; return whether all was written. A gone or stalled terminal is not waited for."""
         fd = self.target if os.isatty(self.target) else self.source
         poll = select.poll()
         poll.register(fd, select.POLLOUT)

@@ -31,7 +31,7 @@ class Submission:
 
     An agent also reports that it is busy for reasons of its own: while it starts its tool servers, for one.
     Only its record of this very text shows that it was submitted; if an agent keeps no record of prompts,
-    what shows it is work while the input line, seen to hold the text before, is clear of it.
+    work shows it, provided that the input line held the text before and is clear of it now.
     """
 
     def __init__(

@@ -187,9 +187,9 @@ class _Delivery:
         return not watch.gone.is_set() and watch.state == "ready" and watch.input == "typed"
 
     async def _wait_for_room(self, limit_s: float) -> bool:
-        """Wait until the agent may take the text; return `False` if it may not within `limit_s` seconds.
+        """Wait until the agent is worth another look; return `False` if it is not within `limit_s` seconds.
 
-        While somebody has text in the line, their keys are not held.
+        Text that stays in the line is somebody's: wait as long again, and do not hold their keys.
         """
         watch = self._watch
         if not await wait_with_reports(

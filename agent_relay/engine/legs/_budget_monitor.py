@@ -145,10 +145,11 @@ class BudgetMonitor:
         return ""
 
     async def _pause(self, watch: LegMonitor, pause_s: float, heard: int, *, is_headless: bool) -> None:
-        """Wait until the agent may have used something.
+        """Wait until the agent may have used something, at most `pause_s` while it works.
 
-        That is when it has written more than `heard` records and then worked a while, or finished. A turn may
-        begin and end while a count is under way.
+        With a screen, wait first until it is busy, has ended, or has written records beyond `heard`. Then
+        wait until it stops working, for a headless leg until it ends. A turn may begin and end while a count
+        is under way.
         """
         if not is_headless:
             await watch.wait_until(

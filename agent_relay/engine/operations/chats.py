@@ -1,7 +1,7 @@
 """The operations on chats: begin one, and go on with it turn by turn while somebody follows.
 
 A chat is no process of its own. Its follower asks for the next turn when one is over, and the journal tells
-whose it is: an agent that works while nobody follows costs money.
+which agent's turn that is: an agent that works while nobody follows costs money.
 """
 
 import asyncio

@@ -165,7 +165,7 @@ class _Handlers:
         return {"session": session.id, "lines": lines}
 
     async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Give the session's next agent `env`, if its first one was lost with daemon and holder."""
+        """Give the session's next agent `env` if the user's environment was lost with daemon and holder."""
         room = await self._sessions.find(request.text("session"))
         size = (_side(request, "rows", 24), _side(request, "cols", 80))
         return {

@@ -33,8 +33,9 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
 
     `work` must be picklable. If our installation is gone, no process can be started: this one has all that is
     needed in memory, and does the work without a limit. A process that was killed is started once more: the
-    second is killed as well only if the work itself takes too much memory. Raises RelayError if the work
-    fails or exceeds its limit.
+    second is killed as well only if the work itself takes too much memory. Raises a RelayError of
+    the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for its other
+    errors; without a process, what the work raises.
     """
     prepare_server()
     try:

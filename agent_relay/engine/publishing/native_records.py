@@ -46,7 +46,7 @@ def find_native(
 def _look_for(
     ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
-    """Do the same, but raise RelayError if one that it might be cannot be read.
+    """Find what `find_native` returns, but raise RelayError if a possible conversation cannot be read.
 
     A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. If its
     agent will name its own, none is guessed while the agent lives.

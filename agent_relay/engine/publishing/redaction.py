@@ -38,7 +38,7 @@ async def redact_request(text: str, *, known: frozenset[str] = frozenset()) -> s
 
 
 def redact_in_thread(text: str, *, known: frozenset[str] = frozenset()) -> str:
-    """Return the same for work that runs in a thread already."""
+    """Return `text` redacted as `redact_event` does it, for work that already runs in a thread."""
     from agent_relay.redact.text import redact_words
 
     work = partial(redact_words, text, known=known)

@@ -140,7 +140,7 @@ def activate_session(
     changed: Callable[[Session], None],
     above: ChangeNotifier,
 ) -> ActiveSession:
-    """Return the session of `journal`, at work. Raise what its history causes, with the journal closed.
+    """Return the session of `journal`, at work; if its history cannot be used, close it and raise why.
 
     Its changes are counted by `above`, too.
     """

@@ -52,7 +52,7 @@ async def find_turn_by_message_id(
     """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
 
     It is looked for in the sessions at work, in `session`, and in those of the working tree `root` that
-    changed since. Raises WrongUseError for what is no id.
+    changed since the id was made. Raises WrongUseError for what is no id.
     """
     if not message:
         return None

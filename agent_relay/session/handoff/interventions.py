@@ -199,7 +199,7 @@ def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> N
 
 
 def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:
-    """Build the error that says why the handoff cannot be treated so; suggest a retry if possible."""
+    """Build the error that says why `verb` does not apply to the handoff; suggest a retry if possible."""
     left = session.retriable
     again = f"Go on with it: {retry_command(left.id)}" if left is not None and _can_retry(session) else ""
     if left is not None and left.id == handoff:

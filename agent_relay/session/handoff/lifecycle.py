@@ -126,7 +126,7 @@ def begin_handoff(
 
 
 def note_refused(session: Session, world: DecisionContext) -> DecisionContext:
-    """Return `world` with the agents that were refused in this session marked as not signed in."""
+    """Return `world` with agents refused in this session, and silent since, marked as not signed in."""
     known = dict(world.availability)
     for name in {found.agent for found in session.refused} & known.keys():
         known[name] = replace(known[name], signed_in=False)

@@ -95,7 +95,7 @@ def build_bar(session: Session, delivery: DeliveryProgress, zone: tzinfo) -> Han
 
 
 def build_question_bar(session: Session) -> HandoffBar:
-    """Return the bar shown over held keys while an agent at work asks something; else none."""
+    """Return the bar to show, if keys are held, while an agent at work asks something; else none."""
     if session.state is not State.ASKING or session.handoff is not None or session.open_turn is not None:
         return NO_BAR
     asks = f"{session.agent} needs an answer"

@@ -21,7 +21,7 @@ _TOLD = frozenset({Level.ADVISE, Level.ACT})
 
 
 def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
-    """Return between which of the user's marks `used` tokens of `room` (0 unknown) lie.
+    """Return the level, between the user's marks, that `used` tokens of `room` (0 unknown) have reached.
 
     A ceiling puts the mark `act` at a number of tokens, where that is lower, and the others in proportion.
     """

@@ -85,7 +85,7 @@ def find_check_moment(session: Session) -> datetime | None:
 
 
 def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
-    """Return whether, at `now`, the agent that announced to go on by itself is left to do so.
+    """Return whether, at `now`, an agent that announced that it goes on by itself is left to do so.
 
     Before its own reset has come, another agent may be available sooner.
     """
@@ -164,7 +164,7 @@ def reset_passed(session: Session, world: DecisionContext) -> Outcome:
 
 
 def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
-    """End the rest of a session whose agent answers again, whatever the ledger says; it is signed in.
+    """End the rest and the refusal of an agent that answers again, whatever the ledger says.
 
     Sources report at different speeds: an answer from before the refusal or the limit does not end it.
     """
@@ -218,7 +218,7 @@ def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcom
 
 
 def return_to_preferred(session: Session, world: DecisionContext) -> Outcome:
-    """Return, at a turn's end, the handoff back that an automatic return was waiting for."""
+    """Begin, at a turn's end, the handoff back that was postponed to it."""
     preferred = _find_preferred(session, world)
     return _hand_back(session, preferred, world) if preferred and preferred == session.offered else NOTHING
 

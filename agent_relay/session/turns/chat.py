@@ -221,7 +221,7 @@ def find_next_seat(
 
 
 def _know(chat: Chat, name: str, state: Availability) -> Availability:
-    """Treat participants as signed in, and an agent that met a limit here as resting at once."""
+    """Treat participants as signed in, and one limited here as resting, even before the ledger says so."""
     if name in chat.limits and not state.resting:
         state = replace(state, resting=True, rests_until=chat.limits[name], scope=state.scope or "limit")
     return replace(state, signed_in=state.signed_in or name in chat.agents)

@@ -53,7 +53,10 @@ def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
 
 
 def is_failure(session: Session, leg: Leg, handoff: Handoff, gone: LegGone) -> bool:
-    """Return whether this end of a successor is a failure to take over; a person's ending it is not."""
+    """Return whether this end of a successor is a failure to take over.
+
+    It is none if a person let a ready one leave, unless a rollback agent is named and the exit was not clean.
+    """
     if leg.headless and (session.state is State.STOPPING or is_turn_done(session, gone)):
         return False
     was_let_go = gone.how == "exited" and gone.status in _LET_GO

@@ -119,7 +119,10 @@ def report_agent_output(said: OutputItem, leg: Leg) -> RunEvent | None:  # noqa:
 
 
 def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | None:
-    """Report how the newest headless turn ended; `None` while it goes on. `sign_in` is for a hint."""
+    """Report how the newest headless turn ended; `None` while it goes on.
+
+    `sign_in` is the command that signs in to its agent, for the hint.
+    """
     turn = session.turn
     if turn is None:
         return None

@@ -43,7 +43,7 @@ def refuse_slow(pattern: str, place: str, *, hint: str, is_whole: bool = True) -
 
 
 def check_pattern(pattern: str, *, is_whole: bool) -> str:
-    """Return a slow probe, as `find_slow_probe` does; with `is_whole` the pattern must match a whole text."""
+    """Return a slow probe as `find_slow_probe` does: for `fullmatch` with `is_whole`, else for `search`."""
     compiled = re.compile(pattern)
     return find_slow_probe(pattern, compiled.fullmatch if is_whole else compiled.search)
 

@@ -23,7 +23,10 @@ def read_toml(path: str) -> dict[str, object]:
 
 
 def read_text(path: str) -> str:
-    """Read a text file. Raise FileNotFoundError, ConfigurationError if it is not UTF-8 or cannot be read."""
+    """Read a text file. Raise FileNotFoundError if there is none, ConfigurationError if it is unreadable.
+
+    Unreadable is also what is not UTF-8.
+    """
     try:
         return read_bounded(path, limit_bytes=LIMIT_BYTES).decode()
     except UnicodeDecodeError:

@@ -99,8 +99,8 @@ def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> No
 def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
     """Open `path` for appending and reading; no other process of ours appends to it until it is closed.
 
-    The file is created if it is missing; one that was replaced during the wait is opened anew. Raise OSError,
-    UntrustedDataError if it is not a regular file.
+    The file is created if it is missing; one that was replaced during the wait is opened anew. Raise OSError
+    if it cannot be opened or locked, UntrustedDataError if it is not a regular file.
     """
     while True:
         handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)

@@ -210,7 +210,7 @@ def _runtime_root(environ: "Mapping[str, str]") -> str:
 
 
 def _fits_runtime(path: str, *, missing_ok: bool) -> bool:
-    """Check the XDG specification's conditions: a real folder, owned by the user, mode exactly 0700."""
+    """Return whether `path` meets XDG's conditions: a real folder, owned by the user, mode exactly 0700."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -222,7 +222,7 @@ def _fits_runtime(path: str, *, missing_ok: bool) -> bool:
 
 
 def _parents_are_safe(path: str) -> bool:
-    """Check that no other user could replace a folder on the way to `path`; missing ones will be created."""
+    """Return whether no other user could replace a folder on the way to `path`; missing ones will be made."""
     shared = False
     parts = path.split("/")[1:-1]
     for parent in ["/", *("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))]:

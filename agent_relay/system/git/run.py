@@ -205,7 +205,7 @@ class UnknownFiltersError(Exception):
 def build_filter_settings(
     root: str, *, limit_s: float = TIMEOUT_S, first: Sequence[GitAnswer] = ()
 ) -> tuple[dict[str, str], bool]:
-    """Return variables that leave git in `root` and below only the user's filters, and whether they do.
+    """Return variables that leave git in `root` and below only the user's filters, and if they suffice.
 
     `first` are the answers to `QUESTIONS` in `root` if they are known already. The variables do not suffice
     if there are more submodules than can be asked, each of which has settings of its own, or if the settings

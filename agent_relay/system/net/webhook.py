@@ -164,7 +164,7 @@ class _PlainLine(http.client.HTTPConnection):
 
 
 class _EncryptedLine(_PlainLine, http.client.HTTPSConnection):
-    """The same, encrypted."""
+    """A `_PlainLine` over TLS."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

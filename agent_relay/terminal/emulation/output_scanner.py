@@ -89,7 +89,7 @@ def find_switches(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def cut_begun(data: bytes) -> tuple[bytes, bytes]:
-    """Split the data before the beginning of such a sequence at its end; nearly always there is none."""
+    """Split off such a sequence that the end of `data` cuts off; nearly always there is none."""
     escape = data.rfind(b"\x1b", -_BEGUN_MAX_BYTES)
     if escape >= 0 and data[escape:] in _SWITCH_BEGUN:
         return data[:escape], data[escape:]

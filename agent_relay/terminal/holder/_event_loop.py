@@ -202,7 +202,7 @@ class Loop:
                 self._ring(monotonic())
 
     def _survive(self, fd: int, error: Exception) -> None:
-        """Note the error and close its descriptor; if it has no `let_go`, watch it again after a rest."""
+        """Note the error and call the descriptor's `let_go`; without one, watch it again after a rest."""
         self._note(error, "an event")
         let_go = self._let_go.get(fd)
         if let_go is None:

@@ -175,7 +175,7 @@ class Output:
         return self._ask("reading the screen", read, None)
 
     def take_lost(self) -> bool:
-        """Return whether the screen was lost since the last call: it shows what is drawn from then on."""
+        """Return whether the screen was lost since the last call; it then has only what is drawn since."""
         was_lost, self._was_lost = self._was_lost, False
         return was_lost
 

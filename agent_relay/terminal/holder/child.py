@@ -45,7 +45,7 @@ class Child:
         self._left: set[tuple[int, int]] = set()
 
     def see_end(self) -> bool:
-        """Check whether the child has ended; if so set `exit`."""
+        """Return whether the child has ended; if so, set `exit`."""
         ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is None:
             return False
@@ -174,7 +174,7 @@ def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | No
 
 
 def store_exit(folder: str, record: dict[str, object]) -> bool:
-    """Write `exit.json` to the folder, whole and durable; return whether that worked, false on a full disk.
+    """Write `exit.json` to the folder, whole and durable; return false if the disk refuses.
 
     The screen stays in memory: it may show what nobody wants on a disk.
     """
