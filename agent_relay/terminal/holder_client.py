@@ -121,7 +121,7 @@ class HolderConnection:
         return cls(*streams)
 
     async def request(self, op: str, **fields: object) -> dict[str, object]:
-        """Send a request; return the answer. Raise HolderError if refused, after 10 s, or without a holder."""
+        """Send a request; return the answer. Raise HolderError if refused, after 10 s, or with no holder."""
         self._next_id += 1
         number = self._next_id
         if self._pump.done():
