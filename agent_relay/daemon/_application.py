@@ -54,16 +54,16 @@ _RACE = ("race.begin", "race.resume", "race.stop", "race.apply", "race.clean", "
 class Application:
     """The sessions and races of one user. Make it in the event loop, and use it only there."""
 
-    def __init__(self, ground: Services) -> None:
-        self._ground = ground
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._loading: asyncio.Task[None] | None = None
-        self._narrating = NarrativeWriter(ground)
-        self._sessions = SessionLifecycle(ground, self._narrating)
+        self._narrating = NarrativeWriter(services)
+        self._sessions = SessionLifecycle(services, self._narrating)
         self._racing: RaceRegistry | None = None
 
     async def start(self) -> None:
         """Recover what an earlier daemon left: adopt living legs, resume interrupted handoffs."""
-        folders = self._ground.folders
+        folders = self._services.folders
         for folder in (folders.state, folders.sessions, folders.crashes):
             await asyncio.to_thread(sweep_unfinished, folder)
         await asyncio.to_thread(sweep_unmade, folders)
@@ -80,8 +80,8 @@ class Application:
         if self._racing is not None:
             await self._racing.close()
         await self._sessions.stop()
-        await self._ground.evidence.close()
-        self._ground.messengers.close()
+        await self._services.evidence.close()
+        self._services.messengers.close()
         await asyncio.to_thread(end_server)
         await asyncio.to_thread(end_spare)
 
@@ -99,12 +99,12 @@ class Application:
     def _build_run(self) -> Mapping[str, Handler]:
         from agent_relay.engine.operations.headless_turns import build_run_handlers
 
-        return build_run_handlers(self._sessions, self._ground)
+        return build_run_handlers(self._sessions, self._services)
 
     def _build_chat(self) -> Mapping[str, Handler]:
         from agent_relay.engine.operations.chats import build_chat_handlers
 
-        return build_chat_handlers(self._sessions, self._ground)
+        return build_chat_handlers(self._sessions, self._services)
 
     def _build_watch(self) -> Mapping[str, Handler]:
         from agent_relay.daemon._live_feed import build_watch_handlers
@@ -121,7 +121,7 @@ class Application:
         from agent_relay.race.runner import SessionRunners
 
         if self._racing is None:
-            self._racing = RaceRegistry(self._ground, SessionRunners(self._sessions, self._ground))
+            self._racing = RaceRegistry(self._services, SessionRunners(self._sessions, self._services))
         return self._racing
 
 
@@ -132,7 +132,7 @@ def _has_races(folders: Folders) -> bool:
 
 def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Application:
     """Return the application on this user's folders. Raise ConfigurationError for a file with a mistake."""
-    ground = Services(
+    services = Services(
         folders=folders,
         clock=clock,
         teller=teller,
@@ -144,7 +144,7 @@ def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Applicatio
         owner=read_owner(folders.runtime),
         booted_at=read_boot_moment(),
     )
-    return Application(ground)
+    return Application(services)
 
 
 def _read_catalog(folders: Folders) -> AdapterCatalog:

@@ -69,14 +69,14 @@ class EffectRunner:
     """Performs one session's effects, with the environment the user's last terminal sent (`luggage`)."""
 
     def __init__(
-        self, ground: Services, narrating: NarrativeWriter, trees: TreeClaims, stirred: Callable[[], None]
+        self, services: Services, narrating: NarrativeWriter, trees: TreeClaims, stirred: Callable[[], None]
     ) -> None:
-        self._ground = ground
+        self._services = services
         self._trees = trees
         self._host: Host | None = None
         self._stirred = stirred
-        self._following = LegSupervisor(ground, lambda: self._luggage.environ, self._stir, self._has_bar)
-        self._bar = BarSender(ground, self._following.live, lambda: self.host.session)
+        self._following = LegSupervisor(services, lambda: self._luggage.environ, self._stir, self._has_bar)
+        self._bar = BarSender(services, self._following.live, lambda: self.host.session)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
         self._luggage = LaunchEnvironment(dict(os.environ))
         self._brought = asyncio.Event()
@@ -85,16 +85,16 @@ class EffectRunner:
         self._secrets: tuple[LaunchEnvironment | None, frozenset[str]] = (None, frozenset())
         self._task = ""
         self._troubles: dict[str, str] = {}
-        self._rests = RestWriter(ground, self._troubles)
+        self._rests = RestWriter(services, self._troubles)
         self._starting = asyncio.Lock()
         # What is decided waits for this session's own folders only.
         self._deciding = DedicatedThread("deciding")
         building = LimitedProcess()
-        self._packets = PacketPublisher(partial(publish, ground, building), end=building.end)
-        self._handing = SessionDeliveries(ground, self._following.live, self._bar)
+        self._packets = PacketPublisher(partial(publish, services, building), end=building.end)
+        self._handing = SessionDeliveries(services, self._following.live, self._bar)
         self._relief = ContextRelief(narrating, self._following.live)
         self._ahead = ProgramPrestart()
-        self._agent_timers = AgentTimers(ground.clock, self._following.live)
+        self._agent_timers = AgentTimers(services.clock, self._following.live)
 
     @property
     def trouble(self) -> str:
@@ -140,7 +140,7 @@ class EffectRunner:
     async def await_luggage(self) -> None:
         """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
         leg = self.host.session.leg
-        if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._ground, leg):
+        if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._services, leg):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_BROUGHT_S):
@@ -161,33 +161,33 @@ class EffectRunner:
 
     async def build_world(self, session: Session) -> DecisionContext:
         """Return the facts from which the state machine may decide now."""
-        ground, luggage = self._ground, self._luggage
-        availability = await self._deciding.run(ground.read_availability, luggage.environ)
+        services, luggage = self._services, self._luggage
+        availability = await self._deciding.run(services.read_availability, luggage.environ)
         fault = await self._find_fault() if session.living_leg is not None else ""
         if self._secrets[0] is not luggage:
             known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
             self._secrets = (luggage, known)
         spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
         world = DecisionContext(
-            ground.clock.now(),
+            services.clock.now(),
             {
                 name: replace(state, fault=fault) if fault else state
                 for name, state in availability.items()
-                if name in {*session.roster, *ground.adapters}
+                if name in {*session.roster, *services.adapters}
             },
-            ground.create_id(),
-            ground.create_id(),
-            ground.fresh_native_ids(luggage.agent, luggage.args),
-            resume_at_reset=ground.config.resume_at_reset is True,
-            agent_may_continue=ground.config.resume_at_reset is not False,
-            quiet=ground.config.build_quiet_hours(),
-            return_mode=ground.config.return_,
-            zone=ground.zone,
-            fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
-            context=ground.config.context.build_wishes(),
-            draft_near_limit=ground.config.handoff.draft_near_limit,
+            services.create_id(),
+            services.create_id(),
+            services.fresh_native_ids(luggage.agent, luggage.args),
+            resume_at_reset=services.config.resume_at_reset is True,
+            agent_may_continue=services.config.resume_at_reset is not False,
+            quiet=services.config.build_quiet_hours(),
+            return_mode=services.config.return_,
+            zone=services.zone,
+            fallback_models=services.config.find_fallbacks(luggage.agent, luggage.model),
+            context=services.config.context.build_wishes(),
+            draft_near_limit=services.config.handoff.draft_near_limit,
             spoilt=spoilt,
-            owner=ground.owner,
+            owner=services.owner,
         )
         return self._rests.include(world)
 
@@ -201,7 +201,7 @@ class EffectRunner:
         """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
         from agent_relay.agents.packet_template import build_renderer
 
-        return build_renderer(self._ground.get_adapter(agent), session_folder(self.host.session))
+        return build_renderer(self._services.get_adapter(agent), session_folder(self.host.session))
 
     async def _find_fault(self) -> str:
         """Return why no successor could be started, empty if one could.
@@ -209,7 +209,7 @@ class EffectRunner:
         An installation that is being replaced is waited for, up to 8 s and only once. If no leg lives that
         would be stopped for a successor, callers do not ask: the start is tried and fails instead.
         """
-        fault = await self._deciding.run(self._ground.holders.find_fault)
+        fault = await self._deciding.run(self._services.holders.find_fault)
         left_s = 0.0 if "installation" in self._troubles else _UPGRADE_S
         while fault:
             self._troubles["installation"] = fault
@@ -217,7 +217,7 @@ class EffectRunner:
                 return fault
             await asyncio.sleep(_UPGRADE_LOOK_S)
             left_s -= _UPGRADE_LOOK_S
-            fault = await self._deciding.run(self._ground.holders.find_fault)
+            fault = await self._deciding.run(self._services.holders.find_fault)
         self._troubles.pop("installation", None)
         return ""
 
@@ -239,10 +239,10 @@ class EffectRunner:
                 await self._rests.write(effect)
                 return None
             case ShowMessage(leg):
-                await show_message(self._following.live.get(leg), self.host.session, self._ground.zone)
+                await show_message(self._following.live.get(leg), self.host.session, self._services.zone)
                 return None
             case WakeAt(at):
-                await sleep_until(self._ground.clock, at)
+                await sleep_until(self._services.clock, at)
                 return ResetPassed()
             case Draft(leg):
                 await self._relief.draft(self.host.session, leg, self.get_luggage(leg))
@@ -268,8 +268,8 @@ class EffectRunner:
             if await self._following.adopt(leg, self.host, known, self._take_over):
                 self._ahead.prepare()
                 return Restarted(leg_lives=True)
-            began = await asyncio.to_thread(was_begun, self._ground, leg)
-        if (found := await find_launch_environment(self._ground, session)) is not None:
+            began = await asyncio.to_thread(was_begun, self._services, leg)
+        if (found := await find_launch_environment(self._services, session)) is not None:
             self.take(found)
         return Restarted(leg_lives=False, leg_began=began)
 
@@ -290,7 +290,7 @@ class EffectRunner:
         leg = session.leg
         if leg is None:
             raise RelayError("no agent has worked in this session yet")
-        now, packet_id = self._ground.clock.now(), self._ground.create_id()
+        now, packet_id = self._services.clock.now(), self._services.create_id()
         occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus, terms=terms)
         return await self._packets.save(self.host, occasion, environ)
 
@@ -336,7 +336,7 @@ class EffectRunner:
                     luggage = replace(self._luggage, task=self._task)
                     async with self._trees.enter(session.root):
                         live = await start_leg(
-                            self._ground, session, leg, luggage, prompt=prompt, bar=self.bar
+                            self._services, session, leg, luggage, prompt=prompt, bar=self.bar
                         )
                 except RelayError as error:
                     if find_passing(error):
@@ -355,7 +355,7 @@ class EffectRunner:
         leg = self._get_leg(leg_id)
         if live is None:
             await self._following.end_by_force(leg)
-            await end_lost_leg(self._ground, leg)
+            await end_lost_leg(self._services, leg)
             return LegGone(leg_id, "stopped")
         # Keys pressed from now on are for the successor.
         await self._bar.show()

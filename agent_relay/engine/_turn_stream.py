@@ -50,12 +50,12 @@ class StreamPart:
 
 
 def read_stream_part(
-    ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+    services: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
 ) -> StreamPart:
     """Return what came after `told`, as much as fits an answer. Reads disk."""
     found: list[RunEvent] = []
     size = 0
-    for event, after in _walk(ground, session, journal, told, zone):
+    for event, after in _walk(services, session, journal, told, zone):
         told = after
         if event is not None:
             found.append(event)
@@ -65,11 +65,11 @@ def read_stream_part(
     return StreamPart(tuple(found), told)
 
 
-def read_words(ground: Services, leg: Leg) -> str:
+def read_words(services: Services, leg: Leg) -> str:
     """Return what the leg's agent said in its turn, message by message; empty if none of it is kept."""
     words: list[str] = []
     is_open = False
-    for event, _ in _read_stream(ground, None, leg, StreamCursor(0, leg.id)):
+    for event, _ in _read_stream(services, None, leg, StreamCursor(0, leg.id)):
         if isinstance(event, Text):
             words.append(event.text if is_open or not words else f"\n\n{event.text}")
             is_open = event.more
@@ -79,7 +79,7 @@ def read_words(ground: Services, leg: Leg) -> str:
 
 
 def _walk(
-    ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+    services: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
     """Yield the events after `told`, each with the cursor after it.
 
@@ -88,7 +88,7 @@ def _walk(
     legs = {leg.id: leg for leg in session.legs}
     while True:
         if told.leg in legs:
-            for event, after in _read_stream(ground, session, legs[told.leg], told):
+            for event, after in _read_stream(services, session, legs[told.leg], told):
                 told = after
                 yield event, told
         following = journal[told.number : told.number + 1]
@@ -104,15 +104,15 @@ def _walk(
 
 
 def _read_stream(
-    ground: Services, session: Session | None, leg: Leg, told: StreamCursor
+    services: Services, session: Session | None, leg: Leg, told: StreamCursor
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
     """Yield what the leg said after `told`, each event with the cursor after it.
 
     Without its session, its usage is left out.
     """
-    headless = ground.get_adapter(leg.agent).adapter.headless
+    headless = services.get_adapter(leg.agent).adapter.headless
     says = headless.says if headless is not None else ()
-    path = f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}"
+    path = f"{services.folders.legs}/{leg.id}/{STREAM_FILE}"
     for offset, end, record in _read_records(path, told.offset):
         skip = told.events if offset == told.offset else 0
         events = list(_report_record(says, record, session, leg))

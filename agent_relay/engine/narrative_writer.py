@@ -56,8 +56,8 @@ class NarrativeRequest:
 class NarrativeWriter:
     """Has agents write handoff documents, one at a time per session. Use it from the event loop only."""
 
-    def __init__(self, ground: Services) -> None:
-        self._ground = ground
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._runs: dict[str, asyncio.Task[NarrativeResult]] = {}
         self._drafts: set[str] = set()
         self._is_swept = False
@@ -97,7 +97,7 @@ class NarrativeWriter:
         if leg is None:
             return NarrativeResult(NarrativeOutcome.NOTHING)
         own = luggage.model if luggage.agent == leg.agent else ""
-        model = leg.model or own or self._ground.config.get_agent(leg.agent).model
+        model = leg.model or own or self._services.config.get_agent(leg.agent).model
         occasion = NarrativeRequest(session, leg, luggage.environ, model, focus)
         if session.id in self._runs:
             raise WrongUseError("a handoff document of this session is being written already")
@@ -129,7 +129,7 @@ class NarrativeWriter:
         await asyncio.gather(*runs, return_exceptions=True)
 
     async def _run(self, occasion: NarrativeRequest) -> NarrativeResult:
-        loaded = self._ground.get_adapter(occasion.leg.agent)
+        loaded = self._services.get_adapter(occasion.leg.agent)
         spec = loaded.adapter.narrative
         if spec is None:
             return NarrativeResult(NarrativeOutcome.UNABLE)
@@ -170,7 +170,7 @@ class NarrativeWriter:
         from agent_relay.sources.transcript_reader import read_facts
 
         leg, spec = occasion.leg, loaded.adapter.transcript
-        native = find_native(self._ground, occasion.session, leg, occasion.environ)
+        native = find_native(self._services, occasion.session, leg, occasion.environ)
         if native is None and leg.native_id and os.path.exists(leg.transcript):
             native = NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
         if native is None or spec is None:
@@ -180,14 +180,14 @@ class NarrativeWriter:
 
     def _make_folder(self) -> str:
         """Create a private folder for one run; first remove what the runs of a dead daemon left."""
-        parent = ensure_private(os.path.join(self._ground.folders.runtime, _FOLDER))
+        parent = ensure_private(os.path.join(self._services.folders.runtime, _FOLDER))
         # A run of another session that begins meanwhile must not lose its folder to this sweep.
         with self._making:
             if not self._is_swept:
                 for name in os.listdir(parent):
                     _remove(os.path.join(parent, name))
                 self._is_swept = True
-            return ensure_private(os.path.join(parent, self._ground.create_id()))
+            return ensure_private(os.path.join(parent, self._services.create_id()))
 
     def _prepare(
         self,
@@ -214,7 +214,7 @@ class NarrativeWriter:
             "cwd": occasion.session.cwd,
             "home": occasion.environ.get("HOME", ""),
         }
-        withheld = self._ground.withheld_keys()
+        withheld = self._services.withheld_keys()
         return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
 
     def _keep(self, occasion: NarrativeRequest, told: NarrativeResult) -> NarrativeResult:
@@ -226,16 +226,16 @@ class NarrativeWriter:
         from agent_relay.redact.text import redact_text
         from agent_relay.store.narratives import NarrativeDocument, save_beside_packets, write_narrative
 
-        session, leg, now = occasion.session, occasion.leg, self._ground.clock.now()
+        session, leg, now = occasion.session, occasion.leg, self._services.clock.now()
         known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)
-        allow = get_allow(self._ground)
+        allow = get_allow(self._services)
         text = redact_text(told.text, known=known, allow=allow).text
         focus = redact_text(occasion.focus, known=known, allow=allow).text
         folder = session_folder(open_project(session.root), session.id)
         at = now.astimezone(UTC)
         kept = NarrativeDocument(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text, at.isoformat())
         write_narrative(folder, kept)
-        if self._ground.config.handoff.save_to_disk:
+        if self._services.config.handoff.save_to_disk:
             try:
                 save_beside_packets(folder, text, at)
             except RelayError as error:

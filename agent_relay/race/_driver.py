@@ -48,11 +48,11 @@ _log = logging.getLogger(__name__)
 class SerialJournalWriter:
     """Writes the journal of a race that has begun; `race` is its fold."""
 
-    def __init__(self, ground: Services, journal: RaceJournal) -> None:
+    def __init__(self, services: Services, journal: RaceJournal) -> None:
         assert journal.race is not None  # noqa: S101 - who opens it has looked
         self.race = journal.race
         self.folder = journal.folder
-        self._ground, self._journal = ground, journal
+        self._services, self._journal = services, journal
         self._turn = asyncio.Lock()
         # What is done in a race's worktrees may hang for minutes, in as many threads as there are.
         self._thread = DedicatedThread("race-journal")
@@ -77,10 +77,10 @@ class SerialJournalWriter:
     async def _write(self, body: RaceBody) -> None:
         async with self._turn:
             pause_at(f"before {body.name}")
-            at = self._ground.clock.now()
+            at = self._services.clock.now()
             self.race = await self._thread.run(self._journal.append, body, at=at)
             pause_at(f"after {body.name}")
-        self._ground.teller.tell(self.race.id)
+        self._services.teller.tell(self.race.id)
 
 
 _ACTIVE = (RunnerState.STARTING, RunnerState.RUNNING)
@@ -95,7 +95,7 @@ class RaceDriver:
 
     def __init__(
         self,
-        ground: Services,
+        services: Services,
         journal: RaceJournal,
         runners: Runners,
         environ: dict[str, str],
@@ -103,8 +103,8 @@ class RaceDriver:
         task: str = "",
         test: str = "",
     ) -> None:
-        self._ground, self._runners, self._environ = ground, runners, environ
-        self._scribe = SerialJournalWriter(ground, journal)
+        self._services, self._runners, self._environ = services, runners, environ
+        self._scribe = SerialJournalWriter(services, journal)
         self._words = task or self.race.task
         self._test_command = test or self.race.test
         self.place = RaceWorkspace(os.path.realpath(journal.folder), self.race.root, self.race.id)
@@ -174,10 +174,10 @@ class RaceDriver:
         except* RelayError as errors:
             await self._give_up(_first(errors).sentence)
         except* Exception as errors:  # noqa: BLE001 - the root of the race's task: whoever waits must hear of its end
-            self._ground.report(_first(errors))
+            self._services.report(_first(errors))
             await self._give_up("a mistake of ours stopped it; see: agent-relay daemon logs")
         finally:
-            self._ground.teller.tell(self.race.id)
+            self._services.teller.tell(self.race.id)
 
     def _steps(self) -> dict[RaceStep, Callable[[], Awaitable[None]]]:
         return {
@@ -281,7 +281,7 @@ class RaceDriver:
             self.seen[runner.number] = seen
 
         limit_s = self.race.max_time_s
-        self._watched[runner.number] = (self._ground.clock.monotonic(), self._count_going_s(runner))
+        self._watched[runner.number] = (self._services.clock.monotonic(), self._count_going_s(runner))
         left_s = limit_s - self._spent_ms(runner) / 1000 if limit_s else None
         try:
             async with asyncio.timeout(left_s):
@@ -303,9 +303,9 @@ class RaceDriver:
 
     async def count(self, runner: Runner) -> None:
         """Journal what the runner's agents have used, if their records can be read and it has changed."""
-        folders, now = self._ground.folders, self._ground.clock.now()
+        folders, now = self._services.folders, self._services.clock.now()
         try:
-            thread = self._ground.counting.find(self._environ)
+            thread = self._services.counting.find(self._environ)
             used = await thread.run(read_runner_usage, folders, runner.tree, self._environ, now)
         except RelayError:
             return
@@ -340,11 +340,11 @@ class RaceDriver:
         if watched is None:
             return runner.spent_ms + int(self._count_going_s(runner) * 1000)
         watched_s, before_s = watched
-        return runner.spent_ms + int((before_s + self._ground.clock.monotonic() - watched_s) * 1000)
+        return runner.spent_ms + int((before_s + self._services.clock.monotonic() - watched_s) * 1000)
 
     def _count_going_s(self, runner: Runner) -> float:
         """Return how long ago the runner began, by the wall clock: the best known before it is watched."""
-        now = self._ground.clock.now()
+        now = self._services.clock.now()
         return max(0.0, (now - runner.since).total_seconds()) if runner.since is not None else 0.0
 
 

@@ -50,16 +50,16 @@ class RaceRequest:
 class RaceRegistry:
     """The races of one user. One instance per daemon; use it from the event loop only."""
 
-    def __init__(self, ground: Services, runners: Runners) -> None:
-        self._ground, self._runners = ground, runners
+    def __init__(self, services: Services, runners: Runners) -> None:
+        self._services, self._runners = services, runners
         self._drivers: dict[str, RaceDriver] = {}
         self._turn = asyncio.Lock()
 
     async def start(self) -> None:
         """Finish removals that a crash interrupted. Interrupted races wait until they are resumed."""
-        for race_id in await asyncio.to_thread(list_races, self._ground.folders):
+        for race_id in await asyncio.to_thread(list_races, self._services.folders):
             try:
-                folder = os.path.join(self._ground.folders.races, race_id)
+                folder = os.path.join(self._services.folders.races, race_id)
                 race = await asyncio.to_thread(read_race, folder)
                 if race is None:
                     await asyncio.to_thread(remove_tree, folder)
@@ -81,8 +81,8 @@ class RaceRegistry:
         for agent in wish.agents:
             await self._runners.check(agent, wish.environ)
         begun = await asyncio.to_thread(self._build, wish)
-        now = self._ground.clock.now()
-        journal = await asyncio.to_thread(create_race, self._ground.folders, begun, at=now)
+        now = self._services.clock.now()
+        journal = await asyncio.to_thread(create_race, self._services.folders, begun, at=now)
         return self._drive(journal, wish.environ, task=wish.task, test=wish.test).race
 
     async def resume(self, race_id: str, environ: dict[str, str]) -> Race:
@@ -148,7 +148,7 @@ class RaceRegistry:
             await self._let_go(race_id)
             # The journal goes last: until then it tells the next try what is left to do.
             await asyncio.to_thread(remove_tree, place.folder)
-            self._ground.teller.tell(race_id)
+            self._services.teller.tell(race_id)
             return said
 
     def show(self, race_id: str) -> dict[str, object]:
@@ -157,7 +157,7 @@ class RaceRegistry:
         race = driver.race if driver is not None else read_race(self._folder_of(race_id))
         if race is None:
             raise WrongUseError(f"there is no race {race_id[:26]}", hint="See: agent-relay race list")
-        view = build_race_view(race, self._ground.clock.now())
+        view = build_race_view(race, self._services.clock.now())
         active = driver is not None and driver.is_active
         view |= {"active": active, "trouble": driver.trouble if driver is not None else ""}
         runners = view["runners"]
@@ -174,7 +174,7 @@ class RaceRegistry:
         test: str = "",
         starts: bool = True,
     ) -> RaceDriver:
-        driver = RaceDriver(self._ground, journal, self._runners, environ, task=task, test=test)
+        driver = RaceDriver(self._services, journal, self._runners, environ, task=task, test=test)
         self._drivers[driver.race.id] = driver
         if starts:
             driver.start()
@@ -203,7 +203,7 @@ class RaceRegistry:
     def _folder_of(self, race_id: str) -> str:
         if not is_ulid(race_id):
             raise WrongUseError(f"there is no race {race_id[:26]!r}", hint="See: agent-relay race list")
-        return os.path.join(self._ground.folders.races, race_id)
+        return os.path.join(self._services.folders.races, race_id)
 
     def _build(self, wish: RaceRequest) -> RaceBegun:
         root = find_root(wish.cwd)
@@ -215,7 +215,7 @@ class RaceRegistry:
         known = gather_secrets(root, wish.environ, cwd=wish.cwd)
         below = os.path.relpath(os.path.realpath(wish.cwd), os.path.realpath(root))
         return RaceBegun(
-            race=self._ground.create_id(),
+            race=self._services.create_id(),
             root=root,
             below="" if below == "." else below,
             head=head,

@@ -133,15 +133,15 @@ class Runners(Protocol):
 class SessionRunners:
     """Runners as headless turns of relay's sessions, one turn each."""
 
-    def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
+    def __init__(self, sessions: SessionLifecycle, services: Services) -> None:
         self._sessions = sessions
-        self._ground = ground
-        self._running = HeadlessTurns(sessions, ground)
+        self._services = services
+        self._running = HeadlessTurns(sessions, services)
 
     async def check(self, agent: str, environ: Mapping[str, str]) -> None:
         """Check the agent; raise RelayError if it is not installed or cannot work headless."""
-        leg = Leg("", agent, 0, self._ground.clock.now(), headless=True)
-        await asyncio.to_thread(get_program, load_for(self._ground, leg), environ)
+        leg = Leg("", agent, 0, self._services.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._services, leg), environ)
 
     async def start(self, wish: RunnerRequest) -> str:
         """Adopt, continue or begin the session in the worktree; return its id. Raise RelayError."""
@@ -201,11 +201,11 @@ class SessionRunners:
     def _forget(self, tree: str) -> None:
         for session in self._list_sessions(tree):
             with contextlib.suppress(RelayError):
-                remove_entry(self._ground.folders.sessions, session)
+                remove_entry(self._services.folders.sessions, session)
 
     def _list_sessions(self, tree: str) -> list[str]:
         """Return the sessions of the worktree, newest first."""
-        index = list_index(self._ground.folders.sessions)
+        index = list_index(self._services.folders.sessions)
         return [session for session, root in reversed(index) if root == tree]
 
     async def _check_ours(self, session: str) -> None:

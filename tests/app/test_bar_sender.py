@@ -37,10 +37,10 @@ class Stage:
         self.told: list[str] = []
         self.reported: list[BaseException] = []
         self.live: dict[str, object] = {}
-        ground = SimpleNamespace(
+        services = SimpleNamespace(
             zone=ZoneInfo("UTC"), teller=SimpleNamespace(tell=self.told.append), report=self.reported.append
         )
-        self.sender = BarSender(ground, self.live, lambda: story.now)  # type: ignore[arg-type]
+        self.sender = BarSender(services, self.live, lambda: story.now)  # type: ignore[arg-type]
         self.attach()
 
     def attach(self) -> None:

@@ -48,7 +48,7 @@ class Net(Services):
         return {}
 
 
-def build_ground(folder: object) -> Net:
+def build_services(folder: object) -> Net:
     """A machine without agents; to be asked for within the loop."""
     folders = Folders(f"{folder}/run", f"{folder}/state", f"{folder}/config")
     evidence = RecordDispatcher(lambda _: None)
@@ -56,10 +56,10 @@ def build_ground(folder: object) -> Net:
     return Net(folders, SystemClock(), Notices(), AdapterCatalog({}), followed, UTC, evidence, lambda _: None)
 
 
-def build_stage(ground: Services, luggage: LaunchEnvironment) -> EffectRunner:
+def build_stage(services: Services, luggage: LaunchEnvironment) -> EffectRunner:
     """The stage of a session whose terminal brought `luggage`."""
     stage = EffectRunner(
-        ground, NarrativeWriter(ground), TreeClaims(UNKNOWN_OWNER, lambda _: True), lambda: None
+        services, NarrativeWriter(services), TreeClaims(UNKNOWN_OWNER, lambda _: True), lambda: None
     )
     stage.take(luggage)
     return stage
@@ -69,18 +69,18 @@ def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: o
     """Its decisions used to take the threads all sessions share, one after another."""
 
     async def main() -> None:
-        ground = build_ground(tmp_path)
+        services = build_services(tmp_path)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        hung, well = build_stage(ground, DEAD), build_stage(ground, WELL)
+        hung, well = build_stage(services, DEAD), build_stage(services, WELL)
         deciding = asyncio.create_task(hung.build_world(SESSION))
         try:
-            await until(lambda: ground.waiting)
+            await until(lambda: services.waiting)
             world = await asyncio.wait_for(well.build_world(SESSION), 20)
             assert world.availability == {}
             assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
             assert not deciding.done()
         finally:
-            ground.may.set()
+            services.may.set()
         await deciding
         await hung.close()
         await well.close()
@@ -92,8 +92,8 @@ def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object
     """Who asks in the moment it is let go of hears that, instead of a mistake of ours."""
 
     async def main() -> None:
-        ground = build_ground(tmp_path)
-        stage = build_stage(ground, WELL)
+        services = build_services(tmp_path)
+        stage = build_stage(services, WELL)
         await stage.close()
         with pytest.raises(RelayError, match="is not at work any more"):
             await stage.build_world(SESSION)
@@ -116,7 +116,7 @@ def test_what_is_told_before_anything_is_decided_is_journalled_without_secrets(
         setting = {}
 
     async def main() -> Body:
-        stage = build_stage(build_ground(tmp_path), WELL)
+        stage = build_stage(build_services(tmp_path), WELL)
         await stage.adopt(replace(SESSION, root=str(tmp_path)))
         stage.take(LaunchEnvironment({"HOME": "/home/bob", **setting}))
         try:

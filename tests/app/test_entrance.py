@@ -41,8 +41,8 @@ class Places:
         both = replace(told, id="slow"), replace(story.now, id="quick")
         self._rooms = {one.id: _open(one, patience_s) for one in both}
         # An index without sessions: nothing was moved here from elsewhere.
-        ground = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
-        self.entrance = SessionOpener(cast("Services", ground), cast("SessionRegistry", self))
+        services = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
+        self.entrance = SessionOpener(cast("Services", services), cast("SessionRegistry", self))
         self._cwd = str(folder)
 
     def __contains__(self, session: object) -> bool:

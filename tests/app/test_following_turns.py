@@ -64,11 +64,11 @@ class Room:
 def follow(room: Room, told: StreamCursor) -> tuple[StreamPart, Session]:
     """What is told of the room's session from `told` on."""
     sessions = cast("SessionLifecycle", SimpleNamespace(get=lambda _: room, zone=UTC))
-    ground = cast(
+    services = cast(
         "Services",
         SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know, clock=NOW_CLOCK),
     )
-    return asyncio.run(HeadlessTurns(sessions, ground).follow("S", told))
+    return asyncio.run(HeadlessTurns(sessions, services).follow("S", told))
 
 
 def _know(_agent: str) -> SimpleNamespace:

@@ -39,8 +39,8 @@ def agent() -> "Iterator[Leg]":
 
 def end(leg: Leg, booted_at: datetime) -> bool:
     """Whether the leg's agent was ended, by a daemon that noted `booted_at` when it began."""
-    ground = cast("Services", SimpleNamespace(owner=UNKNOWN_OWNER, booted_at=booted_at))
-    asyncio.run(end_agent(ground, leg))
+    services = cast("Services", SimpleNamespace(owner=UNKNOWN_OWNER, booted_at=booted_at))
+    asyncio.run(end_agent(services, leg))
     return not is_alive(leg.child_pid, leg.child_born)
 
 

@@ -30,7 +30,7 @@ class Place:
 
     def __init__(self, home: Path, loaded: LoadedAdapter) -> None:
         self.home = home
-        self.ground = cast("Services", SimpleNamespace(get_adapter=lambda _: loaded))
+        self.services = cast("Services", SimpleNamespace(get_adapter=lambda _: loaded))
         self.session = Session("S", "/p", "/p", BEGAN, BEGAN)
 
     def write(self, name: str, said: str) -> str:
@@ -50,12 +50,12 @@ class Place:
 
     def find(self, leg: Leg) -> str:
         """The id of the leg's conversation, empty for none."""
-        found = find_native(self.ground, self.session, leg, {"HOME": str(self.home)})
+        found = find_native(self.services, self.session, leg, {"HOME": str(self.home)})
         return found.native_id if found is not None else ""
 
     def say(self, leg: Leg) -> tuple[str, list[str]]:
         """Why the leg's record cannot be read, and what it holds."""
-        facts = gather_facts(self.ground, self.session, leg, {"HOME": str(self.home)})
+        facts = gather_facts(self.services, self.session, leg, {"HOME": str(self.home)})
         return facts.unread, [said.text for said in facts.conversation]
 
 

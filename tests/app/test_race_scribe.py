@@ -26,7 +26,7 @@ def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> N
     """Git has ten minutes there: as many looks as there are threads would hold back what was decided."""
     told: list[str] = []
     clock = SimpleNamespace(now=lambda: BEGAN)
-    ground = cast("Services", SimpleNamespace(clock=clock, teller=SimpleNamespace(tell=told.append)))
+    services = cast("Services", SimpleNamespace(clock=clock, teller=SimpleNamespace(tell=told.append)))
     os.chmod(tmp_path, 0o700)
     folders = Folders(*(str(tmp_path / name) for name in ("run", "state", "config")))
 
@@ -34,7 +34,7 @@ def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> N
         may = threading.Event()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         hanging = asyncio.ensure_future(asyncio.to_thread(may.wait, 60))
-        scribe = SerialJournalWriter(ground, create_race(folders, BEGUN, at=BEGAN))
+        scribe = SerialJournalWriter(services, create_race(folders, BEGUN, at=BEGAN))
         try:
             await asyncio.wait_for(scribe.write(RaceCleaning()), 20)
             assert not hanging.done()

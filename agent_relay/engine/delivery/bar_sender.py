@@ -30,9 +30,9 @@ class BarSender:
     """The bar of one session. Its followers are notified of changes that no line of the journal shows."""
 
     def __init__(
-        self, ground: Services, live: Mapping[str, LiveLeg], get_session: Callable[[], Session]
+        self, services: Services, live: Mapping[str, LiveLeg], get_session: Callable[[], Session]
     ) -> None:
-        self._ground = ground
+        self._services = services
         self._live = live
         self._get_session = get_session
         self._delivery = NO_DELIVERY_PROGRESS
@@ -45,7 +45,7 @@ class BarSender:
     @property
     def bar(self) -> HandoffBar:
         """The bar as it should be now."""
-        return build_bar(self._get_session(), self._delivery, self._ground.zone)
+        return build_bar(self._get_session(), self._delivery, self._services.zone)
 
     def update(self) -> None:
         """Schedule sending the current bar to the leg's terminals."""
@@ -63,7 +63,7 @@ class BarSender:
         """
         if delivery is not None and delivery != self._delivery:
             self._delivery = delivery
-            self._ground.teller.tell(self._get_session().id)
+            self._services.teller.tell(self._get_session().id)
         self.update()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_SHOWN_S):
@@ -86,7 +86,7 @@ class BarSender:
                 if not await self._try_sending(leg, bar):
                     await asyncio.sleep(_AGAIN_S)
         except Exception as error:  # noqa: BLE001 - the root of the task: a bar must not cost the handoff
-            self._ground.report(error)
+            self._services.report(error)
 
     def _find_due(self) -> tuple[LiveLeg, HandoffBar] | None:
         leg = self._get_session().living_leg

@@ -26,8 +26,8 @@ class SessionDeliveries:
     An agent that asked something during a delivery becomes ready a second time, which must not start another.
     """
 
-    def __init__(self, ground: Services, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
-        self._ground = ground
+    def __init__(self, services: Services, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
+        self._services = services
         self._live = live
         self._bar = bar
         self._under_way: dict[str, str] = {}
@@ -49,7 +49,7 @@ class SessionDeliveries:
             if deliver.packet_by == "paste":
                 from agent_relay.engine.publishing.publish import read_packet_text
 
-                packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
+                packet = await asyncio.to_thread(read_packet_text, self._services, session, handoff)
             text = TurnInput(handoff.id, packet, deliver.opening)
             progress = _Progress(self._bar, live, partial(self._tell, live))
             await deliver_text(live.watch, deliver, text, tell=progress.tell, announce=progress.announce)

@@ -44,15 +44,15 @@ class BudgetSource(Protocol):
         ...
 
 
-def build_counter(ground: Services) -> BudgetCounter | None:
+def build_counter(services: Services) -> BudgetCounter | None:
     """Return the counter for the user's budgets; `None` if there are none."""
-    budgets = ground.config.build_budgets()
+    budgets = services.config.build_budgets()
     specs = {
         str(name): loaded.adapter.transcript
-        for name, loaded in ground.adapters.items()
+        for name, loaded in services.adapters.items()
         if loaded.adapter.transcript is not None
     }
-    return BudgetCounter(budgets, specs, ground.folders.usage_index) if budgets else None
+    return BudgetCounter(budgets, specs, services.folders.usage_index) if budgets else None
 
 
 class BudgetMonitor:

@@ -22,13 +22,15 @@ _PACKET_BYTES = 4 << 20
 _ERROR_BYTES = 1 << 14
 
 
-def load_for(ground: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
+def load_for(services: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
     """Return the adapter of the leg's agent for this kind of leg. Raise WrongUseError if it has none.
 
     It is fitted to the version installed in `environ`, which reads disk; without `environ` the version is
     unknown.
     """
-    loaded = ground.get_adapter(leg.agent) if environ is None else ground.fit_installed(leg.agent, environ)
+    loaded = (
+        services.get_adapter(leg.agent) if environ is None else services.fit_installed(leg.agent, environ)
+    )
     if not leg.headless:
         return loaded
     adapter = build_headless(loaded.adapter)
@@ -61,14 +63,14 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
     return paths
 
 
-def was_begun(ground: Services, leg: Leg) -> bool:
+def was_begun(services: Services, leg: Leg) -> bool:
     """Tell whether the leg's program may have got its prompt: then its output has a file.
 
     A program that a holder ended before it had read or said anything does not count.
     """
     if leg.child_pid > 0:
         return True
-    folder = f"{ground.folders.legs}/{leg.id}"
+    folder = f"{services.folders.legs}/{leg.id}"
     return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
 
 

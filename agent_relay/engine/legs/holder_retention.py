@@ -22,11 +22,11 @@ UNREAD_RETENTION = timedelta(hours=1)
 """How long the output of a headless turn is kept for a follower that has not read it to its end."""
 
 
-async def find_launch_environment(ground: Services, session: Session) -> LaunchEnvironment | None:
+async def find_launch_environment(services: Services, session: Session) -> LaunchEnvironment | None:
     """Return the launch environment of the newest leg whose holder still answers; `None` if none does."""
     for leg in reversed(session.legs):
         with contextlib.suppress(RelayError):
-            holder = await HolderConnection.open(_get_folder(ground, leg))
+            holder = await HolderConnection.open(_get_folder(services, leg))
             try:
                 return await read_launch_environment(holder)
             finally:
@@ -34,27 +34,27 @@ async def find_launch_environment(ground: Services, session: Session) -> LaunchE
     return None
 
 
-async def release_legs(ground: Services, session: Session) -> None:
+async def release_legs(services: Services, session: Session) -> None:
     """End the holders of the session's finished legs, and remove their folders unless headless."""
     for leg in session.legs:
-        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
-            await _release(ground, leg)
+        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg)):
+            await _release(services, leg)
             if not leg.headless:
-                await remove_folder(ground, leg)
+                await remove_folder(services, leg)
 
 
-async def _release(ground: Services, leg: Leg) -> None:
+async def _release(services: Services, leg: Leg) -> None:
     try:
-        holder = await HolderConnection.open(_get_folder(ground, leg))
+        holder = await HolderConnection.open(_get_folder(services, leg))
         try:
             await holder.leave()
         finally:
             await holder.close()
     except RelayError:
-        await end_by_force(ground, replace(leg, child_pid=0), leg.holder_pid)
+        await end_by_force(services, replace(leg, child_pid=0), leg.holder_pid)
 
 
-async def forget_streams(ground: Services, session: Session, *, since: str | None = None) -> None:
+async def forget_streams(services: Services, session: Session, *, since: str | None = None) -> None:
     """Remove the output of finished headless legs, which its followers have read.
 
     With `since`, only of the legs before that one; an empty name is before all of them.
@@ -62,19 +62,23 @@ async def forget_streams(ground: Services, session: Session, *, since: str | Non
     for leg in session.legs:
         if since in {leg.id, ""}:
             return
-        if leg.headless and leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
-            await _release(ground, leg)
-            await remove_folder(ground, leg)
+        if (
+            leg.headless
+            and leg.is_over
+            and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg))
+        ):
+            await _release(services, leg)
+            await remove_folder(services, leg)
 
 
-async def note_ended(ground: Services, session: Session) -> None:
+async def note_ended(services: Services, session: Session) -> None:
     """Mark the session in the index as ended, with nothing of it left to tidy up.
 
     If the disk refuses, the next daemon finds that out again.
     """
     with contextlib.suppress(RelayError):
-        await asyncio.to_thread(mark_ended, ground.folders.sessions, session.id)
+        await asyncio.to_thread(mark_ended, services.folders.sessions, session.id)
 
 
-def _get_folder(ground: Services, leg: Leg) -> str:
-    return f"{ground.folders.legs}/{leg.id}"
+def _get_folder(services: Services, leg: Leg) -> str:
+    return f"{services.folders.legs}/{leg.id}"

@@ -90,10 +90,10 @@ class LiveLeg:
     luggage: LaunchEnvironment
     watch: LegMonitor
 
-    async def reconnect(self, ground: Services) -> None:
+    async def reconnect(self, services: Services) -> None:
         """Give the monitor a new connection to the holder. Raise HolderError if there can be none."""
         before = self.watch.holder
-        self.watch.holder = await HolderConnection.open(f"{ground.folders.legs}/{self.leg.id}")
+        self.watch.holder = await HolderConnection.open(f"{services.folders.legs}/{self.leg.id}")
         await before.close()
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ class LiveLeg:
 
 
 async def start_leg(
-    ground: Services,
+    services: Services,
     session: Session,
     leg: Leg,
     luggage: LaunchEnvironment,
@@ -115,16 +115,16 @@ async def start_leg(
     `prompt` is the user's, for a headless leg; another leg gets its own when it is ready. Its terminals show
     `bar` from their first moment on. Raises RelayError if it cannot be started; nothing of it is left then.
     """
-    folder = f"{ground.folders.legs}/{leg.id}"
+    folder = f"{services.folders.legs}/{leg.id}"
     if await asyncio.to_thread(os.path.isdir, folder):
         place = legs.LegFolder(LegId(leg.id), folder)
         lock = await asyncio.to_thread(legs.try_lock, place)
         if lock is None:
-            return await adopt_leg(ground, leg, frozenset())
+            return await adopt_leg(services, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
-    await check_owners(ground, session, luggage.environ, leg.agent)
-    return await _start(ground, session, leg, luggage, prompt=prompt, bar=bar)
+    await check_owners(services, session, luggage.environ, leg.agent)
+    return await _start(services, session, leg, luggage, prompt=prompt, bar=bar)
 
 
 async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
@@ -136,21 +136,29 @@ async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment
 
 
 async def _start(
-    ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, prompt: str, bar: HandoffBar
+    services: Services,
+    session: Session,
+    leg: Leg,
+    luggage: LaunchEnvironment,
+    *,
+    prompt: str,
+    bar: HandoffBar,
 ) -> LiveLeg:
     """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
-    made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
+    made, lock = await asyncio.to_thread(legs.create_leg, services.folders, LegId(leg.id))
     started: StartedHolder | None = None
     try:
-        loaded = await asyncio.to_thread(load_for, ground, leg, luggage.environ)
-        packet = await asyncio.to_thread(_write_files, ground, session, leg, made.folder)
-        start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
+        loaded = await asyncio.to_thread(load_for, services, leg, luggage.environ)
+        packet = await asyncio.to_thread(_write_files, services, session, leg, made.folder)
+        start = _build_start(services, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)
-        prepare = partial(prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys())
+        prepare = partial(
+            prepare_launch, loaded, leg, start, values=values, withheld=services.withheld_keys()
+        )
         plan = await asyncio.to_thread(prepare)
-        watch = await _build_watch(ground, leg, loaded, plan.env)
+        watch = await _build_watch(services, leg, loaded, plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
-        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
+        services.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
         given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
         streams = await asyncio.to_thread(given) if leg.headless else []
         spec = partial(
@@ -170,14 +178,14 @@ async def _start(
         # The daemon leaves: what was begun is whole, and the next one adopts it.
         raise
     except BaseException:
-        await ground.evidence.leave(leg.id)
+        await services.evidence.leave(leg.id)
         await _undo(made, started)
         raise
     finally:
         os.close(lock)
     if started.emulator_error and not leg.headless:
         _log.warning("no-emulator leg=%s", leg.id)
-    ground.evidence.update(leg.id, pid=str(started.child_pid))
+    services.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
 
@@ -215,14 +223,14 @@ async def _undo(made: legs.LegFolder, started: StartedHolder | None) -> None:
 
 
 def _build_start(
-    ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, folder: str, packet: str
+    services: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, folder: str, packet: str
 ) -> LegStart:
     """Build the leg's start; arguments and model of the command line apply only to the agent named there.
 
     A model that relay chose, because another one is limited, takes precedence over the command line's and the
     configured one.
     """
-    wishes = ground.config.get_agent(leg.agent)
+    wishes = services.config.get_agent(leg.agent)
     mine = luggage.agent == leg.agent
     return LegStart(
         folder,
@@ -231,25 +239,25 @@ def _build_start(
         packet=packet,
         model=leg.model or (luggage.model if mine else "") or wishes.model,
         args=(*wishes.args, *(luggage.args if mine else ())),
-        may_continue=ground.config.may_ever_continue,
+        may_continue=services.config.may_ever_continue,
     )
 
 
-async def adopt_leg(ground: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
+async def adopt_leg(services: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
     """Monitor the leg of a living holder again. Raise RelayError if the holder does not answer."""
-    loaded = load_for(ground, leg)
-    holder = await HolderConnection.open(f"{ground.folders.legs}/{leg.id}")
+    loaded = load_for(services, leg)
+    holder = await HolderConnection.open(f"{services.folders.legs}/{leg.id}")
     try:
         hello = await holder.request("hello")
         pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
-        leg = _redate(leg, ground.clock.now(), pids[2])
+        leg = _redate(leg, services.clock.now(), pids[2])
         luggage = await read_launch_environment(holder)
         env = dict(luggage.environ)
-        watch = await _build_watch(ground, leg, loaded, env, known)
+        watch = await _build_watch(services, leg, loaded, env, known)
         place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)
-        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
+        services.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
     except BaseException:
-        await ground.evidence.leave(leg.id)
+        await services.evidence.leave(leg.id)
         await holder.close()
         raise
     watch.holder = holder
@@ -263,7 +271,7 @@ def _redate(leg: Leg, now: datetime, child_born: int) -> Leg:
 
 
 async def _build_watch(
-    ground: Services,
+    services: Services,
     leg: Leg,
     loaded: LoadedAdapter,
     env: Mapping[str, str],
@@ -271,21 +279,21 @@ async def _build_watch(
 ) -> LegMonitor:
     sources = loaded.adapter.sources
     # Between two headless turns nobody is there to be compacted, and within one nobody may be asked.
-    wishes = ground.config.context.build_wishes()
+    wishes = services.config.context.build_wishes()
     says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
-    zone = ground.find_zone(env)
+    zone = services.find_zone(env)
     rules = await asyncio.to_thread(load_rules, loaded)
-    senses = MonitorConfig(rules, sources, zone, ground.config.patience_s, known, wishes, says)
-    return LegMonitor(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
+    senses = MonitorConfig(rules, sources, zone, services.config.patience_s, known, wishes, says)
+    return LegMonitor(leg, senses, clock=services.clock, poke=partial(services.evidence.poke, leg.id))
 
 
-def _write_files(ground: Services, session: Session, leg: Leg, folder: str) -> str:
+def _write_files(services: Services, session: Session, leg: Leg, folder: str) -> str:
     """Write the leg's owner and packet into its folder. Return and raise as `_write_packet` does."""
     write_leg_owner(folder, session.id, root=session.root, cwd=session.cwd)
-    return _write_packet(ground, session, leg, folder)
+    return _write_packet(services, session, leg, folder)
 
 
-def _write_packet(ground: Services, session: Session, leg: Leg, folder: str) -> str:
+def _write_packet(services: Services, session: Session, leg: Leg, folder: str) -> str:
     """Write the leg's packet, as the user left it and checked against the tree now; return its path.
 
     Empty if the leg starts from no packet. Raises RelayError if the packet cannot be trusted.
@@ -297,7 +305,7 @@ def _write_packet(ground: Services, session: Session, leg: Leg, folder: str) -> 
     from agent_relay.engine.publishing.publish import read_packet_text
 
     path = f"{folder}/packet.md"
-    write_atomic(path, read_packet_text(ground, session, handoff).encode(), durable=False)
+    write_atomic(path, read_packet_text(services, session, handoff).encode(), durable=False)
     return path
 
 

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def list_owners(
-    ground: Services, agent: str, native: "NativeSession", *, cwd: str, environ: Mapping[str, str]
+    services: Services, agent: str, native: "NativeSession", *, cwd: str, environ: Mapping[str, str]
 ) -> list[tuple[int, int]]:
     """Return the processes of the agent's own program that may use `native`, as (pid, born). Reads /proc."""
-    loaded = ground.get_adapter(agent)
+    loaded = services.get_adapter(agent)
     spec, program = loaded.adapter.transcript, find_program(loaded, environ)
     if spec is not None and spec.held_open:
         return find_holding(native.path)
     if program is None:
         return []
-    return find_running(program, cwd, by=native.changed_at, now=ground.clock.now())
+    return find_running(program, cwd, by=native.changed_at, now=services.clock.now())
 
 
 def list_adopted_owners(
-    ground: Services, session: Session, environ: Mapping[str, str]
+    services: Services, session: Session, environ: Mapping[str, str]
 ) -> list[tuple[int, int]]:
     """Return the same for the conversation the session adopted; nothing once relay's own agents use it."""
     if not is_only_adopted(session):
@@ -39,7 +39,7 @@ def list_adopted_owners(
     from agent_relay.sources.native_sessions import find_transcript
 
     leg = session.legs[0]
-    loaded = ground.adapters.get(AgentName(leg.agent))
+    loaded = services.adapters.get(AgentName(leg.agent))
     spec = loaded.adapter.transcript if loaded is not None else None
     if spec is None:
         # A packet that was brought from elsewhere has no program here.
@@ -48,11 +48,11 @@ def list_adopted_owners(
     native = find_transcript(spec, native_id=leg.native_id, cwd=session.cwd, home=home, environ=environ)
     if native is None:
         return []
-    return list_owners(ground, leg.agent, native, cwd=session.cwd, environ=environ)
+    return list_owners(services, leg.agent, native, cwd=session.cwd, environ=environ)
 
 
 async def check_owners(
-    ground: Services, session: Session, environ: Mapping[str, str], successor: str
+    services: Services, session: Session, environ: Mapping[str, str], successor: str
 ) -> None:
     """Raise WrongUseError if a program of the user's still uses what the session adopted.
 
@@ -61,7 +61,7 @@ async def check_owners(
     if not is_only_adopted(session):
         return
     try:
-        found = await asyncio.to_thread(list_adopted_owners, ground, session, environ)
+        found = await asyncio.to_thread(list_adopted_owners, services, session, environ)
     except RelayError:
         # What cannot be found any more cannot be told from what is gone.
         return

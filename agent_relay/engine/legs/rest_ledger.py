@@ -26,8 +26,8 @@ class RestWriter:
     While the ledger cannot be written, `troubles` says why under "ledger".
     """
 
-    def __init__(self, ground: Services, troubles: MutableMapping[str, str]) -> None:
-        self._ground = ground
+    def __init__(self, services: Services, troubles: MutableMapping[str, str]) -> None:
+        self._services = services
         self._troubles = troubles
         self._unwritten: list[NoteRest] = []
 
@@ -47,7 +47,7 @@ class RestWriter:
         for wait_s in _WAITS_S:
             await asyncio.sleep(wait_s)
             try:
-                await asyncio.to_thread(self._ground.note_rest, note)
+                await asyncio.to_thread(self._services.note_rest, note)
             except (RelayError, OSError) as error:
                 self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
             else:
@@ -58,19 +58,19 @@ class RestWriter:
 class EndedRests:
     """The rests that one session's agents end by answering. Use it from the event loop only."""
 
-    def __init__(self, ground: Services) -> None:
-        self._ground = ground
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._next_s = 0.0
 
     async def note_answer(self, leg: Leg, at: datetime | None) -> None:
         """Note that the leg's agent answered at that moment; `None` is now."""
-        now_s = self._ground.clock.monotonic()
+        now_s = self._services.clock.monotonic()
         if now_s < self._next_s:
             return
         self._next_s = now_s + _MOST_OFTEN_S
         try:
             await asyncio.to_thread(
-                self._ground.end_rests, leg.agent, leg.model, at or self._ground.clock.now()
+                self._services.end_rests, leg.agent, leg.model, at or self._services.clock.now()
             )
         except RelayError as error:
             _log.warning("rest-not-ended agent=%s why=%s", leg.agent, type(error).__name__)

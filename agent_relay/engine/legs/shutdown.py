@@ -31,10 +31,10 @@ _log = logging.getLogger(__name__)
 _LISTENS_S = 1.0
 
 
-async def is_held(ground: Services, leg: Leg) -> bool:
+async def is_held(services: Services, leg: Leg) -> bool:
     """Tell whether the leg's holder lives; if that cannot be found out, it counts as living."""
-    place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
-    return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(ground, leg))
+    place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
+    return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(services, leg))
 
 
 def _is_held(place: legs.LegFolder) -> bool:
@@ -55,34 +55,34 @@ def _is_held(place: legs.LegFolder) -> bool:
     return True
 
 
-def _is_at_its_agent(ground: Services, leg: Leg) -> bool:
+def _is_at_its_agent(services: Services, leg: Leg) -> bool:
     """Tell whether the holder's process still has its agent, even if the leg's folder is not found."""
-    if not leg.child_pid or not can_use_pids(ground, leg):
+    if not leg.child_pid or not can_use_pids(services, leg):
         return False
     return find_parent(leg.child_pid, leg.child_born) == leg.holder_pid
 
 
-def can_use_pids(ground: Services, leg: Leg) -> bool:
+def can_use_pids(services: Services, leg: Leg) -> bool:
     """Tell whether the journal's pids of the leg are valid here and now: after a reboot they are not."""
     # The leg's start is told by the clock as it was before it was set or after, and so is the boot.
-    booted_at = min(ground.booted_at, read_boot_moment())
-    return may_use_pid(leg.owner, ground.owner, noted_at=leg.starting_at, booted_at=booted_at)
+    booted_at = min(services.booted_at, read_boot_moment())
+    return may_use_pid(leg.owner, services.owner, noted_at=leg.starting_at, booted_at=booted_at)
 
 
-async def end_by_force(ground: Services, leg: Leg, holder_pid: int) -> None:
+async def end_by_force(services: Services, leg: Leg, holder_pid: int) -> None:
     """End the agent, and a holder that does not answer."""
-    await end_agent(ground, leg)
-    if holder_pid and can_use_pids(ground, leg) and await is_held(ground, leg):
+    await end_agent(services, leg)
+    if holder_pid and can_use_pids(services, leg) and await is_held(services, leg):
         # While the lock is held its holder lives, so that its pid cannot have become another's.
         with contextlib.suppress(ProcessLookupError):
             os.kill(holder_pid, signal.SIGKILL)
 
 
-async def end_agent(ground: Services, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
+async def end_agent(services: Services, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
     """End every process of the leg's agent, and `others`, as (pid, born)."""
     if not leg.child_pid and not others:
         return
-    if not can_use_pids(ground, leg):
+    if not can_use_pids(services, leg):
         _log.warning("pid-of-another-time-or-place leg=%s", leg.id)
         return
     left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born, others=others)
@@ -90,12 +90,12 @@ async def end_agent(ground: Services, leg: Leg, *, others: Collection[tuple[int,
         _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
 
 
-async def end_lost_leg(ground: Services, leg: Leg) -> None:
+async def end_lost_leg(services: Services, leg: Leg) -> None:
     """End every process of a leg without a holder, and remove its folder unless it is headless."""
-    place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
-    await end_agent(ground, leg, others=await asyncio.to_thread(_find_orphans, place))
+    place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
+    await end_agent(services, leg, others=await asyncio.to_thread(_find_orphans, place))
     if not leg.headless:
-        await remove_folder(ground, leg)
+        await remove_folder(services, leg)
 
 
 def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
@@ -109,10 +109,10 @@ def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
     return [member for member in find_marked(LEG_VARIABLE, place.id) if member[0] not in spared]
 
 
-async def remove_folder(ground: Services, leg: Leg) -> None:
+async def remove_folder(services: Services, leg: Leg) -> None:
     """Remove the leg's folder; if the disk refuses, the next daemon finds it again."""
     with contextlib.suppress(RelayError):
-        place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+        place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
         await asyncio.to_thread(legs.remove_leg, place)
 
 

@@ -61,7 +61,7 @@ class LegSupervisor:
 
     def __init__(
         self,
-        ground: Services,
+        services: Services,
         environ: Callable[[], Mapping[str, str]],
         stirred: Callable[[], None],
         has_bar: Callable[[str], bool],
@@ -70,19 +70,21 @@ class LegSupervisor:
         self._has_bar = has_bar
         self.trouble = ""
         self.live: dict[str, LiveLeg] = {}
-        self._ground = ground
+        self._services = services
         self._environ = environ
         self._tasks: set[asyncio.Task[None]] = set()
         self._late: dict[str, asyncio.Task[None]] = {}
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
-        self._ended_rests = EndedRests(ground)
-        self._counting = BudgetMonitor(build_counter(ground), ground.clock, ground.report, ground.counting)
+        self._ended_rests = EndedRests(services)
+        self._counting = BudgetMonitor(
+            build_counter(services), services.clock, services.report, services.counting
+        )
 
     def follow(self, live: LiveLeg, told: InputReceiver) -> None:
         """Monitor `live` from now on, and report to `told` what it does."""
         self.live[live.leg.id] = live
-        self._ground.last_seen.note(live.leg.id, live.watch.seen)
+        self._services.last_seen.note(live.leg.id, live.watch.seen)
         live.watch.tell = lambda happened: self._tell(live, told, happened)
         live.watch.stirred = partial(self._stir, live)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
@@ -94,7 +96,7 @@ class LegSupervisor:
 
     def release(self, session: Session) -> None:
         """End the holders kept from earlier legs: their environment was passed on or is not needed."""
-        self._run(release_legs(self._ground, session))
+        self._run(release_legs(self._services, session))
 
     async def adopt(
         self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
@@ -106,14 +108,14 @@ class LegSupervisor:
         """
         clock = asyncio.get_running_loop().time
         until = clock() + (0 if leg.child_pid else _STARTING_S)
-        while await is_held(self._ground, leg):
+        while await is_held(self._services, leg):
             if await self._try_adopting(leg, told, known, taken):
                 return True
             if clock() >= until:
                 self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
                 return True
             await asyncio.sleep(_LOOK_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
+        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
         self.trouble = ""
         return False
 
@@ -128,7 +130,7 @@ class LegSupervisor:
     async def end_by_force(self, leg: Leg) -> None:
         """End the agent and its holder; the monitor, if there is one, reports it."""
         live = self.live.get(leg.id)
-        await end_by_force(self._ground, leg, live.holder_pid if live is not None else leg.holder_pid)
+        await end_by_force(self._services, leg, live.holder_pid if live is not None else leg.holder_pid)
 
     def is_collecting(self, session: Session) -> bool:
         """Tell whether an agent's end is being read, or what an ended session used is being released."""
@@ -148,7 +150,7 @@ class LegSupervisor:
         self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
     ) -> bool:
         try:
-            live = await adopt_leg(self._ground, leg, known)
+            live = await adopt_leg(self._services, leg, known)
         except (RelayError, OSError) as error:
             self._miss(leg, error)
             return False
@@ -166,12 +168,12 @@ class LegSupervisor:
         self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
     ) -> None:
         wait_s = _AGAIN_S
-        while await is_held(self._ground, leg):
+        while await is_held(self._services, leg):
             if await self._try_adopting(leg, told, known, taken):
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
+        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
         self.trouble = ""
         told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
@@ -188,16 +190,16 @@ class LegSupervisor:
         leg = live.leg
         ending = await self._see_out(live)
         await live.watch.end()
-        await self._do_at_last(leg, lambda: self._ground.evidence.leave(leg.id))
+        await self._do_at_last(leg, lambda: self._services.evidence.leave(leg.id))
         await self._do_at_last(leg, lambda: self._name(_get_leg(told.session, leg.id), told))
         ending = await self._do_at_last(leg, lambda: self._judge(live, told, ending)) or ending
         self._overdue.discard(leg.id)
         # The journal may not know the pids yet, where the disk refused the line that tells them.
         pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
         if ending.how == "exited":
-            await self._do_at_last(leg, lambda: end_agent(self._ground, pids))
+            await self._do_at_last(leg, lambda: end_agent(self._services, pids))
         else:
-            await self._do_at_last(leg, lambda: end_lost_leg(self._ground, pids))
+            await self._do_at_last(leg, lambda: end_lost_leg(self._services, pids))
         self.live.pop(leg.id, None)
         self.trouble = ""
         told.tell(ending)
@@ -206,13 +208,13 @@ class LegSupervisor:
     async def _judge(self, live: LiveLeg, told: InputReceiver, ending: LegGone) -> LegGone:
         """Return the ending with what the leg's records say of it."""
         leg, turn = live.leg, told.session.turn
-        folder = f"{self._ground.folders.legs}/{leg.id}"
+        folder = f"{self._services.folders.legs}/{leg.id}"
         ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
         from agent_relay.engine._turn_stream import read_words
 
-        said = await asyncio.to_thread(read_words, self._ground, leg)
+        said = await asyncio.to_thread(read_words, self._services, leg)
         return replace(ending, said=said)
 
     async def _do_at_last(self, leg: Leg, work: Callable[[], Awaitable[_Found]]) -> _Found | None:
@@ -228,7 +230,7 @@ class LegSupervisor:
             except Exception as error:  # noqa: BLE001 - the root of the watch's task: its end must be told
                 lacking = find_passing(error)
                 if not lacking or left_s <= 0:
-                    self._ground.report(error)
+                    self._services.report(error)
                     return None
                 if left_s == _SHORT_S:
                     _log.warning("end-waits leg=%s why=%s", leg.id, type(error).__name__)
@@ -239,7 +241,7 @@ class LegSupervisor:
     def _stir(self, live: LiveLeg) -> None:
         """Note that the agent said something; after the end of its turn, give it a while to exit."""
         verdict, leg = live.watch.verdict, live.leg
-        self._ground.windows.note(leg.agent, live.watch.windows, self._ground.clock.now())
+        self._services.windows.note(leg.agent, live.watch.windows, self._services.clock.now())
         if leg.headless and (verdict.is_done or verdict.has_failed):
             is_seen_off = leg.id in self._heard_at
             self._heard_at[leg.id] = asyncio.get_running_loop().time()
@@ -292,11 +294,11 @@ class LegSupervisor:
                 self.trouble = f"agent-relay made a mistake in watching {live.leg.agent}"
                 reports += 1
                 if reports <= _REPORTS:
-                    self._ground.report(error)
+                    self._services.report(error)
             else:
                 if ending is not None:
                     return ending
-            if not await is_held(self._ground, live.leg):
+            if not await is_held(self._services, live.leg):
                 # At once: shells in Unix sessions of their own are found only while their agent lives.
                 pids = replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
                 await self._do_at_last(live.leg, partial(self.end_by_force, pids))
@@ -304,7 +306,7 @@ class LegSupervisor:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
             with contextlib.suppress(RelayError, OSError):
-                await live.reconnect(self._ground)
+                await live.reconnect(self._services)
 
     def _tell(self, live: LiveLeg, told: InputReceiver, happened: Input) -> None:
         """Report `happened`, an answer only while the session rests or after a refusal.
@@ -324,7 +326,7 @@ class LegSupervisor:
         known = leg.transcript if native_id == leg.native_id else ""
         transcript = names.get("transcript", known)
         if native_id != leg.native_id:
-            self._ground.evidence.update(leg_id, native_id=native_id)
+            self._services.evidence.update(leg_id, native_id=native_id)
         if (native_id, transcript) != (leg.native_id, leg.transcript):
             told.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
 
@@ -332,7 +334,7 @@ class LegSupervisor:
         """Find the agent's own session and transcript, and have them journalled."""
         from agent_relay.engine.publishing.native_records import find_native
 
-        found = await asyncio.to_thread(find_native, self._ground, told.session, leg, self._environ())
+        found = await asyncio.to_thread(find_native, self._services, told.session, leg, self._environ())
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
             told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 

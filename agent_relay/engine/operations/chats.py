@@ -46,9 +46,9 @@ _MOST_AGENTS = 16
 class Chats:
     """Begins the turns of chats; they are followed like all headless turns."""
 
-    def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
+    def __init__(self, sessions: SessionLifecycle, services: Services) -> None:
         self._sessions = sessions
-        self._ground = ground
+        self._services = services
 
     async def begin(
         self, wish: OpenRequest, agents: Sequence[str], most: int, *, message: str = ""
@@ -59,8 +59,8 @@ class Chats:
         same line. Raises RelayError if one of the agents cannot take part.
         """
         for name in agents:
-            leg = Leg("", name, 0, self._ground.clock.now(), headless=True)
-            await asyncio.to_thread(get_program, load_for(self._ground, leg), wish.environ)
+            leg = Leg("", name, 0, self._services.clock.now(), headless=True)
+            await asyncio.to_thread(get_program, load_for(self._services, leg), wish.environ)
         async with self._sessions.entrance.hold(wish, message) as found:
             match found:
                 case ActiveSession():
@@ -111,7 +111,7 @@ class Chats:
         return find_next_seat(chat, world.availability, room.session.roster, now=world.now, zone=world.zone)
 
     def _report_over(self, room: ActiveSession, chat: Chat, over: ChatEnd) -> ChatOver:
-        now = self._ground.clock.now()
+        now = self._services.clock.now()
         return ChatOver(
             session=room.session.id,
             outcome=over.outcome,
@@ -119,13 +119,13 @@ class Chats:
             why=over.why,
             resets_at=over.until.isoformat() if over.until is not None else "",
             skipped=over.skipped,
-            message=render_chat_end(chat, over, now, self._ground.zone),
+            message=render_chat_end(chat, over, now, self._services.zone),
         )
 
 
-def build_chat_handlers(sessions: SessionLifecycle, ground: Services) -> Mapping[str, Handler]:
+def build_chat_handlers(sessions: SessionLifecycle, services: Services) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    chatting = Chats(sessions, ground)
+    chatting = Chats(sessions, services)
 
     async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
         agents = request.texts("agents")

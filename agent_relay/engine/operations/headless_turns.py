@@ -39,9 +39,9 @@ _MOST_TURNS = 1000
 class HeadlessTurns:
     """Begins and reads headless turns. It keeps nothing for followers: each request carries a cursor."""
 
-    def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
+    def __init__(self, sessions: SessionLifecycle, services: Services) -> None:
         self._sessions = sessions
-        self._ground = ground
+        self._services = services
 
     async def begin(
         self, wish: OpenRequest, most: int, *, waits: bool = False, message: str = ""
@@ -52,8 +52,8 @@ class HeadlessTurns:
         same id of a `message` gets the same turn. Raises RelayError if the agent is not installed or cannot
         work headless.
         """
-        any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
-        await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
+        any_leg = Leg("", wish.agent, 0, self._services.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._services, any_leg), wish.environ)
         asked = TurnAsked(wish.agent, wish.task, most, ends=not waits, message=message)
         begun = await self._sessions.take_turn(wish, asked)
         return begun.session, StreamCursor(begun.number - 1)
@@ -70,7 +70,7 @@ class HeadlessTurns:
             room = self._sessions.get(session_id)
         except WrongUseError:
             return await asyncio.to_thread(self._follow_ended, session_id, told)
-        room.reading.note(follower, self._ground.clock.monotonic())
+        room.reading.note(follower, self._services.clock.monotonic())
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
             beat = room.pulse.listen()
@@ -90,15 +90,15 @@ class HeadlessTurns:
     async def forget(self, session_id: str, *, follower: int = 0) -> None:
         """Remove the output of the turn's agents once nobody else reads it either."""
         room = self._sessions.get(session_id)
-        room.reading.leave(follower, self._ground.clock.monotonic())
+        room.reading.leave(follower, self._services.clock.monotonic())
         session = room.session
         if not room.reading.is_done:
             return
         if session.state is State.ENDED:
-            await forget_streams(self._ground, session)
+            await forget_streams(self._services, session)
         elif session.leg is not None:
             # The newest one's holder carries the user's environment to the next turn.
-            await forget_streams(self._ground, session, since=session.leg.id)
+            await forget_streams(self._services, session, since=session.leg.id)
 
     async def _read(self, room: ActiveSession, told: StreamCursor) -> tuple[StreamPart, Session]:
         """Return what came after `told`, and the session as it was then: it changes while disk is read."""
@@ -106,25 +106,25 @@ class HeadlessTurns:
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(room.host.events)[: session.number]
         chapter = await asyncio.to_thread(
-            read_stream_part, self._ground, session, events, told, self._sessions.zone
+            read_stream_part, self._services, session, events, told, self._sessions.zone
         )
         return chapter, session
 
     def _follow_ended(self, session_id: str, told: StreamCursor) -> tuple[StreamPart, Session]:
         """Return the same for a session that ended while no daemon, or another one, ran."""
-        path = find_journal(self._ground.folders, session_id)
+        path = find_journal(self._services.folders, session_id)
         events = read_events(path) if path else []
         session = fold_events(events)
         if session is None:
             raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
         if session.state is not State.ENDED:
             raise WrongUseError(f"session {session.id} is not at work", hint="See: agent-relay status")
-        return read_stream_part(self._ground, session, events, told, self._sessions.zone), session
+        return read_stream_part(self._services, session, events, told, self._sessions.zone), session
 
 
-def build_run_handlers(sessions: SessionLifecycle, ground: Services) -> Mapping[str, Handler]:
+def build_run_handlers(sessions: SessionLifecycle, services: Services) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    running = HeadlessTurns(sessions, ground)
+    running = HeadlessTurns(sessions, services)
 
     async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
         wish = OpenRequest(

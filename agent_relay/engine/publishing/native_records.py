@@ -24,34 +24,34 @@ class Adapters(Protocol):
         ...
 
 
-def gather_facts(ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
+def gather_facts(services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
     """Return what the leg's transcript says; only the reason if it cannot be read."""
     try:
-        native = find_own(leg) or _look_for(ground, session, leg, environ)
+        native = find_own(leg) or _look_for(services, session, leg, environ)
     except RelayError as error:
         return _tell_unread(leg, error)
-    return read_own_facts(ground.get_adapter(leg.agent), leg, native)
+    return read_own_facts(services.get_adapter(leg.agent), leg, native)
 
 
 def find_native(
-    ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
+    services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Return the agent's own session of this leg; `None` if it left none, or none can be identified."""
     try:
-        return _look_for(ground, session, leg, environ)
+        return _look_for(services, session, leg, environ)
     except RelayError:
         return None
 
 
 def _look_for(
-    ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
+    services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Find what `find_native` returns, but raise RelayError if a possible conversation cannot be read.
 
     A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. If its
     agent will name its own, none is guessed while the agent lives.
     """
-    adapter = ground.get_adapter(leg.agent).adapter
+    adapter = services.get_adapter(leg.agent).adapter
     spec = adapter.transcript
     if spec is None:
         return None

@@ -21,7 +21,7 @@ Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
 
 
 def publish(
-    ground: "Services",
+    services: "Services",
     building: "LimitedProcess",
     session: Session,
     handoff: Handoff,
@@ -30,7 +30,7 @@ def publish(
     """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
     from agent_relay.engine.publishing.publish import publish as publish_now
 
-    return publish_now(ground, building, session, handoff, environ)
+    return publish_now(services, building, session, handoff, environ)
 
 
 class JournalingHost(Protocol):

@@ -52,7 +52,7 @@ _LIMITS = (
 
 
 def publish(
-    ground: Services,
+    services: Services,
     building: LimitedProcess,
     session: Session,
     handoff: Handoff,
@@ -66,7 +66,7 @@ def publish(
     folder = make_folder(open_project(session.root), session.id)
     waiting = find_waiting(session, handoff, folder)
     sequence = 0 if waiting else _find_sequence(session, handoff)
-    order = _order(ground, session, handoff, environ, folder=folder, sequence=sequence)
+    order = _order(services, session, handoff, environ, folder=folder, sequence=sequence)
     if waiting is not None:
         path = f"{folder}/{waiting.json_path}"
         if has_own_terms(session, handoff):
@@ -74,7 +74,7 @@ def publish(
         return waiting
     built = _build(building, order)
     done = publish_packet(folder, built.packet, built.text)
-    _save_to_disk(ground, session, handoff, folder, built.text)
+    _save_to_disk(services, session, handoff, folder, built.text)
     return Published(
         handoff.id,
         done.packet_id,
@@ -87,7 +87,7 @@ def publish(
 
 
 def _order(
-    ground: Services,
+    services: Services,
     session: Session,
     handoff: Handoff,
     environ: Mapping[str, str],
@@ -95,17 +95,17 @@ def _order(
     folder: str,
     sequence: int,
 ) -> PacketOrder:
-    agents = {handoff.from_agent, handoff.to_agent} & ground.adapters.keys()
+    agents = {handoff.from_agent, handoff.to_agent} & services.adapters.keys()
     return PacketOrder(
         session,
         handoff,
         dict(environ),
         folder=folder,
         sequence=sequence,
-        at=ground.clock.now(),
-        config=ground.config,
-        seen=ground.last_seen.get(handoff.from_leg),
-        adapters={name: ground.get_adapter(name) for name in agents},
+        at=services.clock.now(),
+        config=services.config,
+        seen=services.last_seen.get(handoff.from_leg),
+        adapters={name: services.get_adapter(name) for name in agents},
     )
 
 
@@ -129,9 +129,9 @@ def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
     )
 
 
-def _save_to_disk(ground: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
+def _save_to_disk(services: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
     """Write the text of an automatic handoff's packet into a file of its own, if the user wants that."""
-    if not ground.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
+    if not services.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
         return
     try:
         save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
@@ -139,22 +139,22 @@ def _save_to_disk(ground: Services, session: Session, handoff: Handoff, folder: 
         _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
 
 
-def read_packet_text(ground: Services, session: Session, handoff: Handoff) -> str:
+def read_packet_text(services: Services, session: Session, handoff: Handoff) -> str:
     """Return the packet's text as the user left it, with what changed in the tree since it was written.
 
     Raises UntrustedDataError if it cannot be trusted.
     """
     folder = session_folder(session)
-    render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
+    render = build_renderer(services.get_adapter(handoff.to_agent), folder)
     text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
     packet = read_packet(f"{folder}/{handoff.json_path}")
     notes = verify_freshness(packet, read_tree(session.cwd))
     untold = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
-    return mark_stale(text, (*notes, *_list_later(ground, session, handoff, packet), *untold))
+    return mark_stale(text, (*notes, *_list_later(services, session, handoff, packet), *untold))
 
 
 def _list_later(
-    ground: Services, session: Session, handoff: Handoff, packet: ResumePacket
+    services: Services, session: Session, handoff: Handoff, packet: ResumePacket
 ) -> tuple[str, ...]:
     """List what a packet written for another handoff does not know: prompts given since, the focus."""
     if packet.packet_id == handoff.id:
@@ -164,20 +164,20 @@ def _list_later(
     native = find_own(leg)
     if native is None or packet.turn_count is None:
         return tuple(notes)
-    facts = read_own_facts(ground.get_adapter(leg.agent), leg, native)
+    facts = read_own_facts(services.get_adapter(leg.agent), leg, native)
     if facts.unread:
         return (*notes, f"cannot tell what {leg.agent} was asked since then: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)
     waits = is_prompt_unanswered(session, leg, handoff)
     facts = add_newest_prompt(facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known))
     later = list_later(facts, leg.agent, packet.created_at)
-    allow = get_allow(ground)
+    allow = get_allow(services)
     return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
 
 
-def get_allow(ground: Services) -> AllowList:
+def get_allow(services: Services) -> AllowList:
     """Return what the user declares to be no secret; a project cannot do that."""
-    wishes = ground.config.redaction
+    wishes = services.config.redaction
     return build_allow(wishes.allow, wishes.allow_patterns)
 
 

@@ -35,7 +35,7 @@ _LOOKED_AT = 500
 """How many of an agent's sessions, newest first, are searched for a name."""
 
 
-def find_adoptable(ground: Services, wish: OpenRequest) -> "NativeSession":
+def find_adoptable(services: Services, wish: OpenRequest) -> "NativeSession":
     """Return the native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
 
     Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
@@ -45,7 +45,7 @@ def find_adoptable(ground: Services, wish: OpenRequest) -> "NativeSession":
     from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
 
     agent, wanted = wish.source, wish.native
-    spec = ground.get_adapter(agent).adapter.transcript
+    spec = services.get_adapter(agent).adapter.transcript
     found = FoundSessions((), ())
     if spec is not None:
         home = wish.environ.get("HOME", "")
@@ -73,18 +73,18 @@ def find_adoptable(ground: Services, wish: OpenRequest) -> "NativeSession":
     return named[0]
 
 
-def check_program_ended(ground: Services, wish: OpenRequest, native: "NativeSession") -> None:
+def check_program_ended(services: Services, wish: OpenRequest, native: "NativeSession") -> None:
     """Raise WrongUseError if the agent's own program still runs and the user has not said to end it.
 
     Reads processes; ends none: that waits until a successor is known to be able to start.
     """
-    found = list_owners(ground, wish.source, native, cwd=wish.cwd, environ=wish.environ)
+    found = list_owners(services, wish.source, native, cwd=wish.cwd, environ=wish.environ)
     pids = [pid for pid, _ in found]
     check_program(wish.source, wish.cwd, pids, successor=wish.agent, force=wish.force)
 
 
 async def end_adopted_program(
-    ground: Services, room: ActiveSession, asked: HandoffAsked, wish: OpenRequest
+    services: Services, room: ActiveSession, asked: HandoffAsked, wish: OpenRequest
 ) -> None:
     """End the user's own program that uses what the session adopted, if the user said yes.
 
@@ -92,7 +92,7 @@ async def end_adopted_program(
     could start.
     """
     session = room.session
-    found = await asyncio.to_thread(list_adopted_owners, ground, session, wish.environ)
+    found = await asyncio.to_thread(list_adopted_owners, services, session, wish.environ)
     agent, pids = session.agent, [pid for pid, _ in found]
     is_ended = check_program(
         agent, session.cwd, pids, successor=wish.agent, session=session.id, force=wish.force
@@ -100,7 +100,7 @@ async def end_adopted_program(
     if not is_ended:
         return
     await room.host.check(asked)
-    fault = await asyncio.to_thread(ground.holders.find_fault)
+    fault = await asyncio.to_thread(services.holders.find_fault)
     if fault:
         raise RelayError(fault)
     await asyncio.to_thread(end_programs, found)
@@ -120,54 +120,54 @@ def _is_named(native_id: str, wanted: str) -> bool:
 
 
 async def create_session(
-    ground: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
+    services: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
 ) -> tuple[Journal, Outcome]:
     """Create a session in `root`; return its journal and the history to add: of an adopted one, or none.
 
     Raises WrongUseError if one of the sessions `at_work` already goes on with that history, and
     ConfigurationError while the user's file has a mistake: the configuration before it is not what they want.
     """
-    await asyncio.to_thread(ground.check_config)
+    await asyncio.to_thread(services.check_config)
     native = None
     if wish.source:
-        native = await asyncio.to_thread(find_adoptable, ground, wish)
+        native = await asyncio.to_thread(find_adoptable, services, wish)
         check_conversations(wish.source, (native.native_id,), at_work, successor=wish.agent)
         if wish.launch:
-            await asyncio.to_thread(check_program_ended, ground, wish, native)
-    roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
+            await asyncio.to_thread(check_program_ended, services, wish, native)
+    roster = await asyncio.to_thread(services.build_roster, wish.agent, root)
     known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
     task = await redact_request(wish.task, known=known)
-    body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
-    journal = await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now())
-    past = build_history(ground.create_id(), wish.source, native) if native is not None else ()
+    body = SessionCreated(services.create_id(), root, wish.cwd, roster, task)
+    journal = await asyncio.to_thread(create_journal, services.folders, body, at=services.clock.now())
+    past = build_history(services.create_id(), wish.source, native) if native is not None else ()
     return journal, Outcome(past)
 
 
-async def find_note(ground: Services, wish: OpenRequest) -> str:
+async def find_note(services: Services, wish: OpenRequest) -> str:
     """Return what the user should know of a new session; empty for nothing.
 
     That is which adapters were left out, and whether the agent rests, by the ledger, or is newer than known.
     """
-    state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
-    now = ground.clock.now()
-    rests = render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
-    left_out = [(one.name, one.sentence) for one in ground.catalog.broken]
-    newer = await asyncio.to_thread(_find_newer, ground, wish)
+    state = (await asyncio.to_thread(services.read_availability, wish.environ))[wish.agent]
+    now = services.clock.now()
+    rests = render_resting_note(wish.agent, state.rests_until, now, services.zone) if state.resting else ""
+    left_out = [(one.name, one.sentence) for one in services.catalog.broken]
+    newer = await asyncio.to_thread(_find_newer, services, wish)
     return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)
 
 
-def _find_newer(ground: Services, wish: OpenRequest) -> str:
+def _find_newer(services: Services, wish: OpenRequest) -> str:
     """Return that the agent is newer than what this release was tested with, once for each version."""
-    loaded = ground.fit_installed(wish.agent, wish.environ)
+    loaded = services.fit_installed(wish.agent, wish.environ)
     version, newest = loaded.version, loaded.adapter.newest_tested
     if not is_newer(version, newest) or not claim_first_notice(
-        wish.agent, version, ground.folders.agent_versions
+        wish.agent, version, services.folders.agent_versions
     ):
         return ""
     return f"→ {render_newer(wish.agent, version, newest)}"
 
 
-def find_config_note(ground: Services) -> str:
+def find_config_note(services: Services) -> str:
     """Return that sessions at work use an older configuration than the file; empty if they do not."""
-    problem = ground.followed_config.find_problem()
+    problem = services.followed_config.find_problem()
     return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""

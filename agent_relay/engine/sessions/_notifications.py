@@ -108,8 +108,8 @@ class SessionNotifier:
     Lines up to `number` are history. The environment is that of the user's last terminal.
     """
 
-    def __init__(self, ground: Services, number: int, stage: EffectRunner) -> None:
-        self._ground = ground
+    def __init__(self, services: Services, number: int, stage: EffectRunner) -> None:
+        self._services = services
         self._number = number
         self._stage = stage
         self._last: dict[str, float] = {}
@@ -118,11 +118,11 @@ class SessionNotifier:
     def see(self, session: Session, events: Sequence[Event]) -> None:
         """Send the notifications of new journal lines; return at once, however long sending takes."""
         known, self._number = self._number, len(events)
-        if self._ground.config.notify == (NOTIFY_OFF,):
+        if self._services.config.notify == (NOTIFY_OFF,):
             return
         now_s = asyncio.get_running_loop().time()
         for number in range(known + 1, len(events) + 1):
-            found = find_notification(session, events, number, self._ground.zone)
+            found = find_notification(session, events, number, self._services.zone)
             if found is None or not is_due(self._last.get(found.kind), now_s):
                 continue
             self._last[found.kind] = now_s
@@ -138,16 +138,16 @@ class SessionNotifier:
 
     async def _tell(self, session: Session, event: Event, found: Notification) -> None:
         """Send the notification in every way the user wants; report one that fails."""
-        ground = self._ground
-        wishes = ground.config.notify
+        services = self._services
+        wishes = services.config.notify
         try:
             for address in find_webhook_addresses(wishes):
-                ground.messengers.post(address, _render(session, event, found))
+                services.messengers.post(address, _render(session, event, found))
             told = await self._tell_terminals(session, found, wishes)
             if "desktop" in wishes or (NOTIFY_AUTO in wishes and not told):
-                await ground.messengers.show(self._stage.environ, found.title, found.text)
+                await services.messengers.show(self._stage.environ, found.title, found.text)
         except Exception as error:  # noqa: BLE001 - the root of a task nobody waits for: a session goes on without it
-            ground.report(error)
+            services.report(error)
 
     async def _tell_terminals(self, session: Session, found: Notification, wishes: tuple[str, ...]) -> int:
         """Notify the attached terminals; return how many there were."""

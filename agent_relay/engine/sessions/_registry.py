@@ -48,14 +48,14 @@ class SessionRegistry:
     are left alone.
     """
 
-    def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
-        self._ground = ground
+    def __init__(self, services: Services, narrating: NarrativeWriter) -> None:
+        self._services = services
         self._narrating = narrating
         self._rooms: dict[str, ActiveSession] = {}
         self.pulse = ChangeNotifier()
         self._changes = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
-        self.trees = TreeClaims(ground.owner, self._is_at_work_in)
+        self.trees = TreeClaims(services.owner, self._is_at_work_in)
         self.owned_elsewhere: dict[str, TreeOwnedError] = {}
 
     def __contains__(self, session_id: object) -> bool:
@@ -90,17 +90,17 @@ class SessionRegistry:
 
     def list_windows(self) -> dict[str, tuple[WindowUsage, ...]]:
         """Return, by agent, the usage windows it last reported, in whichever session."""
-        return self._ground.windows.list_known(self._ground.clock.now())
+        return self._services.windows.list_known(self._services.clock.now())
 
     def find_sign_in(self, agent: str) -> str:
         """Return what a person types to sign in to `agent`; empty if its adapter does not say it."""
-        loaded = self._ground.adapters.get(AgentName(agent))
+        loaded = self._services.adapters.get(AgentName(agent))
         return loaded.adapter.sign_in if loaded is not None else ""
 
     def add(self, journal: Journal) -> ActiveSession:
         """Add the journal's session, at work from now on, and return it."""
         room = activate_session(
-            self._ground, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
+            self._services, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
         )
         self._rooms[room.session.id] = room
         self.owned_elsewhere.pop(room.session.id, None)
@@ -139,7 +139,7 @@ class SessionRegistry:
 
     async def retire(self) -> None:
         """Remove the sessions that ended a while ago: each holds a file and a task."""
-        now = self._ground.clock.now()
+        now = self._services.clock.now()
         for room in list(self._rooms.values()):
             session = room.session
             remembered = _REMEMBERED if session.turn is None or room.is_read() else UNREAD_RETENTION
@@ -147,8 +147,8 @@ class SessionRegistry:
             if session.state is State.ENDED and is_old and room.host.is_idle:
                 del self._rooms[session.id]
                 await room.close()
-                await forget_streams(self._ground, session)
-                await note_ended(self._ground, session)
+                await forget_streams(self._services, session)
+                await note_ended(self._services, session)
 
     async def abandon(self, session_id: str) -> Session:
         """End everything of a session whose folder is gone; return it as it last was."""
@@ -156,8 +156,8 @@ class SessionRegistry:
         await room.abandon()
         legs = tuple(replace(leg, how=leg.how or "lost") for leg in room.session.legs)
         left = replace(room.session, legs=legs)
-        await release_legs(self._ground, left)
-        await forget_streams(self._ground, left)
+        await release_legs(self._services, left)
+        await forget_streams(self._services, left)
         await self.trees.tidy(room.session.root)
         return room.session
 
@@ -199,17 +199,17 @@ class SessionRegistry:
 
     def _name_all(self, sessions: list[Session]) -> None:
         for session in sessions:
-            ensure_indexed(self._ground.folders, session)
+            ensure_indexed(self._services.folders, session)
 
     def _changed(self, session: Session) -> None:
-        self._ground.teller.tell(session.id)
+        self._services.teller.tell(session.id)
         waker = asyncio.create_task(self._wake(session), name="changed")
         self._wakers.add(waker)
         waker.add_done_callback(self._wakers.discard)
 
     async def _wake(self, session: Session) -> None:
         if session.state is not State.ENDED:
-            await asyncio.to_thread(ensure_indexed, self._ground.folders, session)
+            await asyncio.to_thread(ensure_indexed, self._services.folders, session)
         async with self._changes:
             self._changes.notify_all()
         if session.state is not State.ENDED:
@@ -218,4 +218,4 @@ class SessionRegistry:
         room = self._rooms.get(session.id)
         if room is not None and room.is_read():
             # Who followed its last turn may have read all of it before the session was over.
-            await forget_streams(self._ground, session)
+            await forget_streams(self._services, session)

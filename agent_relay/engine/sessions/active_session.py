@@ -132,7 +132,7 @@ class ActiveSession:
 
 
 def activate_session(
-    ground: Services,
+    services: Services,
     narrating: NarrativeWriter,
     trees: TreeClaims,
     journal: Journal,
@@ -145,9 +145,9 @@ def activate_session(
     Its changes are counted by `above`, too.
     """
     pulse = ChangeNotifier(above)
-    stage = EffectRunner(ground, narrating, trees, pulse.beat)
+    stage = EffectRunner(services, narrating, trees, pulse.beat)
     kept = RecreatingJournal(journal)
-    notifying = SessionNotifier(ground, len(kept.events), stage)
+    notifying = SessionNotifier(services, len(kept.events), stage)
 
     def see(session: Session) -> None:
         stage.see(session)
@@ -158,12 +158,12 @@ def activate_session(
     try:
         host = Host(
             kept,
-            ground.clock,
+            services.clock,
             build_world=stage.build_world,
             perform=stage.perform,
             redact=stage.redact,
             changed=see,
-            report=ground.report,
+            report=services.report,
         )
     except BaseException:
         journal.close()

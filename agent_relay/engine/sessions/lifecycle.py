@@ -68,15 +68,15 @@ class SessionLifecycle:
     `entrance` finds or creates the session for a request.
     """
 
-    def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
-        self._ground = ground
-        self._rooms = SessionRegistry(ground, narrating)
-        self.entrance = SessionOpener(ground, self._rooms)
+    def __init__(self, services: Services, narrating: NarrativeWriter) -> None:
+        self._services = services
+        self._rooms = SessionRegistry(services, narrating)
+        self.entrance = SessionOpener(services, self._rooms)
 
     @property
     def zone(self) -> tzinfo:
         """The zone times are shown in."""
-        return self._ground.zone
+        return self._services.zone
 
     async def start(self) -> None:
         """Recover every session that the index names and that has not ended, except other owners'.
@@ -84,10 +84,10 @@ class SessionLifecycle:
         What has ended is not opened: a user has thousands of those after a year.
         """
         try:
-            await asyncio.to_thread(ensure_leg_sessions_indexed, self._ground.folders)
+            await asyncio.to_thread(ensure_leg_sessions_indexed, self._services.folders)
         except RelayError as error:
             _log.warning("index-not-renewed why=%s", type(error).__name__)
-        index = await asyncio.to_thread(_list_unended, self._ground.folders.sessions)
+        index = await asyncio.to_thread(_list_unended, self._services.folders.sessions)
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def take_up(session_id: str, root: str) -> None:
@@ -104,7 +104,7 @@ class SessionLifecycle:
                             continue
                         _log.warning("not-recovered session=%s why=%s", session_id, type(error).__name__)
                         if not isinstance(error, RelayError):
-                            self._ground.report(error)
+                            self._services.report(error)
                     return
 
         await asyncio.gather(*(take_up(session_id, root) for session_id, root in index))
@@ -141,7 +141,7 @@ class SessionLifecycle:
 
     def socket_of(self, leg_id: str) -> str:
         """Return the path of the socket of the leg's holder."""
-        return f"{self._ground.folders.legs}/{leg_id}/sock"
+        return f"{self._services.folders.legs}/{leg_id}/sock"
 
     async def open(self, wish: OpenRequest) -> tuple[Session, str]:
         """Attach to, hand over or begin a session; return it with `wish.agent` at work, or on its way.
@@ -151,7 +151,7 @@ class SessionLifecycle:
         note = ""
         check_adoption(wish)
         for name in (wish.agent, wish.terms.rollback or wish.agent):
-            self._ground.get_adapter(name)
+            self._services.get_adapter(name)
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
         self._rooms.offer(wish.pack(), root=root, session=wish.session)
         await self._rooms.settle()
@@ -162,7 +162,7 @@ class SessionLifecycle:
                 check_terms(wish, None)
             if room is None:
                 room = await self._begin(wish, root)
-                note = await find_note(self._ground, wish)
+                note = await find_note(self._services, wish)
             elif wish.source and not was_adopted(room.session, wish):
                 raise WrongUseError(
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
@@ -178,14 +178,14 @@ class SessionLifecycle:
 
     async def find_config_note(self) -> str:
         """Return that sessions use an older configuration than the file; empty if they do not."""
-        return await asyncio.to_thread(find_config_note, self._ground)
+        return await asyncio.to_thread(find_config_note, self._services)
 
     async def save_packet(self, wish: OpenRequest) -> tuple[Session, str]:
         """Write a packet of a session's present state for `wish.agent`; return the session and the path.
 
         Raises WrongUseError if no session runs here, RelayError if the packet cannot be written.
         """
-        self._ground.get_adapter(wish.agent)
+        self._services.get_adapter(wish.agent)
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
         async with self.entrance.lock:
             room = await self.entrance.find(wish, root)
@@ -209,7 +209,7 @@ class SessionLifecycle:
         """
         for name in (agent, terms.rollback):
             if name:
-                self._ground.get_adapter(name)
+                self._services.get_adapter(name)
         asked = HandoffAsked(agent, focus=await redact_request(focus), force=force, terms=terms)
         return await (await self.find(session_id)).host.ask(asked)
 
@@ -267,7 +267,7 @@ class SessionLifecycle:
 
     async def _begin(self, wish: OpenRequest, root: str) -> ActiveSession:
         """Begin a new session: start its first leg, or adopt its past."""
-        await asyncio.to_thread(get_program, self._ground.get_adapter(wish.agent), wish.environ)
+        await asyncio.to_thread(get_program, self._services.get_adapter(wish.agent), wish.environ)
         room = await self.entrance.create(wish, root)
         room.stage.take(wish.pack(), wish.task)
         if room.session.leg is None:
@@ -287,7 +287,7 @@ class SessionLifecycle:
         room.stage.take(wish.pack(), wish.task)
         if living is None:
             self._check_conversations(session, wish.agent)
-            await end_adopted_program(self._ground, room, asked, wish)
+            await end_adopted_program(self._services, room, asked, wish)
         return await room.host.ask(asked)
 
     def _check_conversations(self, session: Session, agent: str) -> None:
@@ -323,14 +323,14 @@ class SessionLifecycle:
         if session is None:
             return
         if session.state is State.ENDED:
-            await release_legs(self._ground, session)
-            is_old = has_passed(UNREAD_RETENTION, session.updated_at, self._ground.clock.now())
+            await release_legs(self._services, session)
+            is_old = has_passed(UNREAD_RETENTION, session.updated_at, self._services.clock.now())
             if is_old:
-                await forget_streams(self._ground, session)
+                await forget_streams(self._services, session)
             if is_old or not any(leg.headless for leg in session.legs):
-                await note_ended(self._ground, session)
+                await note_ended(self._services, session)
             return
-        folders = self._ground.folders
+        folders = self._services.folders
         async with self._rooms.trees.enter(root):
             journal = await asyncio.to_thread(open_journal, folders, session_id, root)
             await self._rooms.reopen(journal, root)

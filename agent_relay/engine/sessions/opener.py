@@ -47,7 +47,7 @@ class TurnStart:
 
 
 async def find_turn_by_message_id(
-    ground: Services, rooms: SessionRegistry, message: str, *, root: str, session: str
+    services: Services, rooms: SessionRegistry, message: str, *, root: str, session: str
 ) -> TurnStart | None:
     """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
 
@@ -66,7 +66,7 @@ async def find_turn_by_message_id(
     for session_id in await asyncio.to_thread(_list_candidates, root, session):
         if session_id not in rooms:
             found = find_turn_by_message(
-                await asyncio.to_thread(_read_since, ground, root, session_id, since_s), message
+                await asyncio.to_thread(_read_since, services, root, session_id, since_s), message
             )
             if found is not None:
                 return TurnStart(session_id, *found)
@@ -84,13 +84,13 @@ def _list_candidates(root: str, session: str) -> list[str]:
     return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
 
 
-def _read_since(ground: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+def _read_since(services: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
     """Return the events of a journal; none if it has not changed since, is foreign or cannot be read."""
     with contextlib.suppress(OSError, RelayError):
         near = get_journal_path(root, session_id)
         if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
             return ()
-        path = find_journal(ground.folders, session_id)
+        path = find_journal(services.folders, session_id)
         if path and os.stat(path).st_mtime >= since_s:
             return read_events(path)
     return ()
@@ -99,8 +99,8 @@ def _read_since(ground: Services, root: str, session_id: str, since_s: float) ->
 class SessionOpener:
     """Opens a daemon's sessions. `lock` is held while one is looked for or made, but not during waits."""
 
-    def __init__(self, ground: Services, rooms: SessionRegistry) -> None:
-        self._ground = ground
+    def __init__(self, services: Services, rooms: SessionRegistry) -> None:
+        self._services = services
         self._rooms = rooms
         self.lock = asyncio.Lock()
 
@@ -118,7 +118,7 @@ class SessionOpener:
         while True:
             async with self.lock:
                 known = await find_turn_by_message_id(
-                    self._ground, self._rooms, message, root=root, session=wish.session
+                    self._services, self._rooms, message, root=root, session=wish.session
                 )
                 if known is not None and not known.is_given_up:
                     yield known
@@ -157,7 +157,7 @@ class SessionOpener:
         await self.enter_released(root)
         if wish.fresh:
             return None
-        for session_id in await asyncio.to_thread(list_moved_at, root, self._ground.folders.sessions):
+        for session_id in await asyncio.to_thread(list_moved_at, root, self._services.folders.sessions):
             await self.follow_move(session_id, root)
         here = [session for session in self._rooms.at_work() if session.root == root]
         going = [
@@ -168,7 +168,7 @@ class SessionOpener:
     async def create(self, wish: OpenRequest, root: str) -> ActiveSession:
         """Create a session, without a leg or with the one adopted from `wish.source`, and return it."""
         async with self._rooms.trees.enter(root):
-            journal, past = await create_session(self._ground, wish, root, self._rooms.at_work())
+            journal, past = await create_session(self._services, wish, root, self._rooms.at_work())
             room = self._rooms.add(journal)
         if past.bodies:
             await room.host.ask(past)
@@ -176,7 +176,7 @@ class SessionOpener:
 
     async def follow_move(self, session_id: str, root: str) -> None:
         """Reopen the session in `root` if its folder was moved there; raise RelayError as `reopen` does."""
-        folders = self._ground.folders
+        folders = self._services.folders
         if not await asyncio.to_thread(was_moved, root, folders.sessions, session_id):
             return
         _log.info("session-moved session=%s", session_id)
@@ -191,7 +191,7 @@ class SessionOpener:
 
         Raises WrongUseError if it is unknown, RelayError if its journal is gone.
         """
-        folders = self._ground.folders
+        folders = self._services.folders
         root = await asyncio.to_thread(find_root, folders.sessions, session_id)
         if not root:
             raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
@@ -226,7 +226,7 @@ class SessionOpener:
             await self._enter(session_id, root)
 
     async def _enter(self, session_id: str, root: str) -> None:
-        folders = self._ground.folders
+        folders = self._services.folders
         async with self._rooms.trees.enter(root):
             journal = await asyncio.to_thread(open_journal, folders, session_id, root)
             await self._rooms.reopen(journal, root)
