@@ -18,7 +18,7 @@ _ENOUGH = 384 << 10
 
 
 class LiveFeed:
-    """Reports changed sessions. It keeps nothing for viewers: each request names the newest beat it knows."""
+    """Reports changed sessions. It keeps nothing for viewers: a request names the newest it knows."""
 
     def __init__(self, sessions: SessionLifecycle) -> None:
         self._sessions = sessions
@@ -26,7 +26,7 @@ class LiveFeed:
     async def follow(
         self, root: str, session: str, seen: int, *, is_patient: bool
     ) -> tuple[list[dict[str, object]], int]:
-        """Return the sessions at work that changed since the beat `seen`, and the newest beat among them.
+        """Return the sessions at work that changed after change number `seen`, and the newest number.
 
         Only those of one working tree or one session if these are named. If nothing changed and the requester
         is patient, the answer waits a while for a change.
@@ -34,18 +34,18 @@ class LiveFeed:
         rooms = self._sessions.rooms
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
-            beat = rooms.pulse.listen()
+            change = rooms.changes.listen()
             changed = [
                 room
-                for room in sorted(rooms, key=lambda room: room.pulse.number)
-                if room.pulse.number > seen
+                for room in sorted(rooms, key=lambda room: room.changes.number)
+                if room.changes.number > seen
                 and root in {"", room.session.root}
                 and session in {"", room.session.id}
             ]
             left_s = deadline - asyncio.get_running_loop().time()
             if changed or left_s <= 0 or not is_patient:
                 return _tell(changed, seen)
-            await wait_for(beat, left_s)
+            await wait_for(change, left_s)
 
 
 def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]], int]:
@@ -54,7 +54,7 @@ def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]
     for room in rooms:
         live = render_live(build_live(room))
         told.append(live)
-        seen = room.pulse.number
+        seen = room.changes.number
         size += len(json.dumps(live))
         if size >= _ENOUGH:
             break

@@ -178,8 +178,8 @@ class SessionRunners:
 
         Raises TreeOwnedError if another owner has one: removing the tree would take it from under its agent.
         """
-        async with self._sessions.entrance.lock:
-            await self._sessions.entrance.enter_released(tree)
+        async with self._sessions.opener.lock:
+            await self._sessions.opener.enter_released(tree)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 while here := [one for one in self._sessions.at_work() if one.root == tree]:

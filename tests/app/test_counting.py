@@ -67,8 +67,8 @@ class Scene:
     ) -> None:
         loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
-        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        self.watch = LegMonitor(leg, senses, clock=SystemClock(), poke=self._find_nothing)
+        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        self.watch = LegMonitor(leg, config, clock=SystemClock(), poke=self._find_nothing)
         self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, LaunchEnvironment({"HOME": home}), self.watch)
         self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
         self.counter = counter

@@ -42,7 +42,7 @@ class Places:
         self._rooms = {one.id: _open(one, patience_s) for one in both}
         # An index without sessions: nothing was moved here from elsewhere.
         services = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
-        self.entrance = SessionOpener(cast("Services", services), cast("SessionRegistry", self))
+        self.opener = SessionOpener(cast("Services", services), cast("SessionRegistry", self))
         self._cwd = str(folder)
 
     def __contains__(self, session: object) -> bool:
@@ -61,14 +61,14 @@ class Places:
 
     async def hold(self, session: str) -> ActiveSession | TurnStart:
         """The room once it may be held, let go of again."""
-        async with self.entrance.hold(OpenRequest("ann", self._cwd, {}, session=session)) as found:
+        async with self.opener.hold(OpenRequest("ann", self._cwd, {}, session=session)) as found:
             return found
 
     def end(self) -> None:
         """The agent of the slow one's last turn is gone, and everything of it is written."""
         room = self._rooms["slow"]
         cast("SimpleNamespace", room.host).session = self.rest
-        room.pulse.beat()
+        room.changes.notify()
 
 
 def _open(session: "Session", patience_s: float) -> ActiveSession:
@@ -122,7 +122,7 @@ def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) 
 
         async def come(name: str) -> None:
             wish = OpenRequest("ann", str(tmp_path), {}, session="slow")
-            async with places.entrance.hold(wish):
+            async with places.opener.hold(wish):
                 inside.append(f"{name} in")
                 await asyncio.sleep(0)
                 inside.append(f"{name} out")

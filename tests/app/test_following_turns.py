@@ -39,7 +39,7 @@ class Room:
 
     def __init__(self, events: Sequence[Event], numbers: list[int], *, ahead: int = 0) -> None:
         self.host = self
-        self.pulse = self
+        self.changes = self
         self.reading = TurnFollowers()
         self.refusal = ""
         self.events = events[: numbers[0] + ahead]

@@ -25,7 +25,7 @@ def session(world: RelayWorld) -> str:
 
 
 def look(world: RelayWorld, **fields: object) -> tuple[list[LiveSession], int]:
-    """What changed, and the beat up to which that is."""
+    """What changed, and the change up to which that is."""
     answer = world.ask("watch.follow", **fields)
     told, seen = answer["sessions"], answer["seen"]
     assert isinstance(told, list)
@@ -34,7 +34,7 @@ def look(world: RelayWorld, **fields: object) -> tuple[list[LiveSession], int]:
 
 
 def find_quiet(world: RelayWorld) -> int:
-    """The newest beat once nothing changes any more."""
+    """The newest change once nothing changes any more."""
     beats = [0, -1]
     wait_until(lambda: beats.append(look(world)[1]) or beats[-1] == beats[-2], "nothing changes")
     return beats[-1]

@@ -21,13 +21,13 @@ LATER = BEGAN + timedelta(minutes=1)
 def build_watch(agent: str, asked: Prompt | None = None) -> LegMonitor:
     """A watch over a leg of whose newest prompt the journal knows this, and nothing else."""
     loaded = get_adapter(agent)
-    senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+    config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
 
     async def find_nothing() -> None:
         """No record was written yet."""
 
     return LegMonitor(
-        Leg("leg", agent, 1, BEGAN, asked=asked), senses, clock=SystemClock(), poke=find_nothing
+        Leg("leg", agent, 1, BEGAN, asked=asked), config, clock=SystemClock(), poke=find_nothing
     )
 
 

@@ -64,9 +64,9 @@ class Scene:
         self.poke: Callable[[], Awaitable[None]] = self._find_nothing
         loaded = get_adapter("claude")
         self.sources = loaded.adapter.sources
-        senses = MonitorConfig(load_rules(loaded), self.sources, UTC, 300, known)
+        config = MonitorConfig(load_rules(loaded), self.sources, UTC, 300, known)
         leg = Leg("leg", "claude", 1, starting_at=self.began, native_id=native_id)
-        self.watch = LegMonitor(leg, senses, clock=SystemClock(), poke=self._ask)
+        self.watch = LegMonitor(leg, config, clock=SystemClock(), poke=self._ask)
         self.watch.tell = self.told.append
 
     async def _ask(self) -> None:
@@ -236,8 +236,8 @@ def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(t
 
     async def main(held: Held) -> None:
         leg = Leg("leg", "demo", 1, starting_at=datetime.now(UTC))
-        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        watch = LegMonitor(leg, senses, clock=SystemClock(), poke=find_nothing)
+        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        watch = LegMonitor(leg, config, clock=SystemClock(), poke=find_nothing)
         watch.tell = told.append
         watch.holder = await HolderConnection.open(held.folder)
         async with asyncio.timeout(LIMIT_S):
@@ -265,10 +265,10 @@ def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
 
     async def main() -> None:
         loaded = get_adapter("opencode")
-        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
         began = datetime.now(UTC)
         watch = LegMonitor(
-            Leg("leg", "opencode", 1, starting_at=began), senses, clock=SystemClock(), poke=poke
+            Leg("leg", "opencode", 1, starting_at=began), config, clock=SystemClock(), poke=poke
         )
         asked: list[PromptSeen] = []
         told: list[Input] = []

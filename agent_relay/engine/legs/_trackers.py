@@ -53,7 +53,7 @@ class KnownSignals:
 class AgentStateTracker:
     """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds."""
 
-    def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
+    def __init__(self, leg: Leg, config: MonitorConfig) -> None:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
         self.screen: Screen | None = None
@@ -61,7 +61,7 @@ class AgentStateTracker:
         """How often the agent was reported to work, whatever its screen showed."""
         self._seen_at = 0
         self._began = start_at(leg.starting_at)
-        self._rules = senses.rules
+        self._rules = config.rules
         self._state_record: dict[str, object] | None = None
         self._had_turns = leg.was_ready or leg.was_busy
 
@@ -114,11 +114,11 @@ class AgentStateTracker:
 class ContextTracker:
     """Tracks how full the leg's context is; `reading` is what the agent last reported."""
 
-    def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
+    def __init__(self, leg: Leg, config: MonitorConfig) -> None:
         self.reading: Reading | None = None
         self._leg = leg
-        self._wishes = senses.wishes
-        self._gauge = ContextGauge(senses.rules.context, started_at=leg.starting_at)
+        self._wishes = config.wishes
+        self._gauge = ContextGauge(config.rules.context, started_at=leg.starting_at)
         self._level = Level.UNKNOWN
 
     def shift(self, jump: ClockJump) -> None:

@@ -283,8 +283,8 @@ async def _build_watch(
     says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
     zone = services.find_zone(env)
     rules = await asyncio.to_thread(load_rules, loaded)
-    senses = MonitorConfig(rules, sources, zone, services.config.patience_s, known, wishes, says)
-    return LegMonitor(leg, senses, clock=services.clock, poke=partial(services.evidence.poke, leg.id))
+    config = MonitorConfig(rules, sources, zone, services.config.patience_s, known, wishes, says)
+    return LegMonitor(leg, config, clock=services.clock, poke=partial(services.evidence.poke, leg.id))
 
 
 def _write_files(services: Services, session: Session, leg: Leg, folder: str) -> str:

@@ -67,13 +67,13 @@ class LegMonitor:
     """
 
     def __init__(
-        self, leg: Leg, senses: MonitorConfig, *, clock: Clock, poke: Callable[[], Awaitable[None]]
+        self, leg: Leg, config: MonitorConfig, *, clock: Clock, poke: Callable[[], Awaitable[None]]
     ) -> None:
         self.leg = leg
         self.gone = asyncio.Event()
         self.prompted = False
         self.heard = 0
-        self.verdict = TurnVerdict(senses.says)
+        self.verdict = TurnVerdict(config.says)
         self.seen = LastScreen()
         self.stirred: Callable[[], None] = ignore_change
         self.tell: Callable[[Input], None] = log_dropped
@@ -82,26 +82,26 @@ class LegMonitor:
         self.asked: Callable[[PromptSeen], None] = log_dropped_prompt
         self._holder: HolderConnection | None = None
         self._changed = asyncio.Condition()
-        self._senses = senses
+        self._config = config
         self._clock = JumpingClock(clock)
         self._began = start_at(clock.now())
         self._poke = poke
-        self._known = KnownSignals(senses.known)
-        self._sight = AgentStateTracker(leg, senses)
+        self._known = KnownSignals(config.known)
+        self._state_tracker = AgentStateTracker(leg, config)
         self._again: asyncio.Task[None] | None = None
         self._detector = Detector(
-            senses.rules,
+            config.rules,
             agent=AgentName(leg.agent),
             started_at=leg.starting_at,
-            zone=senses.zone,
-            patience_s=senses.patience_s,
+            zone=config.zone,
+            patience_s=config.patience_s,
         )
-        self._fullness = ContextTracker(leg, senses)
-        told_by, sides = {spec.role for spec in senses.sources}, senses.rules.context.sides
+        self._context_tracker = ContextTracker(leg, config)
+        told_by, sides = {spec.role for spec in config.sources}, config.rules.context.sides
         has_rows = Source.TRANSCRIPT in told_by
-        self._prompt = NewestPrompt(leg, senses.rules.progress, sides, has_rows=has_rows)
+        self._prompt = NewestPrompt(leg, config.rules.progress, sides, has_rows=has_rows)
         self._prompt_signs = [
-            sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
+            sign for sign in config.rules.progress if sign.means == "prompt" and sign.source in told_by
         ]
         self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
@@ -110,32 +110,32 @@ class LegMonitor:
     @property
     def state(self) -> "AgentState":
         """What the agent was last seen doing."""
-        return self._sight.state
+        return self._state_tracker.state
 
     @property
     def input(self) -> "InputState":
         """What the input line was last seen to hold."""
-        return self._sight.input
+        return self._state_tracker.input
 
     @property
     def screen(self) -> "Screen | None":
         """The screen read last."""
-        return self._sight.screen
+        return self._state_tracker.screen
 
     @property
     def reading(self) -> "Reading | None":
         """What the agent last reported of its context."""
-        return self._fullness.reading
+        return self._context_tracker.reading
 
     @property
     def sees_input(self) -> bool:
         """Whether the input line can be recognized on this agent's screen."""
-        return self._senses.rules.input is not None
+        return self._config.rules.input is not None
 
     @property
     def sees_prompt(self) -> bool:
         """Whether it can be recognized that this agent waits for a prompt."""
-        return any(rule.state == "ready" for rule in self._senses.rules.states)
+        return any(rule.state == "ready" for rule in self._config.rules.states)
 
     @property
     def hears_prompts(self) -> bool:
@@ -155,7 +155,7 @@ class LegMonitor:
     @property
     def cancel_keys(self) -> str:
         """The keys that keep the agent from going on by itself; empty if it has none."""
-        return self._senses.rules.continues.cancel
+        return self._config.rules.continues.cancel
 
     @property
     def continues_at(self) -> datetime | None:
@@ -208,7 +208,7 @@ class LegMonitor:
         now = self._read_clock()
         self.heard += len(records)
         for record in records:
-            self._sight.hear(record)
+            self._state_tracker.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
             hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
@@ -216,7 +216,7 @@ class LegMonitor:
             self._rename(record)
             self._note_prompt(record, now)
             self._say(self._detector.hear(record, now=now))
-            filled = self._fullness.hear(record, now=now)
+            filled = self._context_tracker.hear(record, now=now)
             if filled is not None:
                 self.tell(filled)
         await self._read()
@@ -228,7 +228,7 @@ class LegMonitor:
 
     def say_working(self) -> None:
         """Report that the leg works if its screen does not show it any more, or not yet."""
-        if self._sight.say_working():
+        if self._state_tracker.say_working():
             self.tell(StateSeen(self.leg.id, "busy"))
             self._again = asyncio.create_task(self._look_again())
 
@@ -278,14 +278,14 @@ class LegMonitor:
 
     async def _look(self) -> None:
         """Read the screen and report what it shows now."""
-        moment = self._sight.moment
+        moment = self._state_tracker.moment
         try:
             screen = await self.holder.screen()
         except HolderError as error:
             if error.why != "no-emulator":
                 raise
             return
-        is_other = self._sight.see(screen, moment)
+        is_other = self._state_tracker.see(screen, moment)
         self.seen.see(screen.joined(), self.state)
         await self._poke()
         self._say(self._detector.look(screen, now=self._read_clock(), at_offset=0))
@@ -300,7 +300,7 @@ class LegMonitor:
             await self._look()
 
     async def _read(self) -> None:
-        state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
+        state = self._state_tracker.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
             self.tell(StateSeen(self.leg.id, state))
         if self.continues_at != self._told_continues:
@@ -310,7 +310,7 @@ class LegMonitor:
 
     async def _read_later(self) -> None:
         """Read the state again once the screen alone is believed, for a leg that announces nothing."""
-        await asyncio.sleep(self._sight.get_doubted_s(self._read_clock()))
+        await asyncio.sleep(self._state_tracker.get_doubted_s(self._read_clock()))
         await self._read()
 
     async def _wake(self) -> None:
@@ -341,7 +341,7 @@ class LegMonitor:
         now, jump = self._clock.read()
         if jump is not None:
             self._began = self._began.after(jump)
-            for one in (self._sight, self._detector, self._fullness, self._prompt):
+            for one in (self._state_tracker, self._detector, self._context_tracker, self._prompt):
                 one.shift(jump)
             if jump.is_back:
                 self._note_set_back(jump.since)
@@ -360,7 +360,7 @@ class LegMonitor:
         """
         is_now = record.at is None and record.source is Source.EVENT
         if is_now or (record.at is not None and record.at >= self.leg.starting_at):
-            names = find_names(self._senses.sources, record)
+            names = find_names(self._config.sources, record)
             if names and names.items() - self.names.items():
                 self.names |= names
                 self.renamed(self.leg.id, self.names)
@@ -378,7 +378,7 @@ class LegMonitor:
         data = open_envelope(record).data
         means = {
             sign.means
-            for sign in self._senses.rules.progress
+            for sign in self._config.rules.progress
             if sign.source is record.source and is_meant(sign.where, data)
         }
         if "prompt" in means and not self.prompted:

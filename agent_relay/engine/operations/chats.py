@@ -61,14 +61,14 @@ class Chats:
         for name in agents:
             leg = Leg("", name, 0, self._services.clock.now(), headless=True)
             await asyncio.to_thread(get_program, load_for(self._services, leg), wish.environ)
-        async with self._sessions.entrance.hold(wish, message) as found:
+        async with self._sessions.opener.hold(wish, message) as found:
             match found:
                 case ActiveSession():
                     task = await asyncio.to_thread(_redact_task, wish, found.session.root)
                     return await _write_begin(found, agents, task, most, message), _tell_started(found)
                 case TurnStart():
                     known = found
-        async with self._sessions.entrance.enter(replace(wish, session=known.session, fresh=False)) as room:
+        async with self._sessions.opener.enter(replace(wish, session=known.session, fresh=False)) as room:
             return known.number, _tell_started(room)
 
     async def go_on(
@@ -80,7 +80,7 @@ class Chats:
         repeated request gets the same turn. `wish.task` are the words the chat was begun with, as they were
         given; empty for the journal's.
         """
-        async with self._sessions.entrance.enter(wish) as room:
+        async with self._sessions.opener.enter(wish) as room:
             return await self._go_on(room, wish, after, is_stopped=is_stopped)
 
     async def _go_on(

@@ -73,7 +73,7 @@ class HeadlessTurns:
         room.reading.note(follower, self._services.clock.monotonic())
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
-            beat = room.pulse.listen()
+            change = room.changes.listen()
             chapter, session = await self._read(room, told)
             told = chapter.told
             left_s = deadline - asyncio.get_running_loop().time()
@@ -84,7 +84,7 @@ class HeadlessTurns:
                     f"session {session_id} cannot go on: {room.host.refusal}",
                     hint=f"It goes on when that is mended. To end it: agent-relay stop {session_id}",
                 )
-            await wait_for(beat, min(left_s, _REFUSED_S))
+            await wait_for(change, min(left_s, _REFUSED_S))
         return chapter, session
 
     async def forget(self, session_id: str, *, follower: int = 0) -> None:

@@ -187,7 +187,7 @@ class _Handlers:
     async def take_tree(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
         root = await asyncio.to_thread(find_requested_root, request.text("cwd"))
-        await self._sessions.entrance.take_over(root)
+        await self._sessions.opener.take_over(root)
         return {"root": root}
 
     def _where(self, session: Session) -> dict[str, object]:

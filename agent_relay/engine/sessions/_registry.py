@@ -43,7 +43,7 @@ _SETTLED_S = 5.0
 class SessionRegistry:
     """The sessions at work in one daemon. Use it from the event loop only.
 
-    `pulse` counts the changes of all sessions. `trees` are the working trees claimed for them.
+    `changes` counts the changes of all sessions. `trees` are the working trees claimed for them.
     `owned_elsewhere` are the sessions another owner has, or may have, each with the error for the user: they
     are left alone.
     """
@@ -52,7 +52,7 @@ class SessionRegistry:
         self._services = services
         self._narrating = narrating
         self._rooms: dict[str, ActiveSession] = {}
-        self.pulse = ChangeNotifier()
+        self.changes = ChangeNotifier()
         self._changes = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
         self.trees = TreeClaims(services.owner, self._is_at_work_in)
@@ -100,7 +100,7 @@ class SessionRegistry:
     def add(self, journal: Journal) -> ActiveSession:
         """Add the journal's session, at work from now on, and return it."""
         room = activate_session(
-            self._services, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
+            self._services, self._narrating, self.trees, journal, changed=self._changed, above=self.changes
         )
         self._rooms[room.session.id] = room
         self.owned_elsewhere.pop(room.session.id, None)
@@ -166,7 +166,7 @@ class SessionRegistry:
 
         A session that a new daemon found may have ended before anybody could be at work in it.
         """
-        await self.pulse.wait_while(
+        await self.changes.wait_while(
             lambda: any(not (room.host.is_idle or room.host.refusal) for room in self), _SETTLED_S
         )
 
@@ -183,7 +183,7 @@ class SessionRegistry:
 
         The next daemon has to do the rest then.
         """
-        if not await self.pulse.wait_while(lambda: any(room.is_ending for room in self), limit_s):
+        if not await self.changes.wait_while(lambda: any(room.is_ending for room in self), limit_s):
             _log.info("still-ending sessions=%d", sum(room.is_ending for room in self))
 
     async def close(self) -> None:

@@ -52,14 +52,14 @@ class TurnFollowers:
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
-    """A session's host and effect runner (`stage`); `pulse` counts its changes and its agent's output.
+    """A session's host and effect runner (`stage`); `changes` counts its changes and its agent's output.
 
     `patience_s` is how long the rest of a turn's end is waited for.
     """
 
     host: Host
     stage: EffectRunner
-    pulse: ChangeNotifier
+    changes: ChangeNotifier
     notifying: SessionNotifier
     reading: TurnFollowers = field(default_factory=TurnFollowers)
     patience_s: float = _ENDS_S
@@ -98,7 +98,7 @@ class ActiveSession:
 
     async def see_end(self) -> bool:
         """Wait until the end of its last turn is complete, at most `patience_s`; return whether it is."""
-        return await self.pulse.wait_while(lambda: self.is_leaving, self.patience_s)
+        return await self.changes.wait_while(lambda: self.is_leaving, self.patience_s)
 
     async def take_turn(self, luggage: LaunchEnvironment, asked: TurnAsked) -> None:
         """Begin the turn; its legs get `luggage` and its prompt as it was asked.
@@ -144,15 +144,15 @@ def activate_session(
 
     Its changes are counted by `above`, too.
     """
-    pulse = ChangeNotifier(above)
-    stage = EffectRunner(services, narrating, trees, pulse.beat)
+    changes = ChangeNotifier(above)
+    stage = EffectRunner(services, narrating, trees, changes.notify)
     kept = RecreatingJournal(journal)
     notifying = SessionNotifier(services, len(kept.events), stage)
 
     def see(session: Session) -> None:
         stage.see(session)
         notifying.see(session, kept.events)
-        pulse.beat()
+        changes.notify()
         changed(session)
 
     try:
@@ -170,5 +170,5 @@ def activate_session(
         raise
     stage.host = host
     host.start()
-    pulse.beat()
-    return ActiveSession(host, stage, pulse, notifying)
+    changes.notify()
+    return ActiveSession(host, stage, changes, notifying)

@@ -5,13 +5,13 @@ import contextlib
 from collections.abc import Callable
 
 _LOOK_S = 0.25
-"""How often a condition is checked without a beat: not every change makes one."""
+"""How often a condition is checked while no change is counted: not everything that matters is."""
 
 
 class ChangeNotifier:
     """Wakes waiters at every change. Use it from the event loop only.
 
-    `number` is that of the newest beat, 0 before the first. Beats are passed on to `above` and counted there.
+    `number` is that of the newest change, 0 before the first. `above` counts them, too.
     """
 
     def __init__(self, above: "ChangeNotifier | None" = None) -> None:
@@ -19,17 +19,17 @@ class ChangeNotifier:
         self._above = above
         self._next: asyncio.Future[None] | None = None
 
-    def beat(self) -> None:
+    def notify(self) -> None:
         """Count a change, and wake everybody who waits for one."""
         if self._above is not None:
-            self._above.beat()
+            self._above.notify()
         self.number = self.number + 1 if self._above is None else self._above.number
         waiting, self._next = self._next, None
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
     def listen(self) -> "asyncio.Future[None]":
-        """Return a future that is done at the next beat; get it before looking, and no beat is missed."""
+        """Return a future that is done at the next change; get it before looking, to miss none."""
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         return self._next
@@ -39,16 +39,16 @@ class ChangeNotifier:
         clock = asyncio.get_running_loop().time
         deadline = clock() + limit_s
         while True:
-            beat = self.listen()
+            change = self.listen()
             if not is_so():
                 return True
             if clock() >= deadline:
                 return False
-            await wait_for(beat, min(deadline - clock(), _LOOK_S))
+            await wait_for(change, min(deadline - clock(), _LOOK_S))
 
 
-async def wait_for(beat: "asyncio.Future[None]", limit_s: float) -> None:
-    """Wait for the beat, at most `limit_s` seconds; others may go on waiting for it."""
+async def wait_for(change: "asyncio.Future[None]", limit_s: float) -> None:
+    """Wait for the change, at most `limit_s` seconds; others may go on waiting for it."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(limit_s):
-            await asyncio.shield(beat)
+            await asyncio.shield(change)

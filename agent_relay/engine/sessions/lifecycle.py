@@ -65,13 +65,13 @@ _AT_ONCE = 8
 class SessionLifecycle:
     """Opens, recovers and stops the sessions of one daemon. Use it from the event loop only.
 
-    `entrance` finds or creates the session for a request.
+    `opener` finds or creates the session for a request.
     """
 
     def __init__(self, services: Services, narrating: NarrativeWriter) -> None:
         self._services = services
         self._rooms = SessionRegistry(services, narrating)
-        self.entrance = SessionOpener(services, self._rooms)
+        self.opener = SessionOpener(services, self._rooms)
 
     @property
     def zone(self) -> tzinfo:
@@ -120,10 +120,10 @@ class SessionLifecycle:
     async def find(self, session_id: str) -> ActiveSession:
         """Return the session as `get` does, but check again for one that another owner had."""
         if session_id in self._rooms.owned_elsewhere:
-            async with self.entrance.lock:
+            async with self.opener.lock:
                 known = self._rooms.owned_elsewhere.get(session_id)
                 if known is not None:
-                    await self.entrance.enter_released(known.root)
+                    await self.opener.enter_released(known.root)
         return self.get(session_id)
 
     def get(self, session_id: str) -> ActiveSession:
@@ -155,9 +155,9 @@ class SessionLifecycle:
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
         self._rooms.offer(wish.pack(), root=root, session=wish.session)
         await self._rooms.settle()
-        async with self.entrance.lock:
+        async with self.opener.lock:
             await self._rooms.retire()
-            room = await self.entrance.find(wish, root)
+            room = await self.opener.find(wish, root)
             if room is None and wish.source in {"", wish.agent}:
                 check_terms(wish, None)
             if room is None:
@@ -187,10 +187,10 @@ class SessionLifecycle:
         """
         self._services.get_adapter(wish.agent)
         root = await asyncio.to_thread(find_requested_root, wish.cwd)
-        async with self.entrance.lock:
-            room = await self.entrance.find(wish, root)
+        async with self.opener.lock:
+            room = await self.opener.find(wish, root)
             if room is None and wish.source:
-                room = await self.entrance.create(wish, root)
+                room = await self.opener.create(wish, root)
         if room is None or room.session.leg is None:
             raise WrongUseError(
                 f"no session is running in {root}, so there is nothing to hand over",
@@ -215,9 +215,9 @@ class SessionLifecycle:
 
     async def take_up(self, session_id: str, luggage: LaunchEnvironment) -> ActiveSession:
         """Return the session, reopened if it has ended. Legs begun from now on get `luggage`."""
-        async with self.entrance.lock:
+        async with self.opener.lock:
             if session_id not in self._rooms:
-                await self.entrance.reopen(session_id)
+                await self.opener.reopen(session_id)
             room = self.get(session_id)
             if room.session.living_leg is None:
                 room.stage.take(luggage)
@@ -229,7 +229,7 @@ class SessionLifecycle:
         If the same message began one before, return that. Raises WrongUseError if the session is at work
         already.
         """
-        async with self.entrance.hold(wish, asked.message) as found:
+        async with self.opener.hold(wish, asked.message) as found:
             match found:
                 case TurnStart():
                     return found
@@ -241,8 +241,8 @@ class SessionLifecycle:
     async def follow_move(self, session_id: str, root: str) -> None:
         """Reopen the session in `root` if its folder was moved there; otherwise do nothing."""
         if root:
-            async with self.entrance.lock:
-                await self.entrance.follow_move(session_id, root)
+            async with self.opener.lock:
+                await self.opener.follow_move(session_id, root)
 
     async def stop_session(self, session_id: str) -> tuple[Session, str]:
         """Begin the end of the session and return it; stop its agent even if nothing can be journalled.
@@ -268,7 +268,7 @@ class SessionLifecycle:
     async def _begin(self, wish: OpenRequest, root: str) -> ActiveSession:
         """Begin a new session: start its first leg, or adopt its past."""
         await asyncio.to_thread(get_program, self._services.get_adapter(wish.agent), wish.environ)
-        room = await self.entrance.create(wish, root)
+        room = await self.opener.create(wish, root)
         room.stage.take(wish.pack(), wish.task)
         if room.session.leg is None:
             world = await room.stage.build_world(room.session)
