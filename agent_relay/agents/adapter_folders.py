@@ -1,4 +1,4 @@
-"""Where adapters are: shipped with this installation, in the user's configuration, or in a project.
+"""Find adapters: shipped with this installation, in the user's configuration, or in a project.
 
 Folders are named after their agents. Ours are the wheel's data folders, else the checkout's; so is the
 example of a project's folder. Hot commands load this: it imports nothing heavy.

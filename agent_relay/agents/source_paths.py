@@ -1,4 +1,4 @@
-"""Where one leg leaves its evidence: its values, and the paths they give an adapter's patterns."""
+"""Expand an adapter's path patterns with one leg's values, into the paths where it leaves its evidence."""
 
 import functools
 import os

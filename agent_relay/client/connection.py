@@ -92,12 +92,13 @@ class Connection:
             raise NobodyListensError("no daemon is running", hint="Run: agent-relay daemon start") from None
         except (TimeoutError, OSError) as error:
             raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
-        found = cls(sock)
+        found, is_greeted = cls(sock), False
         try:
             found._hello(deadline)
-        except BaseException:
-            found.close()
-            raise
+            is_greeted = True
+        finally:
+            if not is_greeted:
+                found.close()
         return found
 
     def request(self, op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object) -> dict[str, object]:

@@ -64,14 +64,16 @@ def _claim(root: str, folder: str, us: Owner, *, by_hand: bool) -> int:
     handle = _lock(f"{folder}/{_DAEMON}", fcntl.LOCK_EX)
     if handle is None:
         raise _build_error(root, known or us, us, lives=True)
+    is_claimed = False
     try:
         _check(root, folder, known, us, by_hand=by_hand)
         sweep_unfinished(folder)
         if known != us:
             _write_record(folder, us)
-    except BaseException:
-        _close(handle)
-        raise
+        is_claimed = True
+    finally:
+        if not is_claimed:
+            _close(handle)
     return handle
 
 

@@ -124,16 +124,19 @@ def _count_code(text: str) -> int:
 
 
 def count_rooms(checkout: str) -> Counter[str]:
-    """Return how many files each folder of the package holds; a folder within counts as one."""
+    """Return how many files each folder of the package holds.
+
+    A folder within counts as one file, `__init__` only where there are none.
+    """
     rooms: Counter[str] = Counter()
     top = os.path.join(checkout, PACKAGE)
     for folder, folders, names in os.walk(top):
         folders[:] = [name for name in folders if name != "__pycache__"]
         if folder == top:
             continue
-        files = [name for name in names if name.endswith(".py") and name != "__init__.py"]
+        files = [name for name in names if name.endswith(".py")]
         inner = [name for name in folders if os.path.exists(os.path.join(folder, name, "__init__.py"))]
-        rooms[os.path.relpath(folder, top).replace("/", ".")] = len(files) + len(inner)
+        rooms[os.path.relpath(folder, top).replace("/", ".")] = max(len(files), len(files) - 1 + len(inner))
     return rooms
 
 

@@ -2,9 +2,9 @@
 
 LABEL = " relay "
 SHORTEST_S = 2.0
-"""How long a message stays at least, so that a person who is typing sees it, too; keys reach the agent."""
+"""The least time a message stays, so that a person who is typing sees it, too; keys reach the agent."""
 LONGEST_S = 10.0
-"""How long a message stays at most: an agent's screen must not stay covered when nobody is there."""
+"""The most time a message stays: an agent's screen must not stay covered when nobody is there."""
 # The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.
 _PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
 

@@ -16,7 +16,7 @@ _HOUR_S = 3600
 
 
 class RestStatus:
-    """What the daemon says about the rest; a field of the wrong type is empty."""
+    """The rest as the daemon reports it; a field of the wrong type is empty."""
 
     __slots__ = (
         "agents",

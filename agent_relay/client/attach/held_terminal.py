@@ -9,7 +9,7 @@ from agent_relay.client.attach._signals import Signals
 from agent_relay.client.attach.loop import attach
 from agent_relay.client.attach.tty import UserTerminal
 from agent_relay.domain.errors import RelayError
-from agent_relay.terminal.holder.restore import RESTORE_MODES
+from agent_relay.terminal.restore import RESTORE_MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,10 +174,10 @@ class HeldTerminal:
         signals.__enter__()
         try:
             take()
-        except BaseException:
-            signals.__exit__()
-            raise
-        self._signals = signals
+            self._signals = signals
+        finally:
+            if self._signals is not signals:
+                signals.__exit__()
 
     def _leave(self) -> None:
         if self._signals is None:

@@ -31,7 +31,7 @@ _DONE_S = 1.0
 
 
 class AttachOutcome:
-    """How an attachment ended.
+    """The end of an attachment.
 
     `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (by the person or the
     daemon; the agent goes on), `resting` (every agent rests, and the resting screen comes next) or `lost`

@@ -52,7 +52,7 @@ class PendingAnswer:
 
 
 class PromptExit:
-    """How the prompt ended without a line: by the relay key again (`key`), or with nothing to do."""
+    """The end of a prompt without a line: by the relay key again (`key`), or with nothing to do."""
 
     __slots__ = ("key",)
 
@@ -155,10 +155,10 @@ class LinePrompt:
         if not isinstance(found, PendingAnswer):
             return found
         began, is_cancelled = time.monotonic(), False
+        lines: Sequence[str] | None = None
         try:
             while (lines := found.poll()) is None:
                 if is_wanted():
-                    found.leave()
                     return ()
                 self._draw_waiting("cancelling" if is_cancelled else found.label, time.monotonic() - began)
                 typed = self._input.take_within(_TICK_S)
@@ -167,9 +167,9 @@ class LinePrompt:
                     is_cancelled = True
                     found.cancel()
                 self.left += typed
-        except BaseException:
-            found.leave()
-            raise
+        finally:
+            if lines is None:
+                found.leave()
         return lines
 
     def _draw_waiting(self, label: str, past_s: float) -> None:

@@ -42,7 +42,7 @@ class PromptInput:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything that was read has been taken."""
+        """True if everything that was read has been taken."""
         return self._at == len(self._pending)
 
     def push(self, typed: bytes) -> None:

@@ -10,7 +10,7 @@ import signal
 import struct
 import termios
 
-from agent_relay.terminal.holder.restore import GIVE_BACK, REMEMBER, RESTORE
+from agent_relay.terminal.restore import GIVE_BACK, REMEMBER, RESTORE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,13 +45,14 @@ class UserTerminal:
 
     def __enter__(self) -> "Self":
         if self.is_tty:
-            self._saved = termios.tcgetattr(self.source)
+            self._saved, is_taken = termios.tcgetattr(self.source), False
             try:
                 self._take()
-            except BaseException:
+                is_taken = True
+            finally:
                 # A Unix signal in the middle: who never got in is not asked to leave.
-                self.__exit__()
-                raise
+                if not is_taken:
+                    self.__exit__()
         return self
 
     def _take(self) -> None:
@@ -71,14 +72,15 @@ class UserTerminal:
         """Take the terminal as it is; scroll only to make a free row at the bottom."""
         if not self.is_tty:
             return
-        self._saved = termios.tcgetattr(self.source)
+        self._saved, is_held = termios.tcgetattr(self.source), False
         try:
             self.enter()
             rows, _, _, _ = self.size() or (24, 80, 0, 0)
             self.write(REMEMBER + b"\x1b[%d;1H\n" % rows)
-        except BaseException:
-            self.__exit__()
-            raise
+            is_held = True
+        finally:
+            if not is_held:
+                self.__exit__()
 
     def enter(self) -> None:
         """Set raw mode: keys arrive one by one and unchanged, and nothing is echoed."""

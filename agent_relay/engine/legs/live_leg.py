@@ -13,6 +13,7 @@ from typing import TypedDict
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LegStart, build_values, prepare_launch
+from agent_relay.agents.launch_plan import LaunchPlan
 from agent_relay.agents.rules import load_rules
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import Adapter
@@ -146,21 +147,31 @@ async def _start(
 ) -> LiveLeg:
     """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
     made, lock = await asyncio.to_thread(legs.create_leg, services.folders, LegId(leg.id))
-    started: StartedHolder | None = None
     try:
-        loaded = await asyncio.to_thread(load_for, services, leg, luggage.environ)
-        packet = await asyncio.to_thread(_write_files, services, session, leg, made.folder)
-        start = _build_start(services, session, leg, luggage, folder=made.folder, packet=packet)
-        values = build_values(loaded, leg, start)
-        prepare = partial(
-            prepare_launch, loaded, leg, start, values=values, withheld=services.withheld_keys()
-        )
-        plan = await asyncio.to_thread(prepare)
-        watch = await _build_watch(services, leg, loaded, plan.env)
-        place = LegPlace(leg.id, leg.starting_at, values, plan.env)
-        services.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
-        given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
-        streams = await asyncio.to_thread(given) if leg.headless else []
+        return await _start_in(made, lock, services, session, leg, luggage=luggage, prompt=prompt, bar=bar)
+    finally:
+        os.close(lock)
+
+
+async def _start_in(
+    made: legs.LegFolder,
+    lock: int,
+    services: Services,
+    session: Session,
+    leg: Leg,
+    *,
+    luggage: LaunchEnvironment,
+    prompt: str,
+    bar: HandoffBar,
+) -> LiveLeg:
+    started: StartedHolder | None = None
+    is_whole = False
+    try:
+        prepare = partial(_plan, services, session, leg, luggage, folder=made.folder)
+        loaded, start, values, plan = await asyncio.to_thread(prepare)
+        watch = await _follow_new(services, leg, loaded, values, plan)
+        give = partial(prepare_streams, loaded.adapter, made.folder, packet=start.packet, prompt=prompt)
+        streams = await asyncio.to_thread(give) if leg.headless else []
         spec = partial(
             HolderSpec,
             argv=list(plan.argv),
@@ -174,20 +185,41 @@ async def _start(
         )
         started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)
+        is_whole = True
     except asyncio.CancelledError:
         # The daemon leaves: what was begun is whole, and the next one adopts it.
-        raise
-    except BaseException:
-        await services.evidence.leave(leg.id)
-        await _undo(made, started)
+        is_whole = True
         raise
     finally:
-        os.close(lock)
+        if not is_whole:
+            await _undo(services, made, started)
     if started.emulator_error and not leg.headless:
         _log.warning("no-emulator leg=%s", leg.id)
     services.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _plan(
+    services: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, folder: str
+) -> tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]:
+    """Return how the agent is started, with what goes into it; write the files that its start needs."""
+    loaded = load_for(services, leg, luggage.environ)
+    packet = _write_files(services, session, leg, folder)
+    start = _build_start(services, session, leg, luggage, folder=folder, packet=packet)
+    values = build_values(loaded, leg, start)
+    plan = prepare_launch(loaded, leg, start, values=values, withheld=services.withheld_keys())
+    return loaded, start, values, plan
+
+
+async def _follow_new(
+    services: Services, leg: Leg, loaded: LoadedAdapter, values: dict[str, str], plan: LaunchPlan
+) -> LegMonitor:
+    """Return the monitor of a leg about to start, its evidence followed from its first line on."""
+    watch = await _build_watch(services, leg, loaded, plan.env)
+    place = LegPlace(leg.id, leg.starting_at, values, plan.env)
+    services.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
+    return watch
 
 
 def _build_screen_fields(
@@ -214,8 +246,9 @@ def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
         close_claim(tree)
 
 
-async def _undo(made: legs.LegFolder, started: StartedHolder | None) -> None:
+async def _undo(services: Services, made: legs.LegFolder, started: StartedHolder | None) -> None:
     """Remove everything of a leg that could not be started."""
+    await services.evidence.leave(made.id)
     if started is not None:
         await asyncio.to_thread(end_session, started.child_pid, started.child_born)
     with contextlib.suppress(RelayError):
@@ -246,7 +279,7 @@ def _build_start(
 async def adopt_leg(services: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
     """Monitor the leg of a living holder again. Raise RelayError if the holder does not answer."""
     loaded = load_for(services, leg)
-    holder = await HolderConnection.open(f"{services.folders.legs}/{leg.id}")
+    holder, is_adopted = await HolderConnection.open(f"{services.folders.legs}/{leg.id}"), False
     try:
         hello = await holder.request("hello")
         pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
@@ -256,10 +289,11 @@ async def adopt_leg(services: Services, leg: Leg, known: KnownSignals) -> LiveLe
         watch = await _build_watch(services, leg, loaded, env, known)
         place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)
         services.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
-    except BaseException:
-        await services.evidence.leave(leg.id)
-        await holder.close()
-        raise
+        is_adopted = True
+    finally:
+        if not is_adopted:
+            await services.evidence.leave(leg.id)
+            await holder.close()
     watch.holder = holder
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
 

@@ -116,12 +116,13 @@ class SessionRegistry:
             room.host.tell(Outcome((build_move(room.session, root),)))
         if room.session.state is State.ENDED:
             return
+        news = None
         try:
             news = await room.stage.adopt(room.session)
-        except BaseException:
-            self._rooms.pop(room.session.id, None)
-            await room.close()
-            raise
+        finally:
+            if news is None:
+                self._rooms.pop(room.session.id, None)
+                await room.close()
         # What follows may be the start of an agent, which needs the user's environment.
         room.host.tell(news, ready=None if news.leg_lives else room.stage.await_luggage)
 

@@ -155,6 +155,7 @@ def activate_session(
         changes.notify()
         changed(session)
 
+    host = None
     try:
         host = Host(
             kept,
@@ -165,9 +166,9 @@ def activate_session(
             changed=see,
             report=services.report,
         )
-    except BaseException:
-        journal.close()
-        raise
+    finally:
+        if host is None:
+            journal.close()
     stage.host = host
     host.start()
     changes.notify()

@@ -213,12 +213,14 @@ class _ViewBroadcast:
                 waker.cancel()
 
     def _take(self) -> None:
+        is_taken = False
         try:
             self._view = self._latest.take() or self._view
-        except Exception:
+            is_taken = True
+        finally:
             # A mistake of ours in a thread: told once by ending, not by a page that stands still.
-            signal.raise_signal(signal.SIGTERM)
-            raise
+            if not is_taken:
+                signal.raise_signal(signal.SIGTERM)
         waker = asyncio.get_running_loop().create_task(self._wake())
         self._wakers.add(waker)
         waker.add_done_callback(self._wakers.discard)

@@ -145,14 +145,16 @@ async def open_response(url: str, *, user: str, password: str, wait_s: float) ->
     place = parse_url(url)
     async with asyncio.timeout(wait_s):
         reader, writer = await asyncio.open_connection(place.host, place.port, limit=MAX_HEAD_BYTES)
+        found = None
         try:
             writer.write(_build_request(place, user, password))
             await writer.drain()
             head, first = await _read_head(reader)
-            return HttpResponse(reader, writer, Body(_parse_head(head)), first)
-        except BaseException:
-            writer.close()
-            raise
+            found = HttpResponse(reader, writer, Body(_parse_head(head)), first)
+        finally:
+            if found is None:
+                writer.close()
+        return found
 
 
 def _build_request(place: ServerAddress, user: str, password: str) -> bytes:

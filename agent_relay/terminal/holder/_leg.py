@@ -12,7 +12,7 @@ from agent_relay.terminal.holder._terminal import Bar
 from agent_relay.terminal.holder._terminals import GRACE_S, READ_BYTES, Terminals
 from agent_relay.terminal.holder._typing_queue import TypingQueue
 from agent_relay.terminal.holder.child import Child, build_exit, store_exit
-from agent_relay.terminal.holder.restore import restore
+from agent_relay.terminal.restore import restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

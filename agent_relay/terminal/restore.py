@@ -3,7 +3,7 @@
 import os
 import termios
 
-# Kept apart from `logic.repaint`, which an attaching client must not pay for. The cursor is saved around the
+# Kept apart from `emulation.repaint`, which an attaching client must not load. The cursor is saved around the
 # scroll region's reset, which moves it. The alternate screen is entered before it is left: terminals restore
 # the cursor they saved when it was entered last, and on the main screen that was for another program (tmux
 # keeps that cursor apart from the one that `ESC 7` saves); where it is shown already, entering does nothing.
