@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import threading
 import time
@@ -17,6 +16,7 @@ from agent_relay.domain.state import State
 from agent_relay.store.ledger import read_ledger, update_ledger
 from agent_relay.store.project import open_project, session_folder
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
+from tests.support.deleting import delete_folder
 from tests.support.leg_client import read_screen, type_into
 from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, wait_until
 
@@ -27,7 +27,7 @@ def test_git_clean_in_the_middle_of_work_costs_no_failover(world: RelayWorld) ->
     finish_turn(world, session)
     before = len(world.events(session))
     leg = folder_of(world, session)
-    shutil.rmtree(f"{world.project}/.agent-relay")
+    delete_folder(f"{world.project}/.agent-relay")
     type_into(leg, b"out\r")
     path = f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl"
     wait_until(lambda: os.path.exists(path), "the journal is written again")

@@ -1,13 +1,13 @@
 """A folder deleted with a session at work in it: nothing can be written of it, and nothing goes on."""
 
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from agent_relay.domain.state import State
 from tests.support.at_work import working_world
+from tests.support.deleting import delete_folder
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until
 
@@ -27,7 +27,7 @@ def test_a_session_whose_folder_was_deleted_can_be_stopped(world: RelayWorld) ->
     begun = world.ask("run.begin", agent="demo", task="hello", cwd=project, env=world.environ)
     session = str(begun["session"])
     wait_until(lambda: _find_state(world, session) == State.BUSY.value, "the agent works")
-    shutil.rmtree(project)
+    delete_folder(project)
     assert world.ask("session.stop", session=session)["session"] == session
     assert world.ask("session.list")["sessions"] == []
     wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")

@@ -1,7 +1,6 @@
 """A state folder that was removed costs no session its name."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,14 @@ import pytest
 from agent_relay.domain.state import State
 from agent_relay.store.session_index import list_named
 from tests.support.at_work import begin, finish_turn, restart, say
+from tests.support.deleting import delete_folder
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run
 
 
 def lose_state(world: RelayWorld) -> None:
-    """As somebody does who cleans up below their home."""
-    shutil.rmtree(world.folders.state)
+    """As somebody does who cleans up below their home: whatever the daemon writes there now."""
+    delete_folder(world.folders.state)
 
 
 @pytest.mark.parametrize("by", ["id", "place"])

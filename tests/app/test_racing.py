@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from tests.support.deleting import delete_folder
 from tests.support.race_world import TEST, RaceWorld, edit, race_world
 from tests.support.relay_world import is_daemons, wait_until
 
@@ -161,7 +162,7 @@ def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> 
     world.start_daemon()
     race = world.race("demo", "understudy", test=TEST, max_time_s=60)
     wait_until(lambda: world.runners(race)[0]["state"] == "running", "the first runner works")
-    shutil.rmtree(str(world.runners(race)[0]["tree"]))
+    delete_folder(str(world.runners(race)[0]["tree"]))
     view = world.wait_for_race(race, "scored")
     one, _ = world.runners(race)
     assert (one["how"], one["why"], one["files"]) == ("lost", "its worktree was removed", 0)

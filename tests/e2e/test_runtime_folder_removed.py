@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from agent_relay.domain.state import State
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import is_alive
 from agent_relay.terminal.holder.frames import render_frame
+from tests.support.deleting import delete_folder
 from tests.support.leg_client import type_into
 from tests.support.neighbours import LoginWorld
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
@@ -49,7 +49,7 @@ def is_reachable(folder: str) -> bool:
 
 
 def remove_all(world: LoginWorld, _leg: str) -> None:
-    shutil.rmtree(world.environ["XDG_RUNTIME_DIR"])
+    delete_folder(world.environ["XDG_RUNTIME_DIR"])
     os.mkdir(world.environ["XDG_RUNTIME_DIR"], 0o700)
 
 
