@@ -15,7 +15,7 @@ AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist workste
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
-.PHONY: help check format lint types rooms fast test agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
+.PHONY: help check format lint types rooms fast test every agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -54,6 +54,9 @@ test: $(VENV)/.dev ## everything; installs what it needs
 	$(MAKE) --no-print-directory --jobs=2 agents-installed nothing-wrong
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench'
 	$(PYTEST) $(REAL_AT_ONCE) -m real
+
+every: ## the same with every case of every test (`make test` plays a share of the long rows of cases)
+	EVERY=1 $(MAKE) --no-print-directory test
 
 # Installing waits for the network, and looking computes: beside each other they take as long as one.
 agents-installed: $(VENV)/.dev

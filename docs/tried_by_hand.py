@@ -61,7 +61,7 @@ WATCHED = """\
 
 The same was played for all twelve ordered pairs of the four agents, in terminals of 80 columns and 24 rows
 and of 120 and 40, with Claude Code 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0 and opencode 1.18.33. The lowest
-row was looked at from at most 78 ms after the handoff began until the successor worked. With `EVERY_PAIR=1`
+row was looked at from at most 78 ms after the handoff began until the successor worked. With `EVERY=1`
 the tests of the real agents play all of it again; this is what they saw on 2026-11-25:
 
 | played | in | times | seen | each took |

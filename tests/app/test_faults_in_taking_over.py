@@ -44,6 +44,7 @@ def read_prompts(world: RelayWorld) -> list[str]:
     return [str(row["text"]) for row in read_rows(world) if row["type"] == "prompt"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "fault",
     [

@@ -76,6 +76,7 @@ def end(world: RelayWorld, session: str) -> None:
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failover(point: str) -> None:
@@ -96,6 +97,7 @@ def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failo
         end(world, session)
 
 
+@pytest.mark.share(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["holder", "agent"])
 @pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])

@@ -114,6 +114,7 @@ def fail_over(lives_for: int) -> bool:
     return lived
 
 
+@pytest.mark.share(8)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
@@ -151,6 +152,7 @@ def open_session(lives_for: int) -> bool:
     return lived
 
 
+@pytest.mark.share(8)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))

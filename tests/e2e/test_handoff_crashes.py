@@ -42,6 +42,7 @@ def names(world: RelayWorld, session: str) -> list[str]:
     return [event.body.name for event in world.events(session)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", points(CANCEL))
 def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
@@ -61,6 +62,7 @@ def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
         )
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", points(RETRY))
 def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
@@ -80,6 +82,7 @@ def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
         assert names(world, session).count("handoff.retried") == 1
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", points(FAIL))
 def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> None:

@@ -39,6 +39,7 @@ def see(place: Place) -> dict[str, object]:
     return seen
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 def test_a_limit_is_handed_over_in_every_ordinary_folder(world: RelayWorld, name: str) -> None:

@@ -169,6 +169,7 @@ LINES = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("line", LINES)

@@ -33,6 +33,7 @@ def is_handed_over(session: Session) -> bool:
     return session.handoff is None and session.agent == "understudy" and session.state is State.READY
 
 
+@pytest.mark.share(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_failover_needs_no_terminal(point: str) -> None:

@@ -161,6 +161,7 @@ def test_no_harmless_recording_has_a_limit_that_acts(entry: dict[str, str]) -> N
     assert all(line.split()[1] == "auth" for line in entry.get("acts", []))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("entry", TRUTH, ids=name)
 @pytest.mark.slow
 @pytest.mark.timeout(600)
@@ -171,6 +172,7 @@ def test_the_result_is_the_same_however_the_bytes_are_cut(entry: dict[str, str])
         assert replay(entry, chunk=chunk) == whole, chunk
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("entry", WITH_RECORDS, ids=name)
 @pytest.mark.slow
 @pytest.mark.timeout(600)

@@ -21,10 +21,11 @@ from tests.support.real_work import type_line, wait_prompt
 
 pytestmark = pytest.mark.real
 
-# Every pair in one size, the sizes in turns; EVERY_PAIR=1 plays each pair in both.
+# Every pair in one size, the sizes in turns; EVERY=1 plays each pair in both.
 PLAYED = choose_played(list(zip(PAIRS, cycle(SIZES), strict=False)), list(product(PAIRS, SIZES)))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("pair", "size"), PLAYED, ids=name_value)
 def test_the_bar_stands_from_the_decision_to_the_first_work(
     world: World,

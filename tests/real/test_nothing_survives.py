@@ -61,6 +61,7 @@ def check_gone(world: World, terminal: Terminal) -> None:
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_handoff_in_the_middle_of_a_command_ends_the_command(world: World, agent: str) -> None:
     """A test run left behind would change files under the successor's hands."""

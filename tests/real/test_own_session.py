@@ -70,6 +70,7 @@ def test_after_a_clear_the_packet_comes_from_the_new_conversation(world: World) 
     assert "heliotropes" not in heard
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("agent", "words", "second"),
     [

@@ -47,6 +47,7 @@ def build_turn(world: World, agent: str) -> list[Any]:
     ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_turn_is_told_as_it_goes_and_goes_on_in_the_same_conversation(world: World, agent: str) -> None:
     """A script gets the words, the tools, the price and the id for the next turn; no terminal is needed."""
@@ -95,6 +96,7 @@ def test_an_end_names_the_tool_that_opencode_ends_its_turn_for(world: World) -> 
     wait_no_agents(world)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
     """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""
@@ -180,6 +182,7 @@ def find_told(world: World) -> set[int]:
     return {pid for pid, line in world.find_processes().items() if "test_calc.py shows" in line}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_interrupted_turn_leaves_no_process(world: World, agent: str) -> None:
     """Ctrl-C in a script's terminal means the agent, too, and so does the end of a job."""

@@ -24,7 +24,7 @@ from tests.support.tmux_pane import TmuxPane
 
 pytestmark = pytest.mark.real
 
-# A switch to the screen below and one to the alternate screen; EVERY_PAIR=1 plays all twelve in both sizes.
+# A switch to the screen below and one to the alternate screen; EVERY=1 plays all twelve in both sizes.
 PLAYED = choose_played(
     [(("claude", "codex"), (24, 80)), (("codex", "opencode"), (40, 120))], list(product(PAIRS, SIZES))
 )

@@ -16,7 +16,7 @@ from tests.support.real_work import LIMITS, order, read_all_events, type_line, w
 
 pytestmark = pytest.mark.real
 
-# Each agent gives way once and takes over once; EVERY_PAIR=1 plays all twelve.
+# Each agent gives way once and takes over once; EVERY=1 plays all twelve.
 FEW = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 PLAYED = choose_played(FEW, PAIRS)
 # Twenty moments, each of so many writes: an arrow and the marks of a paste come in two.
@@ -94,6 +94,7 @@ def list_heard(world: World, agent: str) -> str:
     return "\n".join(flatten(row) for row in rows if row.get("role") == "user")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "second"), PLAYED)
 def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     world: World, first: str, second: str

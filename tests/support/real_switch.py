@@ -1,6 +1,5 @@
 """A switch between two real agents, for tests of what a person sees and types: pairs, words and the bar."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from tests.support.provider.steps import Step, say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, find_journals, order, read_all_events
+from tests.support.share import plays_every_case
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 GOES_ON = "I pick up where it stopped: add() must return a + b."
@@ -60,8 +60,8 @@ class Looks:
 
 
 def choose_played(few: Sequence[Case], every: Sequence[Case]) -> list[Case]:
-    """Return `few` of the cases, or with EVERY_PAIR=1 in the environment `every` one."""
-    return list(every if os.environ.get("EVERY_PAIR") else few)
+    """Return `few` of the cases, or with EVERY=1 in the environment `every` one."""
+    return list(every if plays_every_case() else few)
 
 
 def name_value(value: Sequence[object]) -> str:

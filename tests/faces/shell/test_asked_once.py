@@ -21,6 +21,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str) -> None:
@@ -41,6 +42,7 @@ def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str
         wait_until(lambda: list_asked(world) == ["hello", "again"], "the next message is a turn of its own")
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_in_a_session_that_went_on_is_asked_once(point: str) -> None:

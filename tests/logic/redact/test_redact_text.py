@@ -198,6 +198,7 @@ def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
     assert lines > 150_000
 
 
+@pytest.mark.share(4)
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.parametrize("part", range(8))
