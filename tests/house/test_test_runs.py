@@ -1,6 +1,7 @@
 """A run of the tests ends, and means the same, however it was started."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,19 @@ def test_one():
             pass
 """
 
+SHARED = """
+import pytest
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("case", range(10))
+def test_one(case):
+    print("played one", case)
+
+@pytest.mark.parametrize("case", range(2))
+def test_two(case):
+    print("played two", case)
+"""
+
 
 def test_programs_start_with_default_signals_under_nohup(tmp_path: Path) -> None:
     """`nohup make test &` leaves signals ignored; programs that inherit it do not end when a test says so."""
@@ -70,7 +84,28 @@ def test_a_test_that_shrugs_off_its_limit_is_ended_with_its_process(tmp_path: Pa
     assert "test_inner.py::test_one did not end after its limit" in found.stdout
 
 
-def _run(folder: str, text: str, python: list[str]) -> subprocess.CompletedProcess[str]:
+def test_a_share_of_the_cases_is_the_same_one_each_time_and_every_one_is_played_when_asked(
+    tmp_path: Path,
+) -> None:
+    """A red case must be red again; what is left out may not be left out for good."""
+    first, second = (_find_played(_run(str(tmp_path), SHARED, [sys.executable], "-s")) for _ in "ab")
+    assert first == second
+    assert (len(first["one"]), first["two"]) == (3, {"0", "1"})
+    every = _find_played(_run(str(tmp_path), SHARED, [sys.executable], "-s", EVERY="1"))
+    assert every == {"one": {str(number) for number in range(10)}, "two": {"0", "1"}}
+
+
+def _find_played(run: subprocess.CompletedProcess[str]) -> dict[str, set[str]]:
+    assert run.returncode == 0, run.stdout
+    found: dict[str, set[str]] = {}
+    for name, case in re.findall(r"played (\w+) (\d+)", run.stdout):
+        found.setdefault(name, set()).add(case)
+    return found
+
+
+def _run(
+    folder: str, text: str, python: list[str], *more: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
     """Run `text` as a test of its own, with this house's conftest and a limit of a second."""
     with open(os.path.join(folder, "test_inner.py"), "w", encoding="utf-8") as file:
         file.write(text)
@@ -83,11 +118,12 @@ def _run(folder: str, text: str, python: list[str]) -> subprocess.CompletedProce
         "-p",
         "no:cacheprovider",
         f"--rootdir={folder}",
+        *more,
     ]
     return subprocess.run(
         [*python, *options, "-c", os.devnull, os.path.join(folder, "test_inner.py")],
         cwd=CHECKOUT,
-        env={**os.environ, "TESTS_CLEAN_UP_S": "1", "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "TESTS_CLEAN_UP_S": "1", "PYTEST_ADDOPTS": "", "EVERY": "", **environ},
         capture_output=True,
         text=True,
         check=False,

@@ -88,7 +88,6 @@ def check_same_agent(world: World, terminal: Terminal, agent: str) -> None:
     assert terminal.is_alive()
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_talk_of_limits_retries_and_warnings_hand_nothing_over(world: World, agent: str) -> None:
     """Every text of a limit, in files, output, edits, prompts and replies; then what heals by itself."""
@@ -145,7 +144,6 @@ def meet_old_limit(world: World, agent: str) -> Leg:
     return leg
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_resumed_session_that_repaints_an_old_limit_hands_nothing_over(world: World, agent: str) -> None:
     """What stood on the screen yesterday is history: only what is newer than the leg counts."""
