@@ -5,6 +5,7 @@ import os
 import secrets
 import shlex
 import socket
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,13 +18,30 @@ from agent_relay.domain.documents.adapter import FileTemplate
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import Leg
 from agent_relay.system.disk.files import read_bounded, write_atomic
-from agent_relay.system.hook_command import build_hook_command
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 _TEMPLATE_LIMIT_BYTES = 1 << 20
 _USER_FILE_LIMIT_BYTES = 4 << 20
+
+HOOK_PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook.py")
+
+# `$0` is Python, `$1` hook.py, `$2` its first argument. A hook's status 2 blocks the prompt, and it is
+# Python's own for a script that is gone and a shell's that cannot start another process: the trap has the
+# last word. What an agent reads of its hooks becomes part of its conversation, so that nothing is said. A
+# status line is the user's own command (behind `--`) where ours cannot be run.
+_GUARD = """\
+if [ "$2" = status-line ]; then
+  [ -x "$0" ] && [ -r "$1" ] && exec "$0" -I -S "$@"
+  shift 3
+  [ "$1" = -- ] && shift && exec "$@"
+  exit 0
+fi
+trap "exit 0" 0
+exec 2>/dev/null
+"$0" -I -S "$@" >&2
+exit 0"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +168,11 @@ def _find_free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def build_hook_command(*, python: str = sys.executable, hook: str = HOOK_PATH) -> str:
+    """Return the shell command of the hook entry, to be followed by its arguments.
+
+    Whatever becomes of `python` and `hook` later, `hooks FOLDER` prints nothing and ends with 0.
+    """
+    return shlex.join(["/bin/sh", "-c", _GUARD, python, hook])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.hook_command import HOOK_PATH, build_hook_command
+from agent_relay.agents.launch import HOOK_PATH, build_hook_command
 
 PAYLOAD = b'{"hook_event_name": "UserPromptSubmit", "prompt": "What does it do?"}'
 
