@@ -13,7 +13,7 @@ from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.system.config.toml_document import parse_document, read_toml
-from agent_relay.system.programs import keep_absolute
+from agent_relay.system.spawn import keep_absolute
 
 RULES_FILE = "rules.toml"
 SCRIPTED = "scripted"

@@ -92,30 +92,22 @@ def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
 
     Takes as long as starting it, but starts none.
     """
-    import subprocess
-
     from agent_relay.domain.text.reasons import find_reason
+    from agent_relay.system.programs import Ending, run_program
 
     try:
-        done = subprocess.run(
-            [*build_daemon_command()[:-1], CHECK],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=limit_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        answer = run_program([*build_daemon_command()[:-1], CHECK], limit_s=limit_s)
+    except RelayError as error:
+        return error.sentence
+    if answer.ok:
+        return ""
+    if answer.ending is Ending.LATE:
         return (
             f"the daemon did not load within {limit_s:g} s: this machine is overloaded, or its disk is slow"
         )
-    except OSError as error:
-        return f"the daemon cannot be started: {error.strerror}"
-    except RelayError as error:
-        return error.sentence
-    if done.returncode == 0:
-        return ""
-    why = find_reason(done.stderr.decode("utf-8", "replace")) or f"status {done.returncode}"
+    if answer.ending is Ending.NOT_STARTED:
+        return f"the daemon cannot be started: {answer.why}"
+    why = find_reason(answer.errors.decode("utf-8", "replace")) or f"status {answer.status}"
     return f"the daemon cannot be loaded: {why}"
 
 
@@ -207,9 +199,8 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
     The daemon gets only the variables that say where things are, because it outlives the terminal it was
     started from.
     """
-    import signal
-
     from agent_relay.domain.values.environment import LEG_VARIABLE, RACE_VARIABLE
+    from agent_relay.system.spawn import give_streams, spawn_program
 
     # Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.
     dropped = (LEG_VARIABLE, RACE_VARIABLE)
@@ -218,21 +209,8 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
         for name, value in os.environ.items()
         if name in _KEPT or (name.startswith(_KEPT_PREFIXES) and name not in dropped)
     }
-    defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
     try:
-        return os.posix_spawn(
-            command[0],
-            list(command),
-            environment,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_DUP2, told, 2),
-            ],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=defaults,
-        )
+        return spawn_program(command[0], command, environment, actions=give_streams(None, None, told))
     except OSError as error:
         raise DaemonUnreachableError(f"cannot start the daemon: {error.strerror}") from error
 

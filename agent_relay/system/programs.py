@@ -1,7 +1,4 @@
-"""Run other programs: where they are looked for, and several at once within limits of time and size.
-
-They are never looked for in the current folder, which may be somebody else's; none is left running.
-"""
+"""Run programs to their end: several at once, within limits of time and size; none is left running."""
 
 import contextlib
 import os
@@ -13,15 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-
-def keep_absolute(path: str) -> str:
-    """Return a `PATH` without its empty and relative folders.
-
-    Those mean the folder a program is started in, here mostly a repository: what it calls `git` is not what
-    the user means, and relay runs git before anybody has looked at the repository.
-    """
-    return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
-
+from agent_relay.system.spawn import find_program, give_streams, keep_absolute, spawn_program
 
 LIMIT_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 16
@@ -45,8 +34,8 @@ class Ending(Enum):
 class ProgramAnswer:
     """The output of one program, and how it ended.
 
-    `status` is its exit status if it is ANSWERED, -N if signal N ended it; else -1. `why` is the system's
-    reason if it is NOT_STARTED.
+    `status` is its exit status if it is ANSWERED, -N if signal N ended it; else -1. `output` and `errors` are
+    no longer than the size limit. `why` and `errno` are the system's reason if it is NOT_STARTED.
     """
 
     ending: Ending
@@ -54,6 +43,17 @@ class ProgramAnswer:
     output: bytes = b""
     errors: bytes = b""
     why: str = ""
+    errno: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself and reported success."""
+        return self.status == 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was ended at one of the limits."""
+        return self.ending in {Ending.LATE, Ending.LONG}
 
 
 @dataclass(slots=True)
@@ -72,16 +72,33 @@ class _Asked:
     errors: bytearray = field(default_factory=bytearray)
 
 
+def run_program(
+    command: Sequence[str],
+    *,
+    limit_s: float,
+    limit_bytes: int = LIMIT_BYTES,
+    environ: Mapping[str, str] | None = None,
+) -> ProgramAnswer:
+    """Run one program as `ask_programs` does; return its answer."""
+    ((_, answer),) = ask_programs({"": command}, limit_s=limit_s, limit_bytes=limit_bytes, environ=environ)
+    return answer
+
+
 def ask_programs(
-    commands: Mapping[str, Sequence[str]], *, limit_s: float, limit_bytes: int = LIMIT_BYTES
+    commands: Mapping[str, Sequence[str]],
+    *,
+    limit_s: float,
+    limit_bytes: int = LIMIT_BYTES,
+    environ: Mapping[str, str] | None = None,
 ) -> Generator[tuple[str, ProgramAnswer]]:
     """Yield the key of each command with its answer, as they come; all come within `limit_s` seconds.
 
-    The programs run with this process's environment in its folder, have nothing to read, and have their own
-    sessions, so that no terminal's signal reaches them. A program has answered when it ended, even if another
-    process still has its output open. One that is late or writes more than `limit_bytes` is killed with its
-    process group. Close the iterator (`contextlib.closing`) if it is not read to its end: what runs then is
-    killed too.
+    The programs run in this process's folder with the variables `environ`, or else this process's own. They
+    are looked for in the absolute folders of its PATH, have nothing to read, and have their own sessions, so
+    that no terminal's signal reaches them. A program has answered when it ended, even if another process
+    still has its output open. One that is late or writes more than `limit_bytes` is killed with its process
+    group. Close the iterator (`contextlib.closing`) if it is not read to its end: what runs then is killed
+    too.
     """
     deadline = time.monotonic() + limit_s
     running: dict[str, _Asked] = {}
@@ -89,11 +106,12 @@ def ask_programs(
         for key, command in commands.items():
             try:
                 # One that ended us between a program's birth and our note of it would leave it running.
-                with _signals_held() as mask:
-                    running[key] = _start(key, command, mask)
+                with _signals_held():
+                    running[key] = _start(key, command, os.environ if environ is None else environ)
             except (OSError, ValueError) as error:
-                why = getattr(error, "strerror", None) or str(error)
-                yield key, ProgramAnswer(Ending.NOT_STARTED, why=why)
+                number = (error.errno or 0) if isinstance(error, OSError) else 0
+                why = os.strerror(number) if number else str(error)
+                yield key, ProgramAnswer(Ending.NOT_STARTED, why=why, errno=number)
         yield from _collect(running, deadline=deadline, limit_bytes=limit_bytes)
     finally:
         for asked in running.values():
@@ -101,33 +119,22 @@ def ask_programs(
 
 
 @contextlib.contextmanager
-def _signals_held() -> Iterator[set[int]]:
-    """Block all signals to this process meanwhile; yield the mask it had."""
+def _signals_held() -> Iterator[None]:
+    """Block all signals to this process meanwhile."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        yield {int(number) for number in before}
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(key: str, command: Sequence[str], mask: set[int]) -> _Asked:
-    """Start the program with that mask of signals. Raise OSError or ValueError; nothing runs then."""
+def _start(key: str, command: Sequence[str], environ: Mapping[str, str]) -> _Asked:
+    """Start the program. Raise OSError or ValueError; nothing runs then."""
+    program = find_program(command[0], keep_absolute(environ.get("PATH", os.defpath)))
     with contextlib.ExitStack() as opened:
         output, its_output = _open_pipe(opened)
         errors, its_errors = _open_pipe(opened)
-        pid = os.posix_spawnp(
-            command[0],
-            list(command),
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, its_output, 1),
-                (os.POSIX_SPAWN_DUP2, its_errors, 2),
-            ],
-            setsid=True,
-            setsigmask=mask,
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
-        )
+        pid = spawn_program(program, command, environ, actions=give_streams(None, its_output, its_errors))
         try:
             handle = os.pidfd_open(pid)
         except OSError:
@@ -152,7 +159,8 @@ def _collect(
     running: dict[str, _Asked], *, deadline: float, limit_bytes: int
 ) -> Generator[tuple[str, ProgramAnswer]]:
     """Yield the answers of the programs in `running`, removing each from it."""
-    with selectors.DefaultSelector() as selector:
+    # Not epoll, which a process that can open nothing more could not have.
+    with selectors.PollSelector() as selector:
         for asked in running.values():
             selector.register(asked.handle, selectors.EVENT_READ, (asked, None))
             for stream, into in _get_streams(asked):
@@ -166,9 +174,9 @@ def _collect(
             for chosen, _ in ready:
                 ending = _look(selector, chosen, running, limit_bytes=limit_bytes)
                 if ending is not None:
-                    yield chosen.data[0].key, _finish(running, chosen.data[0], ending)
+                    yield chosen.data[0].key, _finish(running, chosen.data[0], ending, limit_bytes)
     for asked in list(running.values()):
-        yield asked.key, _finish(running, asked, Ending.LATE)
+        yield asked.key, _finish(running, asked, Ending.LATE, limit_bytes)
 
 
 def _look(
@@ -220,14 +228,14 @@ def _find_ending(asked: _Asked, *, has_ended: bool, limit_bytes: int) -> Ending 
     return Ending.ANSWERED if has_ended else None
 
 
-def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending) -> ProgramAnswer:
+def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending, limit_bytes: int) -> ProgramAnswer:
     """Return the answer of a program and remove it from `running`."""
     if ending is Ending.ANSWERED:
         _reap(asked)
     status = -1 if asked.status is None else asked.status
     _end(asked)
     del running[asked.key]
-    return ProgramAnswer(ending, status, bytes(asked.output), bytes(asked.errors))
+    return ProgramAnswer(ending, status, bytes(asked.output[:limit_bytes]), bytes(asked.errors[:limit_bytes]))
 
 
 def _end(asked: _Asked) -> None:

@@ -1,21 +1,17 @@
 """Open a pseudo-terminal and start a program on it in a session of its own; errors are reported at once."""
 
-import errno
 import fcntl
 import os
-import signal
 import struct
 import termios
 
+from agent_relay.system.spawn import find_program, spawn_program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.system.spawn import FileAction
+
 IUTF8 = 0x4000
-# Whatever a holder ignores or handles would otherwise reach the agent as "ignored" (SIGPIPE in every Python).
-_RESET = tuple(
-    getattr(signal, name)
-    for name in (
-        "SIGHUP", "SIGINT", "SIGQUIT", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGCHLD",
-        "SIGCONT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGXCPU", "SIGXFSZ", "SIGWINCH",
-    )
-)  # fmt: skip
 
 
 def open_pty(*, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> tuple[int, int]:
@@ -67,23 +63,12 @@ def spawn(
     try:
         os.chdir(cwd)
         program = find_program(argv[0], env.get("PATH", os.defpath))
-        return os.posix_spawn(
-            program,
-            argv,
-            env,
-            file_actions=actions,
-            setsid=True,
-            setsigmask=[],
-            setsigdef=_RESET,
-        )
+        return spawn_program(program, argv, env, actions=actions)
     finally:
         os.chdir("/")
 
 
-_Action = tuple[int, int, str, int, int] | tuple[int, int, int]
-
-
-def _use_terminal(name: str) -> "list[_Action]":
+def _use_terminal(name: str) -> "list[FileAction]":
     return [
         # Opened by name, not inherited: the first terminal a session leader opens becomes its own.
         (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
@@ -92,26 +77,10 @@ def _use_terminal(name: str) -> "list[_Action]":
     ]
 
 
-def _use_files(given: int, output: str, errors: str) -> "list[_Action]":
+def _use_files(given: int, output: str, errors: str) -> "list[FileAction]":
     add = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return [
         (os.POSIX_SPAWN_DUP2, given, 0),
         (os.POSIX_SPAWN_OPEN, 1, output, add, 0o600),
         (os.POSIX_SPAWN_OPEN, 2, errors, add, 0o600),
     ]
-
-
-def find_program(name: str, search: str) -> str:
-    """Return the path by which `name` is executed. Raise FileNotFoundError or PermissionError."""
-    if "/" in name:
-        return name
-    refused = False
-    for folder in search.split(os.pathsep):
-        path = os.path.join(folder or os.curdir, name)
-        if os.path.isfile(path):
-            if os.access(path, os.X_OK):
-                return path
-            refused = True
-    if refused:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

@@ -1,13 +1,14 @@
 """Check whether a holder could be started now."""
 
+import contextlib
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
 
 from agent_relay.domain.text.reasons import find_reason
+from agent_relay.system.programs import Ending, run_program
 from agent_relay.terminal.holder.entry import CHECK
 from agent_relay.terminal.holder_start import ENTRY, build_command
 
@@ -53,24 +54,17 @@ class HolderCheck:
 
     def _try_out(self) -> str:
         self._proven = {}
-        try:
-            done = subprocess.run(
-                [*build_command(python=self._python, entry=self._entry), CHECK],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                cwd="/",
-                env={},
-                timeout=self._limit_s,
-                check=False,
-            )
-            files = json.loads(done.stdout) if done.returncode == 0 else []
-        except subprocess.TimeoutExpired:
+        command = [*build_command(python=self._python, entry=self._entry), CHECK]
+        answer = run_program(command, limit_s=self._limit_s, environ={})
+        if answer.ending is Ending.LATE:
             late = f"agent-relay in {self._place} did not start a program within {self._limit_s:g} s"
             return f"{late}: this machine is overloaded, or the disk it is on does not answer"
-        except (OSError, ValueError) as error:
-            return f"agent-relay in {self._place} cannot start anything: {error}"
+        files: list[str] = []
+        with contextlib.suppress(ValueError):
+            files = json.loads(answer.output) if answer.ok else []
         if not files:
-            why = find_reason(done.stderr.decode("utf-8", "replace")) or f"status {done.returncode}"
+            said = find_reason(answer.errors.decode("utf-8", "replace"))
+            why = answer.why or said or f"status {answer.status}"
             return f"agent-relay in {self._place} cannot start anything: {why}"
         self._proven = {path: _identify(path) for path in (self._python, *files)}
         return ""

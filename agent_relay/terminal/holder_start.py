@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from agent_relay.system.spawn import give_streams, spawn_program
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_relay.terminal.holder.spec import HolderSpec
@@ -36,19 +38,8 @@ class WaitingHolder:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._pid = os.posix_spawn(
-                    python,
-                    build_command(python=python),
-                    {},
-                    file_actions=[
-                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 1),
-                        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_RDWR, 0),
-                    ],
-                    setsid=True,
-                    setsigmask=[],
-                    setsigdef=set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP},
-                )
+                streams = give_streams(theirs.fileno(), theirs.fileno(), None)
+                self._pid = spawn_program(python, build_command(python=python), {}, actions=streams)
             except OSError:
                 ours.close()
                 raise

@@ -138,8 +138,8 @@ def test_an_answer_is_cut_if_anything_is_missing_of_it(repository: Path) -> None
     """The rest of what was read at once was dropped, and what was left passed for the whole."""
     (repository / "a.txt").write_text("".join(f"{number}\n" for number in range(1, 3001)))
     (answer,) = ask_git(str(repository), ("hash-object", "-w", "a.txt"))
-    show = ("cat-file", "blob", answer.out.decode().strip())
+    show = ("cat-file", "blob", answer.output.decode().strip())
     (part,) = ask_git(str(repository), show, limit_bytes=13_892)
     (whole,) = ask_git(str(repository), show, limit_bytes=13_893)
-    assert (len(part.out), part.cut, part.ok) == (13_892, True, False)
-    assert (len(whole.out), whole.cut, whole.ok) == (13_893, False, True)
+    assert (len(part.output), part.is_cut, part.ok) == (13_892, True, False)
+    assert (len(whole.output), whole.is_cut, whole.ok) == (13_893, False, True)

@@ -9,6 +9,7 @@ import pytest
 from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
 from agent_relay.system.git.run import ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree
+from agent_relay.system.programs import Ending
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
 
@@ -184,18 +185,18 @@ def test_a_command_that_says_too_much_is_ended_at_once(repository: Path) -> None
     """It blocks on a full pipe; waiting for its deadline would hold up the handoff for ten seconds."""
     (repository / "a.txt").write_text("x\n" * 100_000)
     answers = ask_git(str(repository), ("diff", "--no-ext-diff", "HEAD", "--"), ("status",), limit_bytes=5000)
-    assert [(answer.cut, answer.timed_out) for answer in answers] == [(True, False), (False, False)]
+    assert [answer.ending for answer in answers] == [Ending.LONG, Ending.ANSWERED]
 
 
 def test_a_git_that_hangs_is_ended_with_everything_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network file system or a filter may never answer; a handoff must go on."""
-    (tmp_path / "git").write_text("#!/bin/sh\n/bin/sleep 600 &\necho $! > pid\nwait\n")
+    (tmp_path / "git").write_text(f"#!/bin/sh\n/bin/sleep 600 &\necho $! > {tmp_path}/pid\nwait\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     (answer,) = ask_git(str(tmp_path), ("status",), timeout_s=3)
-    assert answer.timed_out
+    assert answer.ending is Ending.LATE
     assert not answer.ok
     process = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
     until = monotonic() + 60

@@ -92,7 +92,7 @@ def test_a_git_that_knows_no_refusal_of_bare_repositories_runs_nothing_of_them_e
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
     (answer,) = ask_git(str(place / "tree"), ("rev-parse", "--show-toplevel"))
-    assert answer.out.decode().strip() == str(place / "tree")
+    assert answer.output.decode().strip() == str(place / "tree")
     assert read_tree(str(place / "tree")).root == str(outer)
     assert traps.list_sprung() == set()
 

@@ -33,7 +33,7 @@ def test_every_end_is_told_apart() -> None:
     assert found["said"] == ProgramAnswer(Ending.ANSWERED, 0, b"one\n", b"two\n")
     assert found["failed"] == ProgramAnswer(Ending.ANSWERED, 3, b"", b"why\n")
     assert found["killed"] == ProgramAnswer(Ending.ANSWERED, -9)
-    assert found["missing"] == ProgramAnswer(Ending.NOT_STARTED, why="No such file or directory")
+    assert found["missing"] == ProgramAnswer(Ending.NOT_STARTED, why="No such file or directory", errno=2)
     assert found["endless"].ending is Ending.LONG
 
 
@@ -90,7 +90,7 @@ class EndedError(Exception):
 
 def test_a_signal_right_after_a_start_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the program runs for a while before the call that started it is back."""
-    start = os.posix_spawnp
+    start = os.posix_spawn
     mine = children(os.getpid())
 
     def start_and_be_told(*words: object, **options: object) -> int:
@@ -101,7 +101,7 @@ def test_a_signal_right_after_a_start_leaves_nothing_running(monkeypatch: pytest
     def end(_number: int, _frame: object) -> None:
         raise EndedError
 
-    monkeypatch.setattr(os, "posix_spawnp", start_and_be_told)
+    monkeypatch.setattr(os, "posix_spawn", start_and_be_told)
     before = signal.signal(signal.SIGUSR1, end)
     try:
         with pytest.raises(EndedError):

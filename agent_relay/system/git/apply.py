@@ -119,8 +119,8 @@ def _merge(root: str, store: Store, now: str, result: str) -> str:
         root, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", now, result,
         environ=store.variables(),
     )  # fmt: skip
-    tree, *paths = bytes(answer.out).split(b"\0")[:-1] or [b""]
-    if answer.code == _CONFLICT and not answer.cut:
+    tree, *paths = answer.output.split(b"\0")[:-1] or [b""]
+    if answer.status == _CONFLICT:
         names = [os.fsdecode(path) for path in dict.fromkeys(paths)]
         raise RelayError(
             f"these were changed here since the race began, in the same lines: {_render(names)}",

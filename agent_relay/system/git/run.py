@@ -10,19 +10,14 @@ import contextlib
 import errno
 import os
 import re
-import selectors
-import signal
-import subprocess
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from agent_relay.system.programs import keep_absolute
+from agent_relay.system.programs import Ending, ProgramAnswer, ask_programs
+from agent_relay.system.spawn import keep_absolute
 
 TIMEOUT_S = 10.0
 LIMIT_BYTES = 16 << 20
-_CHUNK_BYTES = 1 << 16
 _EXHAUSTED = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 # Command-line configuration outranks every file, and git hands it on to submodules.
@@ -66,120 +61,45 @@ class GitMissingError(Exception):
         self.is_exhausted = is_exhausted
 
 
-@dataclass(slots=True)
-class GitAnswer:
-    """What one git command printed. `cut` is true if it was ended at its size or time limit."""
-
-    code: int = -1
-    out: bytearray = field(default_factory=bytearray)
-    error: bytearray = field(default_factory=bytearray)
-    cut: bool = False
-    timed_out: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """Whether git finished and reported success."""
-        return self.code == 0 and not self.cut
-
-
 def ask_git(
     cwd: str,
     *commands: Sequence[str],
     limit_bytes: int = LIMIT_BYTES,
     timeout_s: float = TIMEOUT_S,
     environ: Mapping[str, str] = NO_VARIABLES,
-) -> list[GitAnswer]:
+) -> list[ProgramAnswer]:
     """Run `commands` at the same time in `cwd` and return their answers; a failing command has one too.
 
-    `environ` is added to git's environment: another index, another store of objects. A command is ended when
-    its output exceeds `limit_bytes`. Raise GitMissingError if git cannot be started.
+    `environ` is added to git's environment: another index, another store of objects. Raise GitMissingError if
+    git cannot be started.
     """
-    running: list[subprocess.Popen[bytes]] = []
-    answers = [GitAnswer() for _ in commands]
     try:
-        for command in commands:
-            running.append(_start(cwd, command, environ))  # noqa: PERF401 - what started must be known when one fails
-        _drain(running, answers, limit_bytes=limit_bytes, deadline=time.monotonic() + timeout_s)
-    finally:
-        for process, answer in zip(running, answers, strict=False):
-            _end(process, answer)
-    return answers
-
-
-def _start(cwd: str, command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        os.stat(os.path.join(cwd, "."))
+    except OSError as problem:
+        raise GitMissingError(problem.strerror or "it cannot be entered") from problem
     flags = [part for pair in _OVERRIDES for part in ("-c", pair)]
-    environment = {
+    asked = {
+        f"{number}": ["git", "-C", cwd, "--no-pager", "--literal-pathspecs", *flags, *command]
+        for number, command in enumerate(commands)
+    }
+    answers: dict[str, ProgramAnswer] = {}
+    running = ask_programs(asked, limit_s=timeout_s, limit_bytes=limit_bytes, environ=_build_environ(environ))
+    with contextlib.closing(running):
+        for key, answer in running:
+            if answer.ending is Ending.NOT_STARTED:
+                raise GitMissingError(answer.why, is_exhausted=answer.errno in _EXHAUSTED)
+            answers[key] = answer
+    return [answers[key] for key in asked]
+
+
+def _build_environ(more: Mapping[str, str]) -> dict[str, str]:
+    kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT)
     }
-    environment["PATH"] = keep_absolute(os.environ.get("PATH", os.defpath))
-    try:
-        return subprocess.Popen(
-            ["git", "--no-pager", "--literal-pathspecs", *flags, *command],
-            cwd=cwd,
-            env=environment | _FORCED | dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-    except OSError as problem:
-        why = problem.strerror or "git cannot be started"
-        raise GitMissingError(why, is_exhausted=problem.errno in _EXHAUSTED) from problem
-
-
-def _drain(
-    running: Sequence[subprocess.Popen[bytes]],
-    answers: Sequence[GitAnswer],
-    *,
-    limit_bytes: int,
-    deadline: float,
-) -> None:
-    with selectors.DefaultSelector() as selector:
-        for process, answer in zip(running, answers, strict=True):
-            for stream, into in ((process.stdout, answer.out), (process.stderr, answer.error)):
-                if stream is not None:
-                    selector.register(stream, selectors.EVENT_READ, (process, answer, into))
-        while selector.get_map():
-            left_s = deadline - time.monotonic()
-            ready = selector.select(max(left_s, 0.0))
-            if not ready and left_s <= 0:
-                for key in list(selector.get_map().values()):
-                    key.data[1].cut = key.data[1].timed_out = True
-                return
-            for key, _ in ready:
-                process, answer, into = key.data
-                chunk = os.read(key.fd, _CHUNK_BYTES)
-                room = limit_bytes - len(into)
-                into += chunk[:room]
-                if chunk and len(chunk) <= room:
-                    continue
-                if chunk:
-                    answer.cut = True
-                    _kill(process)  # it would wait for a reader until the deadline
-                selector.unregister(key.fileobj)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    # The group, because git may have started itself again for a submodule or a filter.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _end(process: subprocess.Popen[bytes], answer: GitAnswer) -> None:
-    if answer.cut:
-        _kill(process)
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-    try:
-        answer.code = process.wait(TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        answer.code = process.wait()
-        answer.cut = answer.timed_out = True
+    kept["PATH"] = keep_absolute(os.environ.get("PATH", os.defpath))
+    return kept | _FORCED | dict(more)
 
 
 _SETTINGS = (
@@ -203,7 +123,7 @@ class UnknownFiltersError(Exception):
 
 
 def build_filter_settings(
-    root: str, *, limit_s: float = TIMEOUT_S, first: Sequence[GitAnswer] = ()
+    root: str, *, limit_s: float = TIMEOUT_S, first: Sequence[ProgramAnswer] = ()
 ) -> tuple[dict[str, str], bool]:
     """Return variables that leave git in `root` and below only the user's filters, and if they suffice.
 
@@ -234,18 +154,18 @@ def build_filter_settings(
     return _render(_choose(settings)), is_whole
 
 
-def _parse(answer: GitAnswer) -> list[tuple[str, str, str]]:
+def _parse(answer: ProgramAnswer) -> list[tuple[str, str, str]]:
     """Return owner, key and value of every setting, in the order in which git reads them.
 
     Raise UnknownFiltersError if there may be more of them, or more than can be overridden.
     """
-    if answer.timed_out:
+    if answer.ending is Ending.LATE:
         raise UnknownFiltersError("it did not answer in time")
-    fields = bytes(answer.out).split(b"\0")[:-1]
-    is_long = len(fields) > 2 * _MOST_SETTINGS or len(answer.out) > _MOST_BYTES
-    if answer.cut or is_long:
+    fields = answer.output.split(b"\0")[:-1]
+    is_long = len(fields) > 2 * _MOST_SETTINGS or len(answer.output) > _MOST_BYTES
+    if answer.is_cut or is_long:
         raise UnknownFiltersError("its settings name too many filters to be left alone")
-    if answer.code not in (_FOUND, _NONE):
+    if answer.status not in (_FOUND, _NONE):
         raise UnknownFiltersError("its settings cannot be read")
     found = []
     for scope, setting in zip(fields[::2], fields[1::2], strict=False):
@@ -279,7 +199,7 @@ def _render(settings: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _find_submodules(root: str, index: GitAnswer) -> list[str]:
+def _find_submodules(root: str, index: ProgramAnswer) -> list[str]:
     """Return the folders of the submodules that are checked out."""
-    paths = (os.path.join(root, os.fsdecode(path)) for path in _SUBMODULE.findall(bytes(index.out)))
+    paths = (os.path.join(root, os.fsdecode(path)) for path in _SUBMODULE.findall(index.output))
     return [path for path in dict.fromkeys(paths) if os.path.lexists(os.path.join(path, ".git"))]

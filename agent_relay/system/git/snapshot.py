@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.git.changes import Change, parse_changes
-from agent_relay.system.git.run import GitAnswer, GitMissingError, ask_git
+from agent_relay.system.git.run import GitMissingError, ask_git
+from agent_relay.system.programs import Ending, ProgramAnswer
 
 _SOME_LEFT_OUT = 1
 """The exit status of `git add --ignore-errors` if single files could not be read or stored."""
@@ -58,12 +59,12 @@ def run_git(
     answer = try_git(cwd, *command, environ=environ, limit_bytes=limit_bytes)
     if not answer.ok:
         raise RelayError(f"git {command[0]} failed in {cwd}: {render_failure(answer)}")
-    return bytes(answer.out)
+    return answer.output
 
 
 def try_git(
     cwd: str, *command: str, environ: Mapping[str, str] | None = None, limit_bytes: int = _PATCH_BYTES
-) -> GitAnswer:
+) -> ProgramAnswer:
     """Return the answer of one git command, a failed one too. Raise RelayError if git cannot be started."""
     try:
         (answer,) = ask_git(
@@ -74,20 +75,20 @@ def try_git(
     return answer
 
 
-def render_failure(answer: GitAnswer) -> str:
+def render_failure(answer: ProgramAnswer) -> str:
     """Return git's own reason in one line."""
-    if answer.timed_out:
+    if answer.ending is Ending.LATE:
         return f"it took longer than {WORK_S:g} s"
-    if answer.cut:
+    if answer.is_cut:
         return "it said too much"
-    lines = answer.error.decode("utf-8", "replace").strip().splitlines()
+    lines = answer.errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("fatal: ").removeprefix("error: ") if lines else "it gave no reason"
 
 
 def read_line(cwd: str, *command: str) -> str:
     """Return the one line that git prints; empty if it fails."""
     answer = try_git(cwd, *command)
-    return os.fsdecode(bytes(answer.out).removesuffix(b"\n")) if answer.ok else ""
+    return os.fsdecode(answer.output.removesuffix(b"\n")) if answer.ok else ""
 
 
 def check_version(cwd: str) -> None:
@@ -147,9 +148,9 @@ def _add_all(tree: str, variables: Mapping[str, str]) -> None:
     for _ in range(_TRIES):
         copy_index(tree, variables["GIT_INDEX_FILE"])
         added = try_git(tree, "add", "--all", "--ignore-errors", ".", environ=variables)
-        if added.ok or (added.code == _SOME_LEFT_OUT and not added.cut and _has_all(tree, variables)):
+        if added.ok or (added.status == _SOME_LEFT_OUT and _has_all(tree, variables)):
             return
-        if added.timed_out:
+        if added.ending is Ending.LATE:
             break
     raise RelayError(f"git add failed in {tree}: {render_failure(added)}")
 
@@ -184,9 +185,9 @@ def read_changes(cwd: str, store: Store, base: str, result: str) -> tuple[Change
     variables = store.variables()
     raw = run_git(cwd, *common, "--raw", "-z", "--full-index", base, result, environ=variables)
     patch = try_git(cwd, *common, *marks, "-p", "--unified=0", base, result, environ=variables)
-    if not patch.ok and not patch.cut:
+    if not patch.ok and not patch.is_cut:
         raise RelayError(f"git diff-tree failed in {cwd}: {render_failure(patch)}")
-    return parse_changes(raw, bytes(patch.out))
+    return parse_changes(raw, patch.output)
 
 
 def count_lines(cwd: str, store: Store, base: str, result: str) -> tuple[int, int, int]:

@@ -13,12 +13,12 @@ from agent_relay.system.disk.regular_files import open_stream
 from agent_relay.system.git.run import (
     QUESTIONS,
     TIMEOUT_S,
-    GitAnswer,
     GitMissingError,
     UnknownFiltersError,
     ask_git,
     build_filter_settings,
 )
+from agent_relay.system.programs import Ending, ProgramAnswer
 
 _LISTED_FILES = 1000
 _LISTED_UNTRACKED = 200
@@ -71,7 +71,7 @@ def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
     why = "git did not answer in time"
     try:
         answer, *_ = _find_place(cwd, limit_s)
-        is_known = not answer.timed_out
+        is_known = answer.ending is not Ending.LATE
     except GitMissingError as problem:
         if not problem.is_exhausted:
             return None
@@ -104,9 +104,9 @@ def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
             timeout_s=limit_s,
             environ=filters,
         )
-        if not status.ok and (status.timed_out or not status.cut):
+        if not status.ok and (status.ending is Ending.LATE or not status.is_cut):
             return _describe_unread(root, _error(status))
-        if not counts.ok and b"branch.oid (initial)" in status.out:
+        if not counts.ok and b"branch.oid (initial)" in status.output:
             counts = _count_from_nothing(root, limit_s, filters)
     except GitMissingError as problem:
         return _describe_missing(folder, problem)
@@ -117,7 +117,7 @@ def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
 
 def _find_place(
     cwd: str, limit_s: float, *more: Sequence[str]
-) -> tuple[GitAnswer, GitAnswer, bool, Sequence[GitAnswer]]:
+) -> tuple[ProgramAnswer, ProgramAnswer, bool, Sequence[ProgramAnswer]]:
     """Return git's answers on the work tree around `cwd` and on its own folder, and to `more`.
 
     A bare repository on the way, which the third value reports, is treated as the plain folder it may be: its
@@ -136,9 +136,9 @@ def _find_place(
         folder, is_bare = above, True
 
 
-def _is_bare(folder: str, top: GitAnswer, git_dir: GitAnswer) -> bool:
+def _is_bare(folder: str, top: ProgramAnswer, git_dir: ProgramAnswer) -> bool:
     """Return whether git found a repository of which `folder` is itself a part, not its work tree."""
-    if not top.ok and _REFUSED in top.error:
+    if not top.ok and _REFUSED in top.errors:
         return True
     # Older ones than 2.38 know nothing of that, and go by the settings in it.
     found = _line(git_dir)
@@ -163,21 +163,21 @@ def _describe_unread(root: str, why: str) -> Tree:
     return Tree(root, is_git=True, dirty=None, note=f"{_UNREADABLE} this repository: {why}", is_whole=False)
 
 
-def _line(answer: GitAnswer) -> str:
+def _line(answer: ProgramAnswer) -> str:
     if not answer.ok:
         return ""
-    return os.fsdecode(bytes(answer.out).removesuffix(b"\n"))
+    return os.fsdecode(answer.output.removesuffix(b"\n"))
 
 
-def _error(answer: GitAnswer) -> str:
-    if answer.timed_out:
+def _error(answer: ProgramAnswer) -> str:
+    if answer.ending is Ending.LATE:
         return "it did not answer in time"
-    lines = answer.error.decode("utf-8", "replace").strip().splitlines()
+    lines = answer.errors.decode("utf-8", "replace").strip().splitlines()
     return lines[0].removeprefix("fatal: ").removeprefix("error: ") if lines else "it gave no reason"
 
 
-def _why_no_tree(folder: str, top: GitAnswer, git_dir: GitAnswer) -> str:
-    if git_dir.ok and not top.timed_out:
+def _why_no_tree(folder: str, top: ProgramAnswer, git_dir: ProgramAnswer) -> str:
+    if git_dir.ok and top.ending is not Ending.LATE:
         return _BARE
     error = _error(top)
     if "not a git repository (or any" not in error:
@@ -190,7 +190,7 @@ def _why_no_tree(folder: str, top: GitAnswer, git_dir: GitAnswer) -> str:
     return f"{_UNREADABLE} this folder: its .git is damaged"
 
 
-def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -> GitAnswer:
+def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -> ProgramAnswer:
     """Count lines before the first commit: against the empty tree, whose name depends on the hash used."""
     (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
     (counts,) = ask_git(
@@ -203,19 +203,21 @@ def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -
     return counts
 
 
-def _build_tree(root: str, git_dir: str, status: GitAnswer, names: GitAnswer, counts: GitAnswer) -> Tree:
-    headers, entries = _parse_status(bytes(status.out), torn=status.cut)
-    untracked = bytes(names.out).split(b"\0")[:-1]
-    lines = _parse_counts(bytes(counts.out)) if counts.ok else {}
+def _build_tree(
+    root: str, git_dir: str, status: ProgramAnswer, names: ProgramAnswer, counts: ProgramAnswer
+) -> Tree:
+    headers, entries = _parse_status(status.output, torn=status.is_cut)
+    untracked = names.output.split(b"\0")[:-1]
+    lines = _parse_counts(counts.output) if counts.ok else {}
     head = headers.get("branch.oid", "(initial)")
     branch = headers.get("branch.head", "(detached)")
     files = [_build_file(entry, lines) for entry in entries[:_LISTED_FILES]]
     files += [TreeFile(os.fsdecode(name), "untracked") for name in untracked[:_LISTED_UNTRACKED]]
     notes = list(_notes(git_dir, entries, unborn=head == "(initial)", detached=branch == "(detached)"))
-    if status.cut or names.cut or counts.timed_out:
+    if status.is_cut or names.is_cut or counts.ending is Ending.LATE:
         notes.append("the list of changes is incomplete")
     # Of a list that was too long the same part comes again; of one that failed, nobody knows what is missing.
-    is_whole = not names.timed_out and (names.ok or names.cut)
+    is_whole = names.ending is not Ending.LATE and (names.ok or names.is_cut)
     if not is_whole:
         notes.append(f"git did not list untracked files: {_error(names)}")
     tree = Tree(

@@ -3,10 +3,10 @@
 import html
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 
-from agent_relay.system.programs import keep_absolute
+from agent_relay.system.programs import Ending, run_program
+from agent_relay.system.spawn import keep_absolute
 
 _PROGRAM = "notify-send"
 _LIMIT_S = 5.0
@@ -31,21 +31,14 @@ def show_on_desktop(environ: Mapping[str, str], title: str, text: str, *, limit_
     if not program:
         return ""
     kept = {name: environ[name] for name in _KEPT if name in environ}
-    try:
-        done = subprocess.run(
-            # Desktops read the text, and only the text, as a little HTML.
-            [program, "--app-name=agent-relay", "--", title, html.escape(text, quote=False)],
-            env={**kept, "PATH": keep_absolute(environ.get("PATH", ""))},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=limit_s,
-            start_new_session=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "late"
-    except OSError as error:
-        return type(error).__name__
-    return f"status-{done.returncode}" if done.returncode else ""
+    # Desktops read the text, and only the text, as a little HTML.
+    command = [program, "--app-name=agent-relay", "--", title, html.escape(text, quote=False)]
+    answer = run_program(
+        command, limit_s=limit_s, environ={**kept, "PATH": keep_absolute(environ.get("PATH", ""))}
+    )
+    match answer.ending:
+        case Ending.LATE | Ending.LONG:
+            return answer.ending.name.lower()
+        case Ending.NOT_STARTED:
+            return type(OSError(answer.errno, answer.why)).__name__
+    return f"status-{answer.status}" if answer.status else ""

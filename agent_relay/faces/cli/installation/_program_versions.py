@@ -14,7 +14,8 @@ from agent_relay.domain.values.versions import find_number, is_newer
 from agent_relay.faces.cli.installation._doctor_report import CheckResult, PendingAnswers
 from agent_relay.session.views.messages import render_newer
 from agent_relay.system.disk.folders import get_folders
-from agent_relay.system.programs import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs, keep_absolute
+from agent_relay.system.programs import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs
+from agent_relay.system.spawn import keep_absolute
 
 LIMIT_S = 10.0
 """The four agents take 0.1 to 3 s on a machine with nothing else to do, a first start of theirs longer."""
