@@ -31,7 +31,10 @@ _PAGES = {
 }  # fmt: skip
 """The page of the documentation for a table; all other tables are on the page `config`."""
 _AGENT_NAME = re.compile(r"[a-z][a-z0-9-]*")
-_ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+_VALUE = r"[ \t]*(?:\[[^\]]*\][ \t]*(?:#[^\n]*)?|[^\[\n][^\n]*)"
+"""A list, over several lines too, or what stands on one line; with a comment behind it."""
+_HEADER = re.compile(r"^[ \t]*\[")
+_MODEL = re.compile(r"^[ \t]*model[ \t]*=")
 
 
 def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
@@ -141,65 +144,11 @@ def create_config(folder: str, text: str) -> bool:
 
 
 def write_order(folder: str, order: tuple[str, ...]) -> None:
-    """Set `order` in the user's `config.toml`; every other line of it stays as the user wrote it.
-
-    Raise ConfigurationError if the file cannot be parsed or edited safely.
-    """
-    line = f"order = [{', '.join(_quote(name) for name in order)}]"
-    with open_for_edit(folder) as path:
-        before = read_edited(path)
-        wanted = {**parse_toml(before, path), "order": list(order)}
-        after, found = _ORDER.subn(lambda _: line, before, count=1)
-        if not found:
-            after = f"{line}\n{before}"
-        if _parse(after) != wanted:
-            raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
-        parse_user_config(wanted, path)
-        write_config(path, after, before=before)
-
-
-def _parse(text: str) -> dict[str, object] | None:
-    try:
-        return parse_toml(text, FILE_NAME)
-    except ConfigurationError:
-        return None
-
-
-def _quote(name: str) -> str:
-    if not _AGENT_NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no agent's name")
-    return f'"{name}"'
-
-
-def _find_page(table: str) -> str:
-    return _PAGES.get(table, "config")
-
-
-_HEADER = re.compile(r"^[ \t]*\[")
-_RESUME = re.compile(r"^[ \t]*resume_at_reset[ \t]*=[^\n]*$", re.MULTILINE)
-_MODEL = re.compile(r"^[ \t]*model[ \t]*=")
-
-
-def write_model(folder: str, agent: str, model: str) -> None:
-    """Set the model that the agent is started with from now on; an empty `model` leaves it to the agent.
-
-    Raise ConfigurationError if the file cannot be parsed or edited safely.
-    """
-    with open_for_edit(folder) as path:
-        before = read_edited(path)
-        known = parse_toml(before, path)
-        wanted = _want(known, agent, model)
-        if not model and f"[agents.{agent}]" not in before:
-            return
-        line = f"model = {json.dumps(model)}" if model else ""
-        after = _replace(before, f"[agents.{agent}]", line)
-        if parse_toml(after, path) != wanted:
-            what = (
-                f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
-            )
-            raise ConfigurationError(f"cannot edit {path} safely", hint=what)
-        parse_user_config(wanted, path)
-        write_config(path, after, before=before)
+    """Set `order` in the user's `config.toml`. Raise ConfigurationError if it cannot be edited safely."""
+    for name in order:
+        if not _AGENT_NAME.fullmatch(name):
+            raise ConfigurationError(f"{name!r} is no agent's name")
+    _set_key(folder, "order", list(order))
 
 
 def write_resume(folder: str) -> None:
@@ -207,22 +156,57 @@ def write_resume(folder: str) -> None:
 
     Raise ConfigurationError if the file cannot be parsed or edited safely.
     """
-    line = "resume_at_reset = true"
+    _set_key(folder, "resume_at_reset", True)
+
+
+def _set_key(folder: str, key: str, value: object) -> None:
+    """Set a key above the tables. JSON and TOML write lists of plain texts, and booleans, alike."""
+    line = f"{key} = {json.dumps(value)}"
     with open_for_edit(folder) as path:
         before = read_edited(path)
         known = parse_toml(before, path)
-        if known.get("resume_at_reset") is True:
+        if known.get(key) == value:
             return
-        wanted = {**known, "resume_at_reset": True}
-        after, found = _RESUME.subn(line, before, count=1)
-        if not found:
-            after = f"{line}\n{before}"
-        if parse_toml(after, path) != wanted:
-            raise ConfigurationError(
-                f"cannot edit {path} safely", hint=f"Add this line above the first [table]: {line}"
-            )
-        parse_user_config(wanted, path)
-        write_config(path, after, before=before)
+        setting = re.compile(rf"^[ \t]*{key}[ \t]*={_VALUE}$", re.MULTILINE)
+        after, found = setting.subn(lambda _: line, before, count=1)
+        hint = f"Add this line above the first [table]: {line}"
+        _write_edit(path, before, after if found else f"{line}\n{before}", {**known, key: value}, hint=hint)
+
+
+def write_model(folder: str, agent: str, model: str) -> None:
+    """Set the model that the agent is started with from now on; an empty `model` leaves it to the agent.
+
+    Raise ConfigurationError if the file cannot be parsed or edited safely.
+    """
+    header = f"[agents.{agent}]"
+    with open_for_edit(folder) as path:
+        before = read_edited(path)
+        wanted = _want(parse_toml(before, path), agent, model)
+        if not model and header not in before:
+            return
+        line = f"model = {json.dumps(model)}" if model else ""
+        hint = f"Write this into it: {header} {line}" if line else f"Take it out of {header}"
+        _write_edit(path, before, _replace(before, header, line), wanted, hint=hint)
+
+
+def _write_edit(path: str, before: str, after: str, wanted: dict[str, object], *, hint: str) -> None:
+    """Write the text edited by lines if it means what is `wanted`; else raise ConfigurationError.
+
+    No library does this better: tomlkit 0.15 puts a new key below the comment of the next table, and loses
+    one where the tables are out of order.
+    """
+    try:
+        is_safe = parse_toml(after, path) == wanted
+    except ConfigurationError:
+        is_safe = False
+    if not is_safe:
+        raise ConfigurationError(f"cannot edit {path} safely", hint=hint)
+    parse_user_config(wanted, path)
+    write_config(path, after, before=before)
+
+
+def _find_page(table: str) -> str:
+    return _PAGES.get(table, "config")
 
 
 def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:
