@@ -59,7 +59,7 @@ class Resolver:
     def _run(self, name: tuple[str, int], answer: Future[Sequence[Address]]) -> None:
         try:
             found = self._look_up(*name)
-        except BaseException as error:  # noqa: BLE001 - the thread's root: whoever waits must hear of it
+        except (OSError, ValueError, OverflowError) as error:
             answer.set_exception(error)
         else:
             answer.set_result(found)

@@ -62,6 +62,7 @@ def connect(path: str, *, timeout_s: float) -> _socket.socket:
     folder, name = os.path.split(path)
     check_private(folder)
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    is_connected = False
     try:
         # A non-blocking connect fails at once on a full backlog; a blocking one waits this long for room.
         seconds, rest = divmod(timeout_s, 1)
@@ -75,13 +76,13 @@ def connect(path: str, *, timeout_s: float) -> _socket.socket:
             finally:
                 os.close(directory)
         _check_listener(sock, path)
+        sock.settimeout(timeout_s)
+        is_connected = True
     except BlockingIOError:
-        sock.close()
         raise TimeoutError(f"{path} takes no more connections") from None
-    except BaseException:
-        sock.close()
-        raise
-    sock.settimeout(timeout_s)
+    finally:
+        if not is_connected:
+            sock.close()
     return sock
 
 

@@ -24,7 +24,6 @@ WAITS_S = (1.0, 2.0, 4.0, 8.0)
 _LIMIT_S = 10.0
 """How long one try may take from its beginning to the answer, even if bytes keep coming."""
 LATE = "it does not answer in time"
-_BLOCK_BYTES = 8192
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -121,50 +120,36 @@ def describe_failure(error: Exception, *, is_late: bool) -> str:
 
 def _build_opener(url: str, deadline: Deadline) -> urllib.request.OpenerDirector:
     # A machine's own receiver is not behind a proxy; a redirect would lead past the address's check.
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Plain(deadline), _Encrypted(deadline)]
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Handler(deadline)]
     if url.startswith("http:"):
         handlers.append(urllib.request.ProxyHandler({}))
     return urllib.request.build_opener(*handlers)
 
 
-class _Plain(urllib.request.HTTPHandler):
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens connections, encrypted or not, that end with the deadline."""
+
     def __init__(self, deadline: Deadline) -> None:
         super().__init__()
         self._deadline = deadline
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Return the answer, if one comes before the deadline."""
-        return self.do_open(partial(_PlainLine, self._deadline), req)
-
-
-class _Encrypted(urllib.request.HTTPSHandler):
-    def __init__(self, deadline: Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
+        return self.do_open(partial(_Connection, self._deadline), req)
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Return the answer, if one comes before the deadline."""
-        return self.do_open(partial(_EncryptedLine, self._deadline), req)
+        return self.do_open(partial(_EncryptedConnection, self._deadline), req)
 
 
-class _PlainLine(http.client.HTTPConnection):
-    def __init__(
-        self,
-        deadline: Deadline,
-        host: str,
-        /,
-        *,
-        port: int | None = None,
-        timeout: float | None = None,
-        source_address: tuple[str, int] | None = None,
-        blocksize: int = _BLOCK_BYTES,
-    ) -> None:
-        super().__init__(host, port, timeout=timeout, source_address=source_address, blocksize=blocksize)
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, deadline: Deadline, host: str, /, *, timeout: float | None) -> None:
+        super().__init__(host, timeout=timeout)
         self._create_connection = deadline.connect
 
 
-class _EncryptedLine(_PlainLine, http.client.HTTPSConnection):
-    """A `_PlainLine` over TLS."""
+class _EncryptedConnection(_Connection, http.client.HTTPSConnection):
+    """A `_Connection` over TLS."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
