@@ -86,37 +86,25 @@ class WaitingHolder:
         return said
 
 
-class _Spare:
-    """The one program that waits in this process. Safe to be used from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: WaitingHolder | None = None
-
-    def prepare(self) -> None:
-        with self._lock, contextlib.suppress(OSError):
-            self._waiting = self._waiting or WaitingHolder()
-
-    def take(self) -> WaitingHolder | None:
-        with self._lock:
-            taken, self._waiting = self._waiting, None
-            return taken
-
-
-_SPARE = _Spare()
+_LOCK = threading.Lock()
+_SPARES: list[WaitingHolder] = []
+"""The one program that waits in this process, if there is one."""
 
 
 def prepare_spare() -> None:
     """Have a program wait for the next leg. If none can be started, that leg's start takes longer."""
-    _SPARE.prepare()
+    with _LOCK, contextlib.suppress(OSError):
+        if not _SPARES:
+            _SPARES.append(WaitingHolder())
 
 
 def take_spare() -> WaitingHolder | None:
     """Return the waiting program, which is the caller's from now on; `None` if there is none."""
-    return _SPARE.take()
+    with _LOCK:
+        return _SPARES.pop() if _SPARES else None
 
 
 def end_spare() -> None:
     """End the waiting program; harmless if there is none."""
-    if (waiting := _SPARE.take()) is not None:
+    if (waiting := take_spare()) is not None:
         waiting.end()

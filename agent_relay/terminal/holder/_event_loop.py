@@ -14,8 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-
-    Note = Callable[[BaseException, str], None]
+    from typing import Self
 
 
 NOTES_FILE = "holder-crash.txt"
@@ -41,30 +40,34 @@ class Faults:
         if self._told is not None:
             self._told(doing)
 
-    def guard(self, doing: str) -> "_Guard":
+    def guard(self, doing: str) -> "Guard":
         """Return a guard: an error within it is noted and ends what is done within it, and nothing else."""
-        return _Guard(self, doing)
+        return Guard(self, doing)
 
 
-class _Guard:
-    """Guards one step of several, so that an error in it does not keep the others from being done."""
+class Guard:
+    """Guards one step of several, so that an error in it does not keep the others from being done.
 
-    __slots__ = ("_doing", "_faults")
+    `failed` is whether what was guarded last ended with an error. It may be used again and again.
+    """
+
+    __slots__ = ("_doing", "_faults", "failed")
 
     def __init__(self, faults: Faults, doing: str) -> None:
         self._faults = faults
         self._doing = doing
+        self.failed = False
 
-    def __enter__(self) -> None:
-        return
+    def __enter__(self) -> "Self":
+        return self
 
     def __exit__(
         self, kind: "type[BaseException] | None", error: BaseException | None, _trace: "TracebackType | None"
     ) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        self._faults.note(error, self._doing)
-        return True
+        self.failed = isinstance(error, Exception)
+        if self.failed and error is not None:
+            self._faults.note(error, self._doing)
+        return self.failed
 
 
 def append_note(folder: str, error: BaseException, doing: str) -> None:
@@ -96,14 +99,14 @@ REST_S = 0.1
 class Loop:
     """Calls handlers with what is ready on their descriptors, and timers when due, until `stop`.
 
-    What one of them raises is given to `note` and ends that event only.
+    What one of them raises is noted and ends that event only.
     """
 
     __slots__ = (
         "_epoll",
+        "_faults",
         "_handlers",
         "_let_go",
-        "_note",
         "_resting",
         "_running",
         "_soonest",
@@ -111,14 +114,14 @@ class Loop:
         "_wanted",
     )
 
-    def __init__(self, note: "Note") -> None:
+    def __init__(self, faults: Faults) -> None:
         self._epoll = select.epoll()
         self._handlers: dict[int, Callable[[int], None]] = {}
         self._let_go: dict[int, Callable[[], None]] = {}
         self._wanted: dict[int, int] = {}
         self._resting: set[int] = set()
         self._timers: dict[object, tuple[float, Callable[[], None]]] = {}
-        self._note = note
+        self._faults = faults
         self._soonest = _NEVER
         self._running = True
 
@@ -188,38 +191,36 @@ class Loop:
     def run(self) -> None:
         """Serve until `stop`."""
         poll, handlers, monotonic = self._epoll.poll, self._handlers, time.monotonic
+        guard = self._faults.guard("an event")
         while self._running:
             # A cancelled timer may wake the loop once for nothing; that is cheaper than looking for the next.
             wait_s = -1.0 if self._soonest == _NEVER else max(0.0, self._soonest - monotonic())
             for fd, ready in poll(wait_s):
                 handler = handlers.get(fd)
                 if handler is not None:
-                    try:
+                    with guard:
                         handler(ready)
-                    except Exception as error:  # noqa: BLE001 - the root of one event: the others go on
-                        self._survive(fd, error)
+                    if guard.failed:
+                        self._recover(fd)
             if self._soonest <= monotonic():
                 self._ring(monotonic())
 
-    def _survive(self, fd: int, error: Exception) -> None:
-        """Note the error and call the descriptor's `let_go`; without one, watch it again after a rest."""
-        self._note(error, "an event")
+    def _recover(self, fd: int) -> None:
+        """Call the descriptor's `let_go`; without one, watch it again after a rest."""
         let_go = self._let_go.get(fd)
         if let_go is None:
             self.rest(fd)
             return
-        try:
+        with self._faults.guard("letting go") as guard:
             let_go()
-        except Exception as second:  # noqa: BLE001 - the same root: what is left of it must not come again
-            self._note(second, "letting go")
+        if guard.failed:
+            # What is left of it must not come again.
             self.forget(fd)
 
     def _ring(self, now: float) -> None:
         for name, (due, call) in list(self._timers.items()):
             if due <= now and self._timers.get(name) == (due, call):
                 del self._timers[name]
-                try:
+                with self._faults.guard("a timer"):
                     call()
-                except Exception as error:  # noqa: BLE001 - the root of one timer: the others go on
-                    self._note(error, "a timer")
         self._soonest = min((due for due, _ in self._timers.values()), default=_NEVER)

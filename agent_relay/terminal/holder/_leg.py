@@ -10,7 +10,6 @@ from agent_relay.terminal.holder._output import Output
 from agent_relay.terminal.holder._peers import HolderPeer, Peers
 from agent_relay.terminal.holder._terminal import Bar
 from agent_relay.terminal.holder._terminals import GRACE_S, READ_BYTES, Terminals
-from agent_relay.terminal.holder._typing_queue import TypingQueue
 from agent_relay.terminal.holder.child import Child, build_exit, store_exit
 from agent_relay.terminal.restore import restore
 
@@ -45,7 +44,7 @@ class Holder:
         self.spec = spec
         self.size = (spec.rows, spec.cols, spec.width_px, spec.height_px)
         self.faults = Faults(spec.leg_folder, self._told_fault)
-        self.loop = Loop(self.faults.note)
+        self.loop = Loop(self.faults)
         self.master, self._slave = open_pty(
             rows=spec.rows, cols=spec.cols, width_px=spec.width_px, height_px=spec.height_px
         )
@@ -68,6 +67,7 @@ class Holder:
         self.output = output
         self.terminals = Terminals(
             self.loop,
+            self.master,
             output,
             self.faults,
             resized=self.resize,
@@ -76,8 +76,7 @@ class Holder:
             has_read=self._has_read,
         )
         self.loop.watch(self.master, IN, self._on_master)
-        self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
-        self.terminals.typing = self.typing
+        self.typing = self.terminals.typing
         if self.spec.bar:
             self.terminals.set_bar(Bar(self.spec.bar, holds_keys=self.spec.holds_keys))
         self.peers = Peers(

@@ -32,7 +32,7 @@ class RefusedError(Exception):
         self.code = code
 
 
-def answer(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
+def answer(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
     """Do what the message asks and answer it; report an error in the message to its sender only.
 
     An error of our own is refused as `failed`, and the connection ends, with the terminal it attached.
@@ -41,18 +41,18 @@ def answer(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
     operation = (_OPERATIONS.get(op) if isinstance(op, str) else None) or _unknown
     # Only plain ids are given back: writing one that is nested deeply takes more stack than reading it.
     reply: dict[str, object] = {"id": number if isinstance(number, int | str) else None, "ok": True}
-    try:
-        reply |= operation(leg, peer, message)
-    except RefusedError as refusal:
-        reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
-    except Exception as error:  # noqa: BLE001 - the root of one message: it costs its sender, and nobody else
-        leg.faults.note(error, f"answering {op}")
+    with holder.faults.guard(f"answering {op}") as guard:
+        try:
+            reply |= operation(holder, peer, message)
+        except RefusedError as refusal:
+            reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
+    if guard.failed:
         peer.send(reply | {"ok": False, "code": "failed", "error": "the holder made a mistake with this"})
-        leg.peers.drop(peer)
+        holder.peers.drop(peer)
         return
     peer.send(reply)
     if op == "leave" and reply["ok"] and message.get("later") is not True:
-        leg.loop.stop()
+        holder.loop.stop()
 
 
 def _number(message: dict[str, object], name: str, low: int, high: int, default: int | None = None) -> int:
@@ -90,130 +90,134 @@ def _size(message: dict[str, object]) -> tuple[int, int, int, int]:
     )
 
 
-def _unknown(_leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _unknown(_holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     op = message.get("op")
     raise RefusedError("unknown-op", f"there is no operation {op[:40] if isinstance(op, str) else None!r}")
 
 
-def _hello(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    return {"protocol": PROTOCOL, "pid": os.getpid(), "child": leg.child.pid, "born": leg.child.born}
+def _hello(holder: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    return {"protocol": PROTOCOL, "pid": os.getpid(), "child": holder.child.pid, "born": holder.child.born}
 
 
-def _status(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    tail = leg.output.tail
+def _status(holder: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    tail = holder.output.tail
     return {
         "pid": os.getpid(),
-        "child": leg.child.pid,
-        "born": leg.child.born,
-        "rows": leg.size[0],
-        "cols": leg.size[1],
-        "attached": len(leg.terminals.all),
-        "typed": leg.terminals.line.count,
-        "key_age_s": leg.key_age_s(),
+        "child": holder.child.pid,
+        "born": holder.child.born,
+        "rows": holder.size[0],
+        "cols": holder.size[1],
+        "attached": len(holder.terminals.all),
+        "typed": holder.terminals.line.count,
+        "key_age_s": holder.key_age_s(),
         "offset": tail.total,
         "tail_start": tail.start,
-        "title": leg.output.title(),
-        "agent_state": leg.output.scanner.state,
-        "alternate": leg.output.is_alternate(),
-        "emulator": leg.output.emulator is not None,
-        "queued": leg.typing.size,
-        "noted": leg.noted,
-        "bar": leg.terminals.bar is not None,
-        "holds_keys": leg.terminals.holds_keys,
-        "held": leg.terminals.input.held,
-        "faults": leg.faults.count,
-        "exit": None if leg.exit is None else leg.exit_event(),
+        "title": holder.output.title(),
+        "agent_state": holder.output.scanner.state,
+        "alternate": holder.output.is_alternate(),
+        "emulator": holder.output.emulator is not None,
+        "queued": holder.typing.size,
+        "noted": holder.noted,
+        "bar": holder.terminals.bar is not None,
+        "holds_keys": holder.terminals.holds_keys,
+        "held": holder.terminals.input.held,
+        "faults": holder.faults.count,
+        "exit": None if holder.exit is None else holder.exit_event(),
     }
 
 
-def _screen(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
-    screen = leg.output.screen(peek=message.get("peek") is True)
+def _screen(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    screen = holder.output.screen(peek=message.get("peek") is True)
     if screen is None:
         raise RefusedError("no-emulator", "the terminal emulator's library is missing")
-    return {"screen": screen, "offset": leg.output.tail.total}
+    return {"screen": screen, "offset": holder.output.tail.total}
 
 
-def _tail(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _tail(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     limit = _number(message, "limit", 1, TAIL_LIMIT_BYTES, TAIL_LIMIT_BYTES)
-    total = leg.output.tail.total
-    offset, data = leg.output.tail.read(_number(message, "offset", 0, 1 << 62, max(0, total - limit)), limit)
+    total = holder.output.tail.total
+    offset, data = holder.output.tail.read(
+        _number(message, "offset", 0, 1 << 62, max(0, total - limit)), limit
+    )
     return {"offset": offset, "data": data.decode("latin-1"), "total": total}
 
 
-def _input(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _input(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     data = _bytes(message, "data")
-    noted = _text({"note": leg.noted, **message}, "note")
-    if leg.child.exit is not None:
+    noted = _text({"note": holder.noted, **message}, "note")
+    if holder.child.exit is not None:
         raise RefusedError("ended", "the program has ended")
-    if message.get("unless_typed") is True and leg.terminals.line.count:
+    if message.get("unless_typed") is True and holder.terminals.line.count:
         raise RefusedError("typed", "somebody is in the middle of a line")
-    if leg.typing.size + len(data) > REFUSED_BYTES:
+    if holder.typing.size + len(data) > REFUSED_BYTES:
         raise RefusedError("full", "the program does not read its input")
-    leg.typing.put(peer, data, in_paste=message.get("goes_on") is True)
-    leg.noted = noted
+    holder.typing.put(peer, data, in_paste=message.get("goes_on") is True)
+    holder.noted = noted
     if data.endswith((b"\r", b"\x03", b"\x15")):
-        leg.terminals.line.count = 0
-    return {"queued": leg.typing.size}
+        holder.terminals.line.count = 0
+    return {"queued": holder.typing.size}
 
 
-def _resize(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _resize(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     size = _size(message)
     if peer.terminal is not None:
-        leg.terminals.resize(peer.terminal, size)
+        holder.terminals.resize(peer.terminal, size)
     else:
-        leg.resize(size)
+        holder.resize(size)
     return {}
 
 
-def _signal(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _signal(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     try:
-        return {"reached": leg.child.signal(str(message.get("signal")))}
+        return {"reached": holder.child.signal(str(message.get("signal")))}
     except ValueError as error:
         raise RefusedError("bad-request", str(error)) from error
 
 
-def _watch(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _watch(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     peer.watching = True
-    return _status(leg, peer, message)
+    return _status(holder, peer, message)
 
 
-def _attach(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _attach(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     held = _bytes({"held": "", **message}, "held")
     passed, peer.fds = peer.fds, []
     try:
-        terminal = _build_terminal(leg, peer, message, passed)
+        terminal = _build_terminal(holder, peer, message, passed)
     finally:
         for fd in passed:
             os.close(fd)
     peer.terminal = terminal
-    leg.terminals.add(terminal)
-    leg.nudge()
-    leg.terminals.input.hold_again(terminal, held)
-    return {"child": leg.child.pid}
+    holder.terminals.add(terminal)
+    holder.nudge()
+    holder.terminals.input.hold_again(terminal, held)
+    return {"child": holder.child.pid}
 
 
-def _build_terminal(leg: Holder, peer: HolderPeer, message: dict[str, object], passed: list[int]) -> Terminal:
+def _build_terminal(
+    holder: Holder, peer: HolderPeer, message: dict[str, object], passed: list[int]
+) -> Terminal:
     """Build the terminal to attach; remove its descriptor from `passed` if it is used as it is."""
-    if leg.exit is not None:
+    if holder.exit is not None:
         raise RefusedError("ended", "the program has ended")
     if peer.terminal is not None:
         raise RefusedError("bad-request", "this connection attached a terminal already")
     if not passed:
         raise RefusedError("bad-request", "no terminal was passed")
-    size = _size(message) if "rows" in message else leg.size
-    keys = KeyScanner(_number(message, "relay_key", 0, _HIGHEST_CONTROL, 0), leg.terminals.line)
+    size = _size(message) if "rows" in message else holder.size
+    keys = KeyScanner(_number(message, "relay_key", 0, _HIGHEST_CONTROL, 0), holder.terminals.line)
     if stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
         fd = passed.pop(0)
         os.set_blocking(fd, False)
     else:
-        fd = _open_tty(leg, passed[0])
+        fd = _open_tty(holder, passed[0])
     terminal = Terminal(fd, keys, size, peer.send, message.get("modes"))
     terminal.keeps = message.get("keep") is True
     terminal.form = str(message.get("form", ""))
     return terminal
 
 
-def _open_tty(leg: Holder, fd: int) -> int:
+def _open_tty(holder: Holder, fd: int) -> int:
     """Open the passed tty anew; refuse what is not a terminal of our user.
 
     O_NONBLOCK belongs to the open file, not to the descriptor: set on the passed one it would reach the
@@ -222,7 +226,7 @@ def _open_tty(leg: Holder, fd: int) -> int:
     given = os.fstat(fd)
     if not os.isatty(fd) or given.st_uid != os.geteuid():
         raise RefusedError("tty-refused", "that is not your terminal")
-    if given.st_rdev == leg.own_tty:
+    if given.st_rdev == holder.own_tty:
         # Its output would be its input, without end.
         raise RefusedError("own-terminal", "this terminal is the agent's own")
     try:
@@ -235,75 +239,75 @@ def _open_tty(leg: Holder, fd: int) -> int:
     return opened
 
 
-def _terminal(peer: HolderPeer) -> Terminal:
+def _get_terminal(peer: HolderPeer) -> Terminal:
     if peer.terminal is None:
         raise RefusedError("bad-request", "this connection attached no terminal")
     return peer.terminal
 
 
-def _pause(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    terminal = _terminal(peer)
-    leg.terminals.pause(terminal)
-    return {"rest": leg.terminals.input.take_unread(terminal).decode("latin-1")}
+def _pause(holder: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    terminal = _get_terminal(peer)
+    holder.terminals.pause(terminal)
+    return {"rest": holder.terminals.input.take_unread(terminal).decode("latin-1")}
 
 
-def _cover(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    leg.terminals.cover(_terminal(peer))
+def _cover(holder: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    holder.terminals.cover(_get_terminal(peer))
     return {}
 
 
-def _resume(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
-    terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
+def _resume(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    terminal, typed = _get_terminal(peer), _bytes({"typed": "", **message}, "typed")
     if message.get("relay_key") is True and terminal.keys.relay_key:
         relay_key = terminal.keys.relay_key
         if terminal.holds:
             terminal.held.add(bytes((relay_key,)))
         else:
-            key = kitty_key(relay_key) if leg.output.wants_kitty_keys() else bytes((relay_key,))
-            leg.typing.put(terminal, key, in_paste=False)
-    if terminal in leg.terminals.all:
-        leg.terminals.resume(terminal)
-        leg.nudge()
-        leg.terminals.input.type(terminal, typed)
+            key = kitty_key(relay_key) if holder.output.wants_kitty_keys() else bytes((relay_key,))
+            holder.typing.put(terminal, key, in_paste=False)
+    if terminal in holder.terminals.all:
+        holder.terminals.resume(terminal)
+        holder.nudge()
+        holder.terminals.input.type(terminal, typed)
     return {}
 
 
-def _detach(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    chosen = list(leg.terminals.all) if peer.terminal is None else [peer.terminal]
+def _detach(holder: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    chosen = list(holder.terminals.all) if peer.terminal is None else [peer.terminal]
     for terminal in chosen:
-        leg.terminals.remove(terminal, {"event": "detached"})
+        holder.terminals.remove(terminal, {"event": "detached"})
     return {"detached": len(chosen)}
 
 
-def _say(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Send the text to every client, which shows it as it can; the terminals themselves are the agent's."""
     told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
     if message.get("kind") == "rest":
         told["kind"] = "rest"
-    for terminal in leg.terminals.all:
+    for terminal in holder.terminals.all:
         terminal.tell(told)
-    return {"told": len(leg.terminals.all)}
+    return {"told": len(holder.terminals.all)}
 
 
-def _bar(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _bar(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Show or remove the bar. What was not given to an agent that has ended stays with its client."""
     told = _texts(message)
-    leg.terminals.question = None
+    holder.terminals.question = None
     if told:
-        leg.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
-    elif leg.child.exit is None and leg.terminals.bar is not None:
-        leg.terminals.set_bar(None)
-        leg.nudge()
+        holder.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
+    elif holder.child.exit is None and holder.terminals.bar is not None:
+        holder.terminals.set_bar(None)
+        holder.nudge()
     return {}
 
 
-def _asking(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _asking(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Give the child nothing of what is held: it would be taken for an answer."""
-    told, had_bar = _texts(message), leg.terminals.bar is not None
-    if told and leg.child.exit is None:
-        leg.terminals.show_question(Bar(told, holds_keys=False))
-        if had_bar and leg.terminals.bar is None:
-            leg.nudge()
+    told, had_bar = _texts(message), holder.terminals.bar is not None
+    if told and holder.child.exit is None:
+        holder.terminals.show_question(Bar(told, holds_keys=False))
+        if had_bar and holder.terminals.bar is None:
+            holder.nudge()
     return {}
 
 
@@ -317,30 +321,30 @@ def _texts(message: dict[str, object]) -> list[str]:
     return told
 
 
-def _notify(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _notify(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Call for the person on every terminal, by the bell and in the form the terminal takes."""
     title, text = _text(message, "title"), _text(message, "text")
     bell, osc = message.get("bell") is True, message.get("osc") is True
-    for terminal in tuple(leg.terminals.all):
+    for terminal in tuple(holder.terminals.all):
         form = terminal.form if osc else ""
-        leg.terminals.send_alert(terminal, render_notification(form, title, text, bell=bell))
-    return {"told": len(leg.terminals.all)}
+        holder.terminals.send_alert(terminal, render_notification(form, title, text, bell=bell))
+    return {"told": len(holder.terminals.all)}
 
 
-def _luggage(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    return {"luggage": leg.spec.luggage}
+def _luggage(holder: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    return {"luggage": holder.spec.luggage}
 
 
-def _collect(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
-    if leg.exit is None:
+def _collect(holder: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    if holder.exit is None:
         raise RefusedError("running", "the program has not ended")
-    return {"exit": leg.exit, "survivors": leg.child.end_session()}
+    return {"exit": holder.exit, "survivors": holder.child.end_session()}
 
 
-def _leave(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+def _leave(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     if message.get("later") is True:
-        leg.dismiss()
-    elif leg.exit is None:
+        holder.dismiss()
+    elif holder.exit is None:
         raise RefusedError("running", "the program has not ended")
     return {}
 

@@ -73,23 +73,23 @@ class Output:
     happens again and again, it is not replaced any more.
     """
 
-    __slots__ = ("_faults", "_renewed", "_was_lost", "emulator", "scanner", "tail")
+    __slots__ = ("_faults", "_renewed", "_scanning", "_was_lost", "emulator", "scanner", "tail")
 
     def __init__(self, emulator: "Emulator | None", faults: "Faults") -> None:
         self.emulator = emulator
         self.scanner = AgentStateScanner()
         self.tail = Tail()
         self._faults = faults
+        self._scanning = faults.guard("reading the agent's states")
         self._renewed = 0
         self._was_lost = False
 
     def take(self, data: bytes) -> bytes:
         """Process the next bytes; return what a terminal would answer to them."""
         self.tail.append(data)
-        try:
+        with self._scanning:
             self.scanner.feed(data)
-        except Exception as error:  # noqa: BLE001 - the root of the work on one read: the next one is read, too
-            self._faults.note(error, "reading the agent's states")
+        if self._scanning.failed:
             self.scanner = AgentStateScanner()
 
         def feed(emulator: "Emulator") -> bytes:
@@ -184,13 +184,11 @@ class Output:
         emulator = self.emulator
         if emulator is None:
             return otherwise
-        try:
+        with self._faults.guard(doing):
             return ask(emulator)
-        except Exception as error:  # noqa: BLE001 - the root of all work on the screen: the agent works without
-            self._faults.note(error, doing)
-            self._was_lost, self._renewed, self.emulator = True, self._renewed + 1, None
-            # What broke is not freed: freeing it may end the process.
-            if self._renewed <= _MOST_RENEWED:
-                with self._faults.guard("renewing the screen"):
-                    self.emulator = emulator.renew()
-            return otherwise
+        self._was_lost, self._renewed, self.emulator = True, self._renewed + 1, None
+        # What broke is not freed: freeing it may end the process.
+        if self._renewed <= _MOST_RENEWED:
+            with self._faults.guard("renewing the screen"):
+                self.emulator = emulator.renew()
+        return otherwise

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     from agent_relay.terminal.holder._terminal import Bar, Terminal
     from agent_relay.terminal.holder._typing_queue import TypingQueue
 
-    class Answerer(Protocol):
-        """A terminal: its input's scanner, and whether it gets the program's output as it comes."""
-
-        @property
-        def keys(self) -> KeyScanner:
-            """The scanner that separates its keys from its answers."""
-
-        @property
-        def keeps_up(self) -> bool:
-            """Whether it is shown the question."""
-
-        def owe(self, answers: bytes) -> None:
-            """Record that its own answers follow once it was shown what waits for it."""
-
     class Terminals(Protocol):
         """All terminals of a leg, as far as what is typed on one concerns the others."""
 
@@ -46,7 +32,7 @@ if TYPE_CHECKING:
         key_at: float | None
         line: TypedLine
         question: Bar | None
-        typing: TypingQueue | None
+        typing: TypingQueue
 
         @property
         def holds_keys(self) -> bool:
@@ -55,7 +41,7 @@ if TYPE_CHECKING:
         def activate(self, terminal: Terminal) -> None:
             """Give the child's terminal the size of this one."""
 
-        def find_answering(self, now: float) -> Answerer | None:
+        def find_answering(self, now: float) -> Terminal | None:
             """Return the terminal whose answers reach the program."""
 
         def pause(self, terminal: Terminal) -> None:
@@ -89,9 +75,9 @@ class AnswerRouter:
     def __init__(self) -> None:
         self._asked = False
         self._asked_at = 0.0
-        self._who: Answerer | None = None
+        self._who: Terminal | None = None
 
-    def ask(self, active: "Answerer | None", attached: "Sequence[Answerer]", answers: bytes) -> bool:
+    def ask(self, active: "Terminal | None", attached: "Sequence[Terminal]", answers: bytes) -> bool:
         """Record the question behind the emulator's `answers`; return whether a terminal answers instead."""
         who = active if active is not None and active.keeps_up else None
         if len(attached) > 1:
@@ -105,8 +91,8 @@ class AnswerRouter:
         return who is not None
 
     def find(
-        self, active: "Answerer | None", attached: "Sequence[Answerer]", now: float
-    ) -> "Answerer | None":
+        self, active: "Terminal | None", attached: "Sequence[Terminal]", now: float
+    ) -> "Terminal | None":
         """Return the terminal whose answers, coming `now`, reach the program."""
         if self._asked and now - self._asked_at > _LATEST_ANSWER_S:
             self._who, self._asked = None, False
@@ -154,8 +140,7 @@ class TerminalInput:
     def read(self, terminal: "Terminal") -> None:
         """Read what is available and process it."""
         terminals = self._terminals
-        typing = terminals.typing
-        if typing is None or terminal.paused:
+        if terminal.paused:
             return
         try:
             data = os.read(terminal.fd, _TYPED_BYTES)
@@ -165,35 +150,34 @@ class TerminalInput:
             terminals.remove(terminal, {"event": "terminal-gone"})
             return
         if not data:
-            self._end(terminal, typing)
+            self._end(terminal)
             return
         is_usual = terminal is terminals.active and not (terminal.covered or terminal.holds)
         if is_usual and terminal.keys.is_plain(data):
             # Nearly all that is typed goes the shortest way, and is counted when the child has it.
-            typing.put(terminal, data, in_paste=False)
+            terminals.typing.put(terminal, data, in_paste=False)
             terminals.line.count += len(data)
             terminals.key_at = time.monotonic()
             terminals.changed()
             return
         self._loop.cancel(terminal)
-        self._take(terminal, typing, data)
+        self._take(terminal, data)
 
     def type(self, terminal: "Terminal", data: bytes) -> None:
         """Process what its client read, pastes between marks; without them if the program wants none."""
-        typing = self._terminals.typing
-        if typing is not None and data:
+        if data:
             terminal.keys.bare = not terminal.holds and not self._output.wants_marks()
-            self._take(terminal, typing, data)
+            self._take(terminal, data)
 
-    def _end(self, terminal: "Terminal", typing: "TypingQueue") -> None:
+    def _end(self, terminal: "Terminal") -> None:
         """Read the terminal no more; report the end to the agent once it has what came before."""
         terminal.ended = True
         terminal.owes_end = terminal.holds
         if not terminal.holds:
-            typing.end_of_file(terminal)
+            self._terminals.typing.end_of_file(terminal)
         self._terminals.rearm_one(terminal)
 
-    def _take(self, terminal: "Terminal", typing: "TypingQueue", data: bytes) -> None:
+    def _take(self, terminal: "Terminal", data: bytes) -> None:
         """Process input of the terminal: what a person does makes it the active one; its answers do not."""
         terminals, now = self._terminals, time.monotonic()
         holds, is_paste = terminal.holds, terminal.keys.in_paste
@@ -207,7 +191,7 @@ class TerminalInput:
             self._hold_typed(terminal, passed, is_paste=is_paste or keys.in_paste)
         if answers or (passed and not holds):
             given = answers if holds else answers + passed
-            typing.put(terminal, given, in_paste=keys.in_paste and not holds)
+            terminals.typing.put(terminal, given, in_paste=keys.in_paste and not holds)
         if holds is not terminals.holds_keys and not keys.in_paste:
             # A paste goes whole to whoever got its beginning.
             self.hold(terminal)
@@ -221,7 +205,7 @@ class TerminalInput:
             if terminals.active is not terminal:
                 terminals.activate(terminal)
         terminals.changed()
-        if not typing.may_read(terminal):
+        if not terminals.typing.may_read(terminal):
             terminals.rearm_one(terminal)
         if rest is not None:
             terminals.pause(terminal)
@@ -231,18 +215,16 @@ class TerminalInput:
         """Scan the data with the terminal's scanner; if that raises, pass all of it on as it came."""
         keys = terminal.keys
         held = keys.held
-        try:
+        with self._faults.guard("reading keys"):
             return keys.feed(data, sift=sift)
-        except Exception as error:  # noqa: BLE001 - the root of one read: what is typed is the agent's anyway
-            self._faults.note(error, "reading keys")
-            terminal.keys = KeyScanner(keys.relay_key, keys.line)
-            return held + data, None
+        terminal.keys = KeyScanner(keys.relay_key, keys.line)
+        return held + data, None
 
     def _release(self, terminal: "Terminal") -> None:
         held = terminal.keys.release()
         if held and terminal.holds:
             self._hold_typed(terminal, held, is_paste=terminal.keys.in_paste)
-        elif held and self._terminals.typing is not None:
+        elif held:
             self._terminals.typing.put(terminal, held, in_paste=terminal.keys.in_paste)
             self._terminals.activate(terminal)
 
@@ -284,8 +266,7 @@ class TerminalInput:
 
     def type_held(self, terminal: "Terminal") -> None:
         """Give the agent what was held, at a pace at which it takes keys for keys."""
-        typing = self._terminals.typing
-        if typing is None or typing.closed:
+        if self._terminals.typing.closed:
             return
         if not terminal.held.size:
             if not self._paced.waits(terminal):
@@ -299,26 +280,22 @@ class TerminalInput:
 
     def _give(self, terminal: "Terminal", piece: bytes, in_paste: bool) -> None:  # noqa: FBT001 - a callback
         """Type what was held, pastes between marks only if the agent wants those."""
-        typing = self._terminals.typing
-        if typing is None:
-            return
         keys = KeyScanner(0, self._terminals.line)
         keys.bare = is_bare = not self._output.wants_marks()
         typed, _ = keys.feed(piece)
-        typing.put(terminal, typed + keys.release(), in_paste=in_paste)
+        self._terminals.typing.put(terminal, typed + keys.release(), in_paste=in_paste)
         terminal.keys.bare = terminal.keys.bare or (in_paste and is_bare)
         self._terminals.changed()
 
     def _see_given(self, terminal: "Terminal") -> None:
         """Type what was held since, if any; else give the terminal's keys to the agent at once again."""
-        typing = self._terminals.typing
         if terminal.held.size:
             self.type_held(terminal)
             return
         self.hold(terminal)
-        if terminal.owes_end and typing is not None:
+        if terminal.owes_end:
             terminal.owes_end = False
-            typing.end_of_file(terminal)
+            self._terminals.typing.end_of_file(terminal)
         self._terminals.rearm_one(terminal)
 
     def take_unread(self, terminal: "Terminal") -> bytes:

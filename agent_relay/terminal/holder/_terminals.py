@@ -8,6 +8,7 @@ from agent_relay.terminal._bar_frame import BarFrame, render_scroll
 from agent_relay.terminal.bar_row import render_lone_bar
 from agent_relay.terminal.holder._event_loop import GONE, IN, OUT, Loop
 from agent_relay.terminal.holder._terminal_input import AnswerRouter, TerminalInput
+from agent_relay.terminal.holder._typing_queue import TypingQueue
 from agent_relay.terminal.keystrokes import TypedLine
 
 TYPE_CHECKING = False
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from agent_relay.terminal.holder._event_loop import Faults
     from agent_relay.terminal.holder._output import Output
     from agent_relay.terminal.holder._terminal import Bar, Terminal
-    from agent_relay.terminal.holder._terminal_input import Answerer
-    from agent_relay.terminal.holder._typing_queue import TypingQueue
 
 READ_BYTES = 64 << 10
 # A terminal with more than this waiting pauses the agent's output, but only while it makes progress.
@@ -34,11 +33,12 @@ _CALL_TRIES = 40
 class Terminals:
     """All attached terminals of a leg.
 
-    The child's terminal has the size of the one that was attached, resized or typed on last: a person in
-    front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
-    one came, went or was typed on, `resized(size)` when the child's terminal must have another size. `over`
-    is whether some terminal has more waiting than it may, so that output should not be read, and `eased()` is
-    called when such a one has caught up. `has_read()` is whether the child has read all that was typed.
+    The child's terminal, `master`, has the size of the one that was attached, resized or typed on last: a
+    person in front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is
+    called when one came, went or was typed on, `resized(size)` when the child's terminal must have another
+    size. `over` is whether some terminal has more waiting than it may, so that output should not be read, and
+    `eased()` is called when such a one has caught up. `has_read()` is whether the child has read all that was
+    typed.
     """
 
     __slots__ = (
@@ -48,6 +48,7 @@ class Terminals:
         "_loop",
         "_output",
         "_resized",
+        "_sending",
         "active",
         "all",
         "bar",
@@ -63,6 +64,7 @@ class Terminals:
     def __init__(
         self,
         loop: Loop,
+        master: int,
         output: "Output",
         faults: "Faults",
         *,
@@ -74,12 +76,13 @@ class Terminals:
         self._loop = loop
         self._output = output
         self._faults = faults
+        self._sending = faults.guard("showing output")
         self._resized = resized
         self.changed = changed
         self._eased = eased
         self.active: Terminal | None = None
         self._answering = AnswerRouter()
-        self.typing: TypingQueue | None = None
+        self.typing = TypingQueue(loop, master, self.rearm)
         self.input = TerminalInput(self, loop, output, faults, has_read)
         self.all: list[Terminal] = []
         self.bar: Bar | None = None
@@ -196,8 +199,7 @@ class Terminals:
             shown = self.bar.texts if self.bar is not None else []
             terminal.tell({**event, "held": held.decode("latin-1"), "bar": shown})
         with guard("letting others type"):
-            if self.typing is not None:
-                self.typing.leave(terminal)
+            self.typing.leave(terminal)
         with guard("choosing another terminal"):
             if self.active is terminal:
                 self.active = None
@@ -233,10 +235,9 @@ class Terminals:
         self.over = False
         for terminal in tuple(self.all):
             if terminal.keeps_up:
-                try:
+                with self._sending:
                     self._send(terminal, data)
-                except Exception as error:  # noqa: BLE001 - the root of one terminal's turn: the others get theirs
-                    self._faults.note(error, "showing output")
+                if self._sending.failed:
                     self.remove(terminal, {"event": "detached"})
 
     def _send(self, terminal: "Terminal", data: bytes) -> None:
@@ -254,7 +255,7 @@ class Terminals:
         """Record the question behind the emulator's `answers`; return whether a terminal answers instead."""
         return self._answering.ask(self.active, self.all, answers)
 
-    def find_answering(self, now: float) -> "Answerer | None":
+    def find_answering(self, now: float) -> "Terminal | None":
         """Return the terminal whose answers, coming `now`, reach the program."""
         return self._answering.find(self.active, self.all, now)
 
@@ -281,7 +282,7 @@ class Terminals:
     def _drop(self, terminal: "Terminal") -> None:
         """Drop what waits for the terminal; answer the questions it was not shown in its place."""
         self._output.see_colors()
-        if (answers := terminal.drop()) and self.typing is not None:
+        if answers := terminal.drop():
             self.typing.put(self, answers, in_paste=False)
 
     def send_alert(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
@@ -332,7 +333,7 @@ class Terminals:
         """Update whether the terminal is to be read or written."""
         events = 0
         if not terminal.paused:
-            may_read = self.typing is not None and (terminal.holds or self.typing.may_read(terminal))
+            may_read = terminal.holds or self.typing.may_read(terminal)
             readable = may_read and not terminal.ended
             writable = not terminal.covered and (bool(terminal.out) or terminal.lagging)
             events = IN * readable | OUT * writable

@@ -80,28 +80,30 @@ def _hold(spec: "HolderSpec") -> None:
     from agent_relay.terminal.holder._output import Output
 
     try:
-        leg = Holder(spec)
+        holder = Holder(spec)
     except OSError as error:
         _report({"ok": False, "error": error.strerror, "errno": error.errno, "file": _name(error, spec)})
         return
+    is_known = False
     try:
-        leg.umask = os.umask(0o077)
+        holder.umask = os.umask(0o077)
         emulator, why = _find_emulator(spec)
-        leg.serve(Output(emulator, leg.faults), answer)
+        holder.serve(Output(emulator, holder.faults), answer)
         _report(
             {
                 "ok": True,
                 "pid": os.getpid(),
-                "child": leg.child.pid,
-                "born": leg.child.born,
+                "child": holder.child.pid,
+                "born": holder.child.born,
                 "emulator_error": why,
             }
         )
-    except BaseException:
-        # Nobody knows of this leg, and somebody may begin it anew: its child must not work beside that one.
-        leg.child.withdraw(spec.leg_folder)
-        raise
-    leg.loop.run()
+        is_known = True
+    finally:
+        if not is_known:
+            # Somebody may begin this leg anew: its child must not work beside that one.
+            holder.child.withdraw(spec.leg_folder)
+    holder.loop.run()
     _remove_socket(spec.leg_folder)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
-from agent_relay.terminal.holder._event_loop import NOTES_FILE
+from agent_relay.terminal.holder._event_loop import NOTES_FILE, Faults
 from agent_relay.terminal.holder._output import Output
 from tests.fuzz.holder import list_corpus
 from tests.support.faulty_holder import SECRET
@@ -259,4 +259,4 @@ def test_a_renewed_screen_has_the_size_of_the_lost_one() -> None:
     emulator = Emulator(find_library() or "", 80, 24)
     emulator.resize(33, 7)
     assert (emulator.renew().cols, emulator.renew().rows) == (33, 7)
-    assert Output(None, faults=None).screen(peek=True) is None  # type: ignore[arg-type]
+    assert Output(None, Faults("/nowhere")).screen(peek=True) is None
