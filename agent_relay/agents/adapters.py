@@ -1,7 +1,6 @@
 """One adapter on disk: loaded and checked; and whether its agent is installed and signed in here."""
 
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from typing import Literal
 
 from agent_relay.agents.adapter_folders import ADAPTER_FILE
 from agent_relay.agents.agent_versions import find_installed_version
+from agent_relay.agents.source_paths import fill_text
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.values.ids import AgentName
@@ -20,9 +20,6 @@ SCRIPTED = "scripted"
 """The capability of agents that only play a screenplay; nobody is handed to them unasked."""
 
 Origin = Literal["built-in", "user", "project"]
-_NESTING = 3
-"""How deep defaults may nest; a bound, because the values filled in are not ours."""
-_FORM = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +77,19 @@ def fit_installed(loaded: LoadedAdapter, environ: Mapping[str, str], known: str)
 def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> bool:
     """Return whether the agent probably can reach its provider: a key or its sign-in file exists.
 
-    Only names are looked at; no credential is read. An agent that names neither needs neither.
+    Only names are looked at; no credential is read. An agent that names neither needs neither. The paths may
+    have `{home}`, `{NAME:-default}` and a leading `~/`; relative ones are the home's.
     """
     if not adapter.keys and not adapter.sign_in_files:
         return True
     if any(environ.get(name) for name in adapter.keys):
         return True
-    return any(os.path.exists(_fill(path, environ, home)) for path in adapter.sign_in_files)
+    return any(_exists(path, environ, home) for path in adapter.sign_in_files)
 
 
-def _fill(path: str, environ: Mapping[str, str], home: str) -> str:
-    """Return `path` with `~/`, `{home}` and `{NAME:-default}` filled in; relative paths are the home's."""
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] == "home":
-            return home
-        return environ.get(match[1], "") or match[2] or ""
-
-    filled = path
-    for _ in range(_NESTING):
-        filled = _FORM.sub(value, filled)
-    return os.path.join(home, filled.removeprefix("~/"))
+def _exists(path: str, environ: Mapping[str, str], home: str) -> bool:
+    try:
+        filled = fill_text(path, {"home": home}, environ)
+    except ConfigurationError:
+        return False
+    return filled is not None and os.path.exists(os.path.join(home, filled.removeprefix("~/")))

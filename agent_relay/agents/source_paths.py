@@ -82,7 +82,7 @@ def expand_path(template: str, place: LegPlace) -> PathPattern | None:
 
     An unknown native id matches any. Raises ConfigurationError for a name that is no value of a leg.
     """
-    text = _expand(template.replace("*", _STAR), place, unknown_id=_STAR)
+    text = fill_text(template.replace("*", _STAR), place.values, place.environ, unknown_id=_STAR)
     if text is None:
         return None
     known, star, wild = os.path.join(place.values.get("cwd", "/"), text).partition(_STAR)
@@ -92,17 +92,23 @@ def expand_path(template: str, place: LegPlace) -> PathPattern | None:
 
 
 def expand_text(template: str, place: LegPlace) -> str | None:
-    """Return `template` with its placeholders filled; `None` while one has no value."""
-    return _expand(template, place, unknown_id=None)
+    """Return `template` filled for this leg, as `fill_text` does."""
+    return fill_text(template, place.values, place.environ)
 
 
-def _expand(template: str, place: LegPlace, *, unknown_id: str | None) -> str | None:
+def fill_text(
+    template: str, values: Mapping[str, str], environ: Mapping[str, str], *, unknown_id: str | None = None
+) -> str | None:
+    """Return `template` with its placeholders filled; `None` while one has no value.
+
+    Raises ConfigurationError for a name that is no value of a leg.
+    """
     done: list[str] = []
     rest = template
     while "{" in rest:
         before, _, rest = rest.partition("{")
         inner, rest = _split_at_closing_brace(rest)
-        value = _fill(inner, place, unknown_id)
+        value = _fill(inner, values, environ, unknown_id)
         if value is None:
             return None
         done += [before, value]
@@ -118,17 +124,21 @@ def _split_at_closing_brace(text: str) -> tuple[str, str]:
     raise ConfigurationError("a source's path has a brace that is never closed")
 
 
-def _fill(inner: str, place: LegPlace, unknown_id: str | None) -> str | None:
+def _fill(
+    inner: str, values: Mapping[str, str], environ: Mapping[str, str], unknown_id: str | None
+) -> str | None:
     form = _FORM.fullmatch(inner)
     if form is None:
         raise ConfigurationError(f"a source's path holds {{{inner}}}, which is no placeholder")
     name, default, length = form["name"], form["default"], form["length"]
     if name.isupper():
-        value = place.environ.get(name, "")
-        return value or (None if default is None else _expand(default, place, unknown_id=unknown_id))
+        value = environ.get(name, "")
+        if value or default is None:
+            return value or None
+        return fill_text(default, values, environ, unknown_id=unknown_id)
     if name not in KNOWN_VALUES:
         raise ConfigurationError(f"a source's path names an unknown value {{{name}}}")
-    value = _slug(place.values.get("cwd", "")) if name == "cwd_slug" else place.values.get(name, "")
+    value = _slug(values.get("cwd", "")) if name == "cwd_slug" else values.get(name, "")
     if value:
         return value[: int(length)] if length else value
     return unknown_id if name == "native_id" else None

@@ -5,7 +5,6 @@ import contextlib
 import os
 import socket
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from agent_relay.system import headless_parent
 from agent_relay.system.disk.files import cannot_write, write_atomic
 from agent_relay.system.disk.regular_files import read_end
 from agent_relay.system.headless_parent import ENDED, REFUSED
-from agent_relay.system.processes import born, end_session
+from agent_relay.system.processes import born, end_session, read_ticks
 
 OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
@@ -43,7 +42,7 @@ async def run_headless(
     prints more than a limit allows.
     """
     write_atomic(os.path.join(folder, _REQUEST), text.encode("utf-8", "replace"), durable=False)
-    before = _read_ticks()
+    before = read_ticks()
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
@@ -124,11 +123,6 @@ async def _end(process: asyncio.subprocess.Process, began: int) -> None:
     while not ending.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait({ending})
-
-
-def _read_ticks() -> int:
-    """Return the time as the kernel tells when processes were born: in clock ticks since boot."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def _read_end(path: str, limit_bytes: int) -> str:

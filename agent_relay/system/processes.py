@@ -52,10 +52,14 @@ def born(pid: int) -> int | None:
     return None if found is None else found.born
 
 
+def read_ticks() -> int:
+    """Return the time as the kernel tells when processes were born: in clock ticks since boot."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
 def get_age_s(pid_born: int) -> float:
     """Return how many seconds ago a process born then started, the machine's sleep included."""
-    ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
-    return max(0.0, (ticks - pid_born) / os.sysconf("SC_CLK_TCK"))
+    return max(0.0, (read_ticks() - pid_born) / os.sysconf("SC_CLK_TCK"))
 
 
 def is_alive(pid: int, pid_born: int) -> bool:
