@@ -42,7 +42,7 @@ def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
     try:
         adapter = parse_document(read_toml(path), Adapter, path)
     except FileNotFoundError:
-        raise ConfigurationError(f"{folder} is no adapter: it has no {ADAPTER_FILE}") from None
+        raise ConfigurationError(f"{folder} is not an adapter: it has no {ADAPTER_FILE}") from None
     if adapter.name != os.path.basename(folder):
         raise ConfigurationError(f"{path}: name: {adapter.name!r} is not the name of its folder")
     return LoadedAdapter(adapter, folder, os.path.join(folder, RULES_FILE), origin)

@@ -129,7 +129,7 @@ def _fill(
 ) -> str | None:
     form = _FORM.fullmatch(inner)
     if form is None:
-        raise ConfigurationError(f"a source's path holds {{{inner}}}, which is no placeholder")
+        raise ConfigurationError(f"a source's path holds {{{inner}}}, which is not a placeholder")
     name, default, length = form["name"], form["default"], form["length"]
     if name.isupper():
         value = environ.get(name, "")

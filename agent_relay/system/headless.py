@@ -104,7 +104,7 @@ async def _wait(told: socket.socket, output: str, *, name: str) -> int:
     try:
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
             if os.stat(output).st_size > OUTPUT_BYTES:
-                raise RelayError(f"it said more than {OUTPUT_BYTES >> 20} MiB")
+                raise RelayError(f"it printed more than {OUTPUT_BYTES >> 20} MiB")
         what, _, more = waiting.result().partition(b" ")
     except OSError as error:
         raise RelayError(f"cannot tell how {name} ended: {error}") from error

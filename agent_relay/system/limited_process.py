@@ -190,7 +190,7 @@ def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> 
     except OSError:
         is_begun = False
     if not is_begun:
-        raise NotBegunError("no process can be started: what should begin it has ended")
+        raise NotBegunError("no process can be started: the server that starts it has ended")
     try:
         connection.sendall(order)
         _await_word(connection, ends_at, limit)
@@ -204,7 +204,7 @@ def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> 
         case (False, BaseException() as refused):
             raise refused
         case int() if answer == UNLOADED:
-            raise NotBegunError("a process was started and could not load what it needs")
+            raise NotBegunError("a process was started but could not load its modules")
         case int() if answer == -signal.SIGXCPU:
             raise TookTooLongError(f"it took more than {limit.processor_s} s of processor time")
         case _:
@@ -249,7 +249,7 @@ def _perform(
     except RelayError as error:
         return False, error
     except MemoryError:
-        return False, KilledError("its process lacked memory")
+        return False, KilledError("its process ran out of memory")
     except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
         # Where, not what: the words of an error may be those of a text, and not all errors can be pickled.
         frame = traceback.extract_tb(error.__traceback__)[-1]

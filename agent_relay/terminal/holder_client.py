@@ -75,7 +75,7 @@ def start_holder(
         line = json.loads(said or b"")
     except ValueError as error:
         raise HolderError(
-            "the holder ended before it said anything", hint=f"Look into {spec.leg_folder}."
+            "the holder ended before it answered", hint=f"Look into {spec.leg_folder}."
         ) from error
     if not line["ok"]:
         raise _build_spawn_error(line, spec)

@@ -109,7 +109,7 @@ def test_an_agent_that_never_stops_talking_is_given_up(world: RelayWorld) -> Non
     add_writer(world)
     let_it_write(world, "head -c 20000000 /dev/zero; sleep 600")
     session = begin_talk(world)
-    assert world.ask("narrate", session=session)["message"] == "Handoff failed: it said more than 16 MiB"
+    assert world.ask("narrate", session=session)["message"] == "Handoff failed: it printed more than 16 MiB"
 
 
 def test_what_the_agent_leaves_running_is_ended(world: RelayWorld) -> None:

@@ -89,7 +89,7 @@ def test_a_users_adapter_stands_beside_and_above_the_shipped_ones(folders: Folde
     [
         ("adapter.toml", "name = [", r"zed/adapter\.toml is not TOML"),
         ("adapter.toml", 'name = "zed"\n', r"zed/adapter\.toml: letter"),
-        ("adapter.toml", None, "is no adapter"),
+        ("adapter.toml", None, "is not an adapter"),
         ("rules.toml", "[[limit", r"zed/rules\.toml is not TOML"),
         ("adapter.toml", f"name = {'1' * 5000}", r"zed/adapter\.toml cannot be read: .*4300 digits"),
         ("rules.toml", _DEEP, r"zed/rules\.toml: progress\.0\.where\.matches\.text: .*recursion"),

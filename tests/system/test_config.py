@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_edited_safely_is_left_alone(folder: str) -> None:
 
 def test_a_name_that_is_no_agents_is_refused(folder: str) -> None:
     """A quote in a name would change the file's meaning."""
-    with pytest.raises(ConfigurationError, match="no agent's name"):
+    with pytest.raises(ConfigurationError, match="not an agent's name"):
         write_order(folder, ('a"]\nrelay_key="ctrl-a"',))
 
 

@@ -93,7 +93,7 @@ def test_a_parent_in_which_everybody_may_rename_is_refused(tmp_path: Path) -> No
     """Without the sticky bit anybody could exchange our folder under us."""
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(ConfigurationError, match="exchange"):
+    with pytest.raises(ConfigurationError, match="may replace"):
         ensure_private(str(tmp_path / "open" / "ours"))
 
 

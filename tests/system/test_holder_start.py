@@ -67,7 +67,7 @@ def test_a_holder_that_fails_behind_a_program_that_waited_is_not_begun_anew(tmp_
     # It cannot listen there, which it learns when its agent lives.
     (tmp_path / "sock").touch()
     prepare_spare()
-    said = pytest.raises(HolderError, match="ended before it said anything")
+    said = pytest.raises(HolderError, match="ended before it answered")
     with said, hold(f"{tmp_path}", AGENT, holder=sys.executable):
         raise AssertionError("it was held")
     assert (tmp_path / NOTES_FILE).read_text("utf-8").count("doing holding") == 1

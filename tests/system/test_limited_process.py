@@ -118,7 +118,7 @@ def _lack_memory() -> None:
 
 def test_work_that_lacks_memory_is_no_mistake_of_ours() -> None:
     """Who asked may try with less."""
-    with pytest.raises(KilledError, match=r"^its process lacked memory$"):
+    with pytest.raises(KilledError, match=r"^its process ran out of memory$"):
         LimitedProcess().run(ROOMY, _lack_memory)
 
 

@@ -49,7 +49,7 @@ def test_an_edit_goes_through_the_links_to_the_file(tmp_path: Path, edit: Edit, 
     [
         ("nowhere/relay.toml", "cannot edit .*/config.toml: the link leads nowhere .*No such file.*"),
         ("config.toml", "cannot read .*/config.toml"),
-        ("/dev/null", "cannot edit .*/config.toml: it is a link to /dev/null, which is no file"),
+        ("/dev/null", "cannot edit .*/config.toml: it is a link to /dev/null, which is not a file"),
     ],
     ids=("dangling", "loop", "device"),
 )

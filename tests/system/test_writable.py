@@ -91,7 +91,7 @@ def test_the_folders_of_a_user_are_judged_as_a_start_would(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["there"]
     (tmp_path / "open").mkdir()
     os.chmod(tmp_path / "open", 0o777)  # noqa: S103 - the point
-    with pytest.raises(ConfigurationError, match="everybody may exchange what is in"):
+    with pytest.raises(ConfigurationError, match="anybody may replace what is in"):
         check_usable(f"{tmp_path}/open/state")
 
 

@@ -124,7 +124,7 @@ def _find_target(path: str) -> tuple[str, int]:
             hint="Make the file it names, or remove the link.",
         ) from error
     if not stat.S_ISREG(found.st_mode):
-        raise ConfigurationError(f"cannot edit {path}: it is a link to {target}, which is no file")
+        raise ConfigurationError(f"cannot edit {path}: it is a link to {target}, which is not a file")
     return target, stat.S_IMODE(found.st_mode)
 
 
@@ -147,7 +147,7 @@ def write_order(folder: str, order: tuple[str, ...]) -> None:
     """Set `order` in the user's `config.toml`. Raise ConfigurationError if it cannot be edited safely."""
     for name in order:
         if not _AGENT_NAME.fullmatch(name):
-            raise ConfigurationError(f"{name!r} is no agent's name")
+            raise ConfigurationError(f"{name!r} is not an agent's name")
     _set_key(folder, "order", list(order))
 
 

@@ -51,12 +51,15 @@ def parse_toml(text: str, path: str) -> dict[str, object]:
         ) from None
 
 
-def _find_page(_table: str) -> str:
+def _find_adapter_page(_table: str) -> str:
     return "adapters"
 
 
 def parse_document(
-    tables: dict[str, object], model: type[Model], path: str, find_page: Callable[[str], str] = _find_page
+    tables: dict[str, object],
+    model: type[Model],
+    path: str,
+    find_page: Callable[[str], str] = _find_adapter_page,
 ) -> Model:
     """Validate the tables as a `model`.
 

@@ -72,7 +72,7 @@ def read_record(path: str) -> ChangeRecord | None:
             is_done=data["is_done"],
         )
     except (KeyError, TypeError, ValueError):
-        raise UntrustedDataError(f"{path} is no record of an interrupted change") from None
+        raise UntrustedDataError(f"{path} is not a record of an interrupted change") from None
 
 
 def remove_record(path: str) -> None:

@@ -185,9 +185,9 @@ def check_parent(path: str) -> None:
     """
     found = os.stat(path)
     if found.st_uid not in (0, os.geteuid()):
-        raise ConfigurationError(f"{path} belongs to user {found.st_uid}, who could exchange what is in it")
+        raise ConfigurationError(f"{path} belongs to user {found.st_uid}, who could replace what is in it")
     if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
-        raise ConfigurationError(f"everybody may exchange what is in {path}", hint=f"Run: chmod o-w {path}")
+        raise ConfigurationError(f"anybody may replace what is in {path}", hint=f"Run: chmod o-w {path}")
 
 
 def _runtime_root(environ: "Mapping[str, str]") -> str:

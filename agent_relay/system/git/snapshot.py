@@ -80,7 +80,7 @@ def render_failure(answer: ProgramAnswer) -> str:
     if answer.ending is Ending.LATE:
         return f"it took longer than {WORK_S:g} s"
     if answer.is_cut:
-        return "it said too much"
+        return "its output is too long"
     lines = answer.errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("fatal: ").removeprefix("error: ") if lines else "it gave no reason"
 
@@ -105,7 +105,7 @@ def open_store(folder: str, root: str) -> Store:
     """Open the store in `folder` beside the repository of `root`; create it if missing. Raise RelayError."""
     objects = read_line(root, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     if not objects:
-        raise RelayError(f"{root} is no git repository any more")
+        raise RelayError(f"{root} is no longer a git repository")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:

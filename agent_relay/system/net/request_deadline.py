@@ -105,7 +105,7 @@ class Deadline:
 
         Raise OSError, and TimeoutError if no address does in time.
         """
-        trouble = OSError(f"{address[0]} is nowhere")
+        trouble = OSError(f"no address is known for {address[0]}")
         for found in self._resolver.find(*address, self._find_left()):
             try:
                 made = self._reach(found, source)
