@@ -32,7 +32,7 @@ from agent_relay.engine.threads import DedicatedThread
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
 from agent_relay.session.outcome import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
-from agent_relay.store.recreating_journal import JournalWriter
+from agent_relay.store.session_journals import JournalWriter
 from agent_relay.system.clock import Clock
 from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.processes import pause_at

@@ -1,14 +1,12 @@
-"""The events of a race's journal as types, and as the JSON objects of its lines."""
+"""The events of a race's journal as types, and parsed from the JSON objects of its lines."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
-from agent_relay.domain.events.codec import build_body, parse_head
+from agent_relay.domain.events.codec import parse_parts
 from agent_relay.domain.events.session import Unknown
-
-RACE_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +226,9 @@ RaceBody = (
     | RaceCleaning
     | Unknown
 )
-_BY_NAME: dict[str, type[RaceBody]] = {kind.name: kind for kind in get_args(RaceBody) if kind is not Unknown}
+_KINDS: dict[str, Callable[..., RaceBody]] = {
+    kind.name: kind for kind in get_args(RaceBody) if kind is not Unknown
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,30 +240,9 @@ class RaceEvent:
     body: RaceBody
 
 
-def render_race_event(event: RaceEvent) -> dict[str, object]:
-    """Render the JSON object of one line."""
-    body = event.body
-    if isinstance(body, Unknown):
-        data = dict(body.data)
-    else:
-        data = {field.name: getattr(body, field.name) for field in fields(body)}
-    return {
-        "v": RACE_VERSION,
-        "n": event.number,
-        "at": event.at.isoformat(),
-        "event": body.name,
-        "data": data,
-    }
-
-
 def parse_race_event(line: Mapping[str, object]) -> RaceEvent:
     """Parse the event of one line; an unknown one, of a newer version, becomes `Unknown`.
 
     Raises UntrustedDataError if the line has a newer format, is no event, or a known event lacks a field.
     """
-    number, at, name, data = parse_head(line, version=RACE_VERSION)
-    kind = _BY_NAME.get(name)
-    if kind is None:
-        return RaceEvent(number, at, Unknown(name, data))
-    build: Callable[..., RaceBody] = kind
-    return RaceEvent(number, at, build_body(build, name, data))
+    return RaceEvent(*parse_parts(line, _KINDS))

@@ -17,6 +17,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.headless import load_for
 from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.services import Services
@@ -27,7 +28,6 @@ from agent_relay.session.fold import fold_events
 from agent_relay.session.turns.report import report_end
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import list_index, remove_entry
-from agent_relay.store.session_journals import get_journal_path
 from agent_relay.system.disk.folders import Folders
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Wanted, gather_metrics

@@ -1,40 +1,145 @@
-"""Write and read a session's journal: append-only lines with one owner, whole or absent after any crash.
+"""Write and read journals: append-only lines with one owner, whole or absent after any crash.
 
 Reading takes no lock and changes nothing; `JournalTail` follows a journal another process writes, and reads
 only what was written since the last time.
 """
 
+import errno
 import json
 import os
 import threading
-from datetime import datetime
-from typing import Self
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
-from agent_relay.domain.events.codec import parse_event, render_event
-from agent_relay.domain.events.session import Body, Event
+from agent_relay.domain.events.codec import JournalEvent, parse_event, render_event
+from agent_relay.domain.events.session import Event
 from agent_relay.domain.protocol.quick_json import parse_line
 from agent_relay.domain.session import Session
 from agent_relay.session.fold import ImpossibleEventError, fold_events
-from agent_relay.store.append_only_file import AppendOnlyFile
-from agent_relay.system.disk.files import read_bounded, read_handle
+from agent_relay.system.disk.files import (
+    cannot_write,
+    open_alone,
+    read_bounded,
+    read_handle,
+    sync_folder,
+    write_all,
+)
 from agent_relay.system.disk.regular_files import open_regular
 
-LIMIT_BYTES = 256 << 20
-_HINT = "Something else changed the file; move the session's folder away to go on without it."
+_LIMIT_BYTES = 256 << 20
+_HINT = "Something else changed the file; move its folder away to go on without it."
+_COMPACT = (",", ":")
+_E = TypeVar("_E", bound=JournalEvent)
+_Parse = Callable[[Mapping[str, object]], _E]
 
 
-def read_events(path: str) -> list[Event]:
+class Journal(Generic[_E]):
+    """The journal at `path`, owned: no other process can own it until this one closes it or dies.
+
+    `events` are all its events, those found on opening first; `parse` reads one of them from its JSON, in
+    which `separators` stand. Safe for several threads. A torn last line is cut. Raises UntrustedDataError
+    naming a line that is not an event, StaleOwnerError if another process owns the journal, RelayError if
+    the file cannot be opened.
+    """
+
+    def __init__(self, path: str, parse: _Parse[_E], *, separators: tuple[str, str] = _COMPACT) -> None:
+        self.path = path
+        self._separators = separators
+        self._turn = threading.Lock()
+        self._why_closed = ""
+        self._handle = _own(path)
+        is_read = False
+        try:
+            data = read_handle(self._handle, path, limit_bytes=_LIMIT_BYTES)
+            self._size = data.rfind(b"\n") + 1
+            self.events = _parse_lines(data[: self._size], path, parse)
+            if self._size < len(data):
+                os.ftruncate(self._handle, self._size)
+            is_read = True
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        finally:
+            if not is_read:
+                os.close(self._handle)
+        self._is_folder_synced = self._size > 0
+
+    def append(self, event: _E, *, durable: bool) -> None:
+        """Write the event as the next line; with `durable` it then survives a power cut.
+
+        Raises RelayError if the disk refuses (then the journal ends as before), or it is closed or
+        was removed.
+        """
+        line = json.dumps(render_event(event), separators=self._separators).encode() + b"\n"
+        with self._turn:
+            if self._why_closed:
+                raise RelayError(f"cannot write {self.path}: {self._why_closed}")
+            try:
+                _check_named(self._handle)
+                write_all(self._handle, line)
+                if durable:
+                    self._sync()
+            except OSError as error:
+                self._roll_back()
+                raise cannot_write(self.path, error) from error
+            self._size += len(line)
+            self.events.append(event)
+
+    def close(self) -> None:
+        """Close the journal; harmless when repeated."""
+        with self._turn:
+            if not self._why_closed:
+                self._why_closed = "it is closed"
+                os.close(self._handle)
+
+    def _sync(self) -> None:
+        os.fdatasync(self._handle)
+        if not self._is_folder_synced:
+            sync_folder(os.path.dirname(self.path) or ".")
+            self._is_folder_synced = True
+
+    def _roll_back(self) -> None:
+        """Cut the file back to its known size; only the owner appends, so this removes no one else's line."""
+        try:
+            os.ftruncate(self._handle, self._size)
+        except OSError as error:
+            self._why_closed = f"part of a line could not be taken back ({error.strerror})"
+            os.close(self._handle)
+
+
+def _own(path: str) -> int:
+    try:
+        return open_alone(path, wait_s=0)
+    except BlockingIOError:
+        raise StaleOwnerError(
+            f"another process owns {path}",
+            hint="Is a second daemon running? See: agent-relay daemon status",
+        ) from None
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _check_named(handle: int) -> None:
+    if os.fstat(handle).st_nlink == 0:
+        raise OSError(errno.ENOENT, "it was removed while in use")
+
+
+def read_journal(path: str, parse: _Parse[_E]) -> list[_E]:
     """Return the events of the journal at `path` without taking a lock; empty if there is no file.
 
     What follows the last newline was never written whole and is left out. Raises UntrustedDataError naming
     the line that is not an event, RelayError if it cannot be read.
     """
     try:
-        data = read_bounded(path, limit_bytes=LIMIT_BYTES)
+        data = read_bounded(path, limit_bytes=_LIMIT_BYTES)
     except FileNotFoundError:
         return []
-    return parse_lines(data[: data.rfind(b"\n") + 1], path)
+    return _parse_lines(data[: data.rfind(b"\n") + 1], path, parse)
+
+
+def read_events(path: str) -> list[Event]:
+    """Return the events of the session's journal at `path`, as `read_journal` does."""
+    return read_journal(path, parse_event)
 
 
 def read_session(path: str) -> Session | None:
@@ -48,86 +153,8 @@ def read_session(path: str) -> Session | None:
         raise UntrustedDataError(f"{path} contradicts itself: {error}", hint=_HINT) from None
 
 
-class Journal:
-    """The journal at `path`, owned: no other process can own it until this one closes it or dies.
-
-    `events` are those found on opening; `generation` is the highest generation written. A torn last line is
-    cut. Raises UntrustedDataError naming a line that is not an event, StaleOwnerError if another process
-    owns the journal, RelayError if the file cannot be opened.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._turn = threading.Lock()
-        self._lines = AppendOnlyFile(path, limit_bytes=LIMIT_BYTES)
-        try:
-            self.events = parse_lines(self._lines.found, path)
-            self._lines.accept()
-        except RelayError:
-            self._lines.close()
-            raise
-        self._count = len(self.events)
-        self.generation = max((event.generation for event in self.events), default=0)
-
-    def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
-        """Write the event as the next line and return it; with `durable` it then survives a power cut.
-
-        Raises StaleOwnerError, with nothing written, if a higher generation has already written. Raises
-        RelayError if the disk refuses (then the journal ends as before) or the journal is closed or was
-        removed.
-        """
-        with self._turn:
-            if generation < self.generation:
-                raise StaleOwnerError(
-                    f"generation {generation} may not write to {self.path}: "
-                    f"generation {self.generation} owns the session"
-                )
-            event = Event(self._count + 1, at, generation, body)
-            line = json.dumps(render_event(event), separators=(",", ":")).encode() + b"\n"
-            self._lines.append(line, durable=durable)
-            self._count = event.number
-            self.generation = generation
-            return event
-
-    def close(self) -> None:
-        """Close the journal; harmless when repeated."""
-        self._lines.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def parse_lines(data: bytes, path: str, *, known: int = 0) -> list[Event]:
-    """Parse whole lines that follow `known` others. Raise UntrustedDataError naming one that is no event."""
-    events: list[Event] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], known + 1):
-        try:
-            found = parse_line(line)
-            event = parse_event(found if isinstance(found, dict) else {})
-        except (ValueError, RecursionError):
-            raise _untrusted(path, number, "it is not JSON") from None
-        except UntrustedDataError as error:
-            raise _untrusted(path, number, error.sentence, hint=error.hint) from None
-        if event.number != number:
-            raise _untrusted(path, number, f"it says it is line {event.number}")
-        if event.at.tzinfo is None:
-            raise _untrusted(path, number, "its time has no zone")
-        events.append(event)
-    return events
-
-
-def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
-    return UntrustedDataError(
-        f"line {number} of {path} cannot be trusted: {why}",
-        hint=hint or _HINT,
-    )
-
-
 class JournalTail:
-    """Follows the journal at `path`, which need not exist yet; takes no lock and changes nothing."""
+    """Follows the session's journal at `path`, which need not exist yet; takes no lock, changes nothing."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -148,7 +175,7 @@ class JournalTail:
                 goes_on = (found.st_dev, found.st_ino) == self._file and found.st_size >= self._offset
                 begin, known = (self._offset, self._count) if goes_on else (0, 0)
                 self._file = (0, 0)
-                data = read_handle(handle, self.path, limit_bytes=LIMIT_BYTES, begin=begin)
+                data = read_handle(handle, self.path, limit_bytes=_LIMIT_BYTES, begin=begin)
             finally:
                 os.close(handle)
         except FileNotFoundError:
@@ -157,7 +184,30 @@ class JournalTail:
         except OSError as error:
             raise RelayError(f"cannot read {self.path}: {error.strerror}") from error
         whole = data[: data.rfind(b"\n") + 1]
-        events = parse_lines(whole, self.path, known=known)
+        events = _parse_lines(whole, self.path, parse_event, known=known)
         self._file = found.st_dev, found.st_ino
         self._offset, self._count = begin + len(whole), known + len(events)
         return goes_on, events
+
+
+def _parse_lines(data: bytes, path: str, parse: _Parse[_E], *, known: int = 0) -> list[_E]:
+    """Parse whole lines that follow `known` others. Raise UntrustedDataError naming one that is no event."""
+    events: list[_E] = []
+    for number, line in enumerate(data.split(b"\n")[:-1], known + 1):
+        try:
+            found = parse_line(line)
+            event = parse(found if isinstance(found, dict) else {})
+        except (ValueError, RecursionError):
+            raise _untrusted(path, number, "it is not JSON") from None
+        except UntrustedDataError as error:
+            raise _untrusted(path, number, error.sentence, hint=error.hint) from None
+        if event.number != number:
+            raise _untrusted(path, number, f"it says it is line {event.number}")
+        if event.at.tzinfo is None:
+            raise _untrusted(path, number, "its time has no zone")
+        events.append(event)
+    return events
+
+
+def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
+    return UntrustedDataError(f"line {number} of {path} cannot be trusted: {why}", hint=hint or _HINT)

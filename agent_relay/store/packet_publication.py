@@ -18,7 +18,7 @@ from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
 from agent_relay.store.packets import PUBLISHED, check_target, list_rows, locked, name_original, read_document
-from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.project import make_session_folder, open_project
 from agent_relay.store.session_index import write_entry
 from agent_relay.system.disk.files import cannot_write, sync_folder, write_all, write_atomic
 from agent_relay.system.disk.folders import Folders
@@ -195,7 +195,7 @@ def import_packet(
     The journal is written last and at once: a crash before it leaves a folder that is no session. Raises
     RelayError if the disk refuses.
     """
-    folder = session_folder(open_project(place.root), packet.session_id)
+    folder = make_session_folder(open_project(place.root), packet.session_id)
     done = publish_packet(folder, packet, text)
     write_entry(folders.sessions, packet.session_id, root=place.root, cwd=place.cwd)
     bodies: tuple[Body, ...] = (

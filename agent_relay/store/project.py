@@ -83,7 +83,7 @@ def open_project(root: str) -> Project:
     return Project(root, folder)
 
 
-def session_folder(project: Project, session_id: str) -> str:
+def make_session_folder(project: Project, session_id: str) -> str:
     """Return the session's private folder; make it and its `resume` folder if missing.
 
     Git ignores all of it by rules of its own: those above may have come with a clone, and git lets the

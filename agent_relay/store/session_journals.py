@@ -8,21 +8,23 @@ import contextlib
 import json
 import logging
 import os
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Protocol
 
-from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.domain.events.session import SessionCreated
+from agent_relay.domain.errors import ConfigurationError, RelayError, StaleOwnerError
+from agent_relay.domain.events.codec import parse_event
+from agent_relay.domain.events.session import Body, Event, SessionCreated
 from agent_relay.domain.session import Session
+from agent_relay.domain.values.project_layout import find_root_above, get_journal_path
 from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.store.journal import Journal
-from agent_relay.store.project import open_project, secure_session, session_folder
+from agent_relay.store.project import make_session_folder, open_project, secure_session
 from agent_relay.store.session_index import find_root, has_entry, unmark_ended, write_entry
-from agent_relay.system.disk.files import read_bounded, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
 from agent_relay.system.disk.folders import Folders
 
 _log = logging.getLogger(__name__)
-
-
 _NAME = "session.json"
 _LIMIT_BYTES = 64 << 10
 
@@ -53,21 +55,131 @@ def _read_owner(leg_folder: str) -> tuple[str, str, str] | None:
     return (session, root, cwd) if is_ulid(session) and os.path.isabs(root) else None
 
 
-def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> Journal:
+class JournalWriter(Protocol):
+    """What a host writes events to."""
+
+    @property
+    def path(self) -> str:
+        """The journal's path, for messages."""
+        ...
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Everything written so far, what was found on opening included."""
+        ...
+
+    def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
+        """Write the event as the next line and return it. Raise RelayError, with nothing written."""
+        ...
+
+    def close(self) -> None:
+        """Close the journal; harmless when repeated."""
+        ...
+
+
+class SessionJournal:
+    """The journal of one session, owned, and written again if it was deleted.
+
+    `git clean -fdx` deletes what git ignores, our folder included, while its agents work: all events are
+    then written again, whole or not at all, before the next one is. `sync` makes the names in a folder
+    survive a power cut; if it fails, it is tried again before the next line. `generation` is the highest
+    written. Raises what `Journal` does.
+    """
+
+    def __init__(self, path: str, *, sync: Callable[[str], None] = sync_folder) -> None:
+        self.path = path
+        self._journal = Journal(path, parse_event)
+        self.generation = max((event.generation for event in self.events), default=0)
+        self._sync = sync
+        self._unsynced = ""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Everything written so far, what was found on opening included."""
+        return self._journal.events
+
+    def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
+        """Write the event as the next line and return it; with `durable` it then survives a power cut.
+
+        Raises StaleOwnerError, with nothing written, if a higher generation has already written. Raises
+        RelayError if the disk refuses (then the journal ends as before) or the journal is closed.
+        """
+        if generation < self.generation:
+            raise StaleOwnerError(
+                f"generation {generation} may not write to {self.path}: "
+                f"generation {self.generation} owns the session"
+            )
+        event = Event(len(self.events) + 1, at, generation, body)
+        try:
+            self._sync_name()
+            self._journal.append(event, durable=durable)
+        except RelayError:
+            root = find_root_above(self.path)
+            if os.path.lexists(self.path) or not os.path.isdir(root):
+                raise
+            self._restore(root)
+            self._journal.append(event, durable=durable)
+        self.generation = generation
+        return event
+
+    def close(self) -> None:
+        """Close the journal; harmless when repeated."""
+        self._journal.close()
+
+    def _restore(self, root: str) -> None:
+        """Write the deleted journal again where it was. Raise RelayError; a power cut may then undo it."""
+        first = self.events[0].body if self.events else None
+        if not isinstance(first, SessionCreated):
+            raise RelayError(f"{self.path} was deleted")
+        folder = make_session_folder(open_project(root), first.session)
+        temporary = f"{folder}/.journal-{os.getpid()}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        fresh = Journal(temporary, parse_event)
+        is_placed = False
+        try:
+            for event in self.events:
+                fresh.append(event, durable=event is self.events[-1])
+            os.rename(temporary, self.path)
+            is_placed = True
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        finally:
+            if not is_placed:
+                fresh.close()
+        _log.warning("journal-written-again session=%s events=%d", first.session, len(self.events))
+        fresh.path = self.path
+        self._journal.close()
+        self._journal, self._unsynced = fresh, folder
+        self._sync_name()
+
+    def _sync_name(self) -> None:
+        """Make the name of a rewritten journal survive a power cut. Raise RelayError on failure."""
+        if not self._unsynced:
+            return
+        try:
+            self._sync(self._unsynced)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self._unsynced = ""
+
+
+def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> SessionJournal:
     """Create the new session's journal with its first line and name it in the index. Raise RelayError."""
-    folder = session_folder(open_project(created.root), created.session)
-    journal = Journal(f"{folder}/journal.jsonl")
+    make_session_folder(open_project(created.root), created.session)
+    journal = SessionJournal(get_journal_path(created.root, created.session))
+    is_indexed = False
     try:
-        event = journal.append(created, at=at, generation=0, durable=True)
+        journal.append(created, at=at, generation=0, durable=True)
         write_entry(folders.sessions, created.session, root=created.root, cwd=created.cwd)
-    except RelayError:
-        journal.close()
-        raise
-    journal.events = [event]
+        is_indexed = True
+    finally:
+        if not is_indexed:
+            journal.close()
     return journal
 
 
-def open_journal(folders: Folders, session_id: str, root: str) -> Journal:
+def open_journal(folders: Folders, session_id: str, root: str) -> SessionJournal:
     """Open the journal of a continued session and own it.
 
     Raises RelayError if its folder is reached through a link, or the journal cannot be trusted or opened.
@@ -75,7 +187,7 @@ def open_journal(folders: Folders, session_id: str, root: str) -> Journal:
     secure_session(root, session_id)
     # Before a line is written: a crash behind it must find a session that the next start looks at.
     unmark_ended(folders.sessions, session_id)
-    return Journal(get_journal_path(root, session_id))
+    return SessionJournal(get_journal_path(root, session_id))
 
 
 def ensure_indexed(folders: Folders, session: Session) -> None:
@@ -108,8 +220,3 @@ def find_journal(folders: Folders, session_id: str) -> str:
     """Return the path of the journal of a session in the user's index; empty for one it does not name."""
     root = find_root(folders.sessions, session_id)
     return get_journal_path(root, session_id) if root else ""
-
-
-def get_journal_path(root: str, session_id: str) -> str:
-    """Return the path of the session's journal."""
-    return f"{root}/.agent-relay/sessions/{session_id}/journal.jsonl"

@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.store.ledger import read_ledger
-from agent_relay.store.session_journals import get_journal_path
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world

@@ -17,7 +17,7 @@ from agent_relay.engine._turn_stream import StreamCursor, StreamPart
 from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.sessions.active_session import TurnFollowers
 from agent_relay.session.fold import fold_events
-from agent_relay.store.journal import Journal
+from agent_relay.store.session_journals import SessionJournal
 from tests.logic.story import NOW
 from tests.logic.turn_story import TurnStory
 from tests.support.handoffs import write_screenplays
@@ -105,7 +105,7 @@ def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:
         session = str(begun["session"])
         world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
         world.kill_daemons()
-        held = Journal(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl")
+        held = SessionJournal(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl")
         world.start_daemon()
         with pytest.raises(WrongUseError, match="is not at work"):
             world.ask("run.follow", session=session, told=begun["told"])

@@ -46,7 +46,6 @@ ALLOWED = {
     "agent_relay/system/disk/locks.py:take_lock": LOCK,
     "agent_relay/sources/native_fork.py:_copy_beside": MADE,
     "agent_relay/sources/native_fork.py:_copy_database": DATABASE,
-    "agent_relay/store/append_only_file.py:__init__": CHECKED,
     "agent_relay/system/machine_identity.py:_read": SYSTEM,
     "agent_relay/sources/transcript_databases.py:_connect": DATABASE,
     "agent_relay/store/tree_owner.py:_lock": LOCK,

@@ -1,5 +1,6 @@
 """Sessions as they stand on disk, written without a daemon."""
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from agent_relay.domain.events.session import (
     SessionCreated,
     SessionEnded,
 )
-from agent_relay.store.journal import Journal
-from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.project import make_session_folder, open_project
 from agent_relay.store.session_index import write_entry
+from agent_relay.store.session_journals import SessionJournal
 
 AT = datetime(2026, 11, 1, 9, 0, tzinfo=UTC)
 LEG = "01JE0000000000000000000000"
@@ -23,7 +24,7 @@ def write_session(
     root: Path, session: str, *, index: Path | None, ended: bool = False, task: str = "mow the lawn"
 ) -> Path:
     """The folder of a session of one leg in `root`, ready or ended; named by `index`, if one is given."""
-    folder = Path(session_folder(open_project(str(root)), session))
+    folder = Path(make_session_folder(open_project(str(root)), session))
     bodies: list[Body] = [
         SessionCreated(session, str(root), str(root), ("demo", "understudy"), task),
         LegStarting(LEG, "demo", 1),
@@ -31,7 +32,7 @@ def write_session(
     ]
     if ended:
         bodies += [LegEnded(LEG, "exited", 0), SessionEnded("the agent was left")]
-    with Journal(str(folder / "journal.jsonl")) as journal:
+    with closing(SessionJournal(str(folder / "journal.jsonl"))) as journal:
         for count, body in enumerate(bodies):
             generation = min(count, 1)
             journal.append(body, at=AT + timedelta(seconds=count), generation=generation, durable=False)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,8 +13,9 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.values.ulid import build_ulid
 from agent_relay.faces.watch._figures import FiguresReader
 from agent_relay.session.fold import fold_events
-from agent_relay.store.journal import Journal, read_events
+from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import write_entry
+from agent_relay.store.session_journals import SessionJournal
 from agent_relay.system.disk.folders import Folders, get_folders
 from agent_relay.usage.gather import Wanted
 
@@ -61,7 +63,7 @@ class Machine:
             words.LegStarted(f"L{self._count}", 10, 11, 12),
             words.LegBusy(f"L{self._count}"),
         )
-        with Journal(f"{folder}/journal.jsonl") as journal:
+        with closing(SessionJournal(f"{folder}/journal.jsonl")) as journal:
             for body in bodies:
                 journal.append(body, at=START, generation=1, durable=False)
         write_entry(self.folders.sessions, session, root=self.root, cwd=self.root)

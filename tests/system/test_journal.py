@@ -2,6 +2,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
 from agent_relay.domain.events.session import LegReady, LegStarting, SessionCreated, SessionRested, Unknown
-from agent_relay.store.journal import Journal, read_events
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_journals import SessionJournal
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 FIRST = SessionCreated(session="S", root="/r\udcff", cwd="/r", task="say \u201cno\u201d\nthen go")
@@ -18,7 +20,7 @@ THIRD = LegReady(leg="L1")
 
 
 def _write(path: Path) -> bytes:
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         journal.append(FIRST, at=AT, generation=0, durable=True)
         journal.append(SECOND, at=AT, generation=1, durable=True)
         journal.append(THIRD, at=AT, generation=1, durable=False)
@@ -51,7 +53,7 @@ def test_a_write_torn_at_any_byte_gives_the_old_or_the_new_state(tmp_path: Path)
         survived = sum(1 for start in lines[1:] if start <= size)
         assert len(read_events(str(path))) == survived
         assert path.stat().st_size == size
-        with Journal(str(path)) as journal:
+        with closing(SessionJournal(str(path))) as journal:
             assert len(journal.events) == survived
             assert path.stat().st_size == lines[survived]
             assert journal.append(THIRD, at=AT, generation=5, durable=False).number == survived + 1
@@ -64,7 +66,7 @@ def test_zeros_after_a_power_cut_are_cut_like_a_torn_line(tmp_path: Path) -> Non
     whole = _write(path)
     path.write_bytes(whole + b"\0" * 4096)
     assert len(read_events(str(path))) == 3
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         assert len(journal.events) == 3
     assert path.read_bytes() == whole
 
@@ -92,14 +94,14 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_is_changed(
     with pytest.raises(UntrustedDataError, match=f"line 2 of .*{why}"):
         read_events(str(path))
     with pytest.raises(UntrustedDataError, match=f"line 2 of .*{why}"):
-        Journal(str(path))
+        SessionJournal(str(path))
     assert path.read_bytes() == b"\n".join(lines)
 
 
 def test_an_event_of_a_newer_version_is_carried(tmp_path: Path) -> None:
     """A user may go back one version."""
     path = tmp_path / "journal.jsonl"
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         journal.append(
             Unknown("moon.landed", {"crater": [1, {"deep": True}]}), at=AT, generation=0, durable=False
         )
@@ -110,7 +112,7 @@ def test_an_older_generation_cannot_write(tmp_path: Path) -> None:
     """A late effect of a leg that was replaced must not reach the session."""
     path = tmp_path / "journal.jsonl"
     _write(path)
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         assert journal.generation == 1
         journal.append(THIRD, at=AT, generation=2, durable=True)
         before = path.read_bytes()
@@ -122,11 +124,11 @@ def test_an_older_generation_cannot_write(tmp_path: Path) -> None:
 def test_two_processes_cannot_own_one_journal(tmp_path: Path) -> None:
     """Two daemons would interleave two histories."""
     path = tmp_path / "journal.jsonl"
-    with Journal(str(path)):
+    with closing(SessionJournal(str(path))):
         with pytest.raises(StaleOwnerError, match="another process owns"):
-            Journal(str(path))
+            SessionJournal(str(path))
         assert read_events(str(path)) == []
-    Journal(str(path)).close()
+    SessionJournal(str(path)).close()
 
 
 def test_the_next_owner_comes_after_a_kill(tmp_path: Path) -> None:
@@ -134,15 +136,15 @@ def test_the_next_owner_comes_after_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     code = (
         "import sys, os, signal; from datetime import datetime, UTC\n"
-        "from agent_relay.store.journal import Journal\n"
+        "from agent_relay.store.session_journals import SessionJournal\n"
         "from agent_relay.domain.events.session import LegReady\n"
-        "journal = Journal(sys.argv[1])\n"
+        "journal = SessionJournal(sys.argv[1])\n"
         "journal.append(LegReady('L'), at=datetime.now(UTC), generation=3, durable=False)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     root = str(Path(__file__).resolve().parents[2])
     subprocess.run([sys.executable, "-c", code, str(path)], cwd=root, check=False)
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         assert journal.generation == 3
         assert len(journal.events) == 1
 
@@ -152,7 +154,7 @@ def test_a_full_disk_is_one_error_and_the_journal_stays_whole(tmp_path: Path) ->
     path = tmp_path / "journal.jsonl"
     whole = _write(path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, hard))
         try:
             with pytest.raises(RelayError, match=r"cannot write .*File too large"):
@@ -191,8 +193,9 @@ sys.path.insert(0, sys.argv[1])
 from datetime import datetime, UTC
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import SessionRested
-from agent_relay.store.journal import Journal, read_events
-journal = Journal(sys.argv[2])
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_journals import SessionJournal
+journal = SessionJournal(sys.argv[2])
 written = 0
 try:
     while True:
@@ -204,14 +207,14 @@ assert written > 10
 assert len(read_events(sys.argv[2])) == written
 assert open(sys.argv[2], "rb").read().endswith(b"\\n")
 journal.close()
-assert len(Journal(sys.argv[2]).events) == written
+assert len(SessionJournal(sys.argv[2]).events) == written
 """
 
 
 def test_a_removed_journal_is_noticed(tmp_path: Path) -> None:
     """Writing on into a deleted file would lose the truth in silence."""
     path = tmp_path / "journal.jsonl"
-    with Journal(str(path)) as journal:
+    with closing(SessionJournal(str(path))) as journal:
         journal.append(FIRST, at=AT, generation=0, durable=False)
         os.unlink(path)
         with pytest.raises(RelayError, match="removed while in use"):
@@ -220,7 +223,7 @@ def test_a_removed_journal_is_noticed(tmp_path: Path) -> None:
 
 def test_a_closed_journal_refuses(tmp_path: Path) -> None:
     """Its descriptor's number may belong to something else by now."""
-    journal = Journal(str(tmp_path / "journal.jsonl"))
+    journal = SessionJournal(str(tmp_path / "journal.jsonl"))
     journal.close()
     journal.close()
     with pytest.raises(RelayError, match="it is closed"):
@@ -236,4 +239,4 @@ def test_only_a_regular_file_is_a_journal(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to(tmp_path / "other")
     with pytest.raises(RelayError):
-        Journal(str(path))
+        SessionJournal(str(path))

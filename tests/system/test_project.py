@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.store.project import find_project, open_project, session_folder
+from agent_relay.store.project import find_project, make_session_folder, open_project
 
 SESSION = "01JD0000000000000000000000"
 
@@ -52,7 +52,7 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     (folder / ".gitignore").write_text("connection.json\n")
     folder.chmod(0o755)
     project = open_project(str(tmp_path))
-    session_folder(project, SESSION)
+    make_session_folder(project, SESSION)
     assert (folder / "connection.json").read_text() == "{}"
     assert (folder / ".gitignore").read_text() == "connection.json\n"
     assert mode(folder) == 0o755
@@ -76,7 +76,7 @@ def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> No
     (folder / "sessions" / "theirs").mkdir(parents=True)
     (folder / "sessions" / "theirs" / "log").write_text("new")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(open_project(str(tmp_path)), SESSION)
     (folder / "sessions" / SESSION / "journal.jsonl").write_text("{}")
     status = ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"]
     found = subprocess.run(status, check=True, capture_output=True, text=True).stdout
@@ -109,7 +109,7 @@ def test_a_symlink_further_down_is_refused(tmp_path: Path, name: str) -> None:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RelayError, match="is a symlink"):
-        session_folder(project, SESSION)
+        make_session_folder(project, SESSION)
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
@@ -182,11 +182,11 @@ def test_a_crash_after_any_step_of_making_it_is_healed(tmp_path: Path) -> None:
 def test_a_session_has_a_private_folder_of_its_own(tmp_path: Path) -> None:
     """Journal and packets live there; a restored backup with open permissions is closed again."""
     project = open_project(str(tmp_path))
-    folder = Path(session_folder(project, SESSION))
+    folder = Path(make_session_folder(project, SESSION))
     assert folder == tmp_path / ".agent-relay" / "sessions" / SESSION
     assert (folder / "resume").is_dir()
     folder.chmod(0o755)
-    assert session_folder(project, SESSION) == str(folder)
+    assert make_session_folder(project, SESSION) == str(folder)
     assert mode(folder) == 0o700
 
 
@@ -194,7 +194,7 @@ def test_a_session_has_a_private_folder_of_its_own(tmp_path: Path) -> None:
 def test_a_session_name_cannot_lead_elsewhere(tmp_path: Path, name: str) -> None:
     """Session ids come over a socket."""
     with pytest.raises(UntrustedDataError):
-        session_folder(open_project(str(tmp_path)), name)
+        make_session_folder(open_project(str(tmp_path)), name)
 
 
 def test_a_folder_somebody_was_killed_in_while_making_it_is_ours_all_the_same(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ MARK = '{"schema": "agent-relay/project", "version": 1}'
 def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, planted: dict[str, str]) -> None:
     """Journals and packets hold conversations: `git add -A` must not take them along, whatever was cloned."""
     commit_planted(tmp_path, planted)
-    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
     (folder / "journal.jsonl").write_text("{}\n")
     (folder / "resume" / "0001-codex.md").write_text("the whole task\n")
     assert list_addable(tmp_path) == []
@@ -254,10 +254,10 @@ def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, plan
 def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, rules: str) -> None:
     """One made by an earlier version, or whose rules something changed, is mended before more is written."""
     commit_planted(tmp_path, {".agent-relay/agent-relay.json": MARK})
-    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
     (folder / "journal.jsonl").write_text("{}\n")
     (folder / ".gitignore").write_text(rules)
-    session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(open_project(str(tmp_path)), SESSION)
     assert (folder / ".gitignore").read_text() == "*\n"
     assert list_addable(tmp_path) == []
 
@@ -265,10 +265,10 @@ def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, r
 def test_a_sessions_rules_are_never_written_through_a_link(tmp_path: Path) -> None:
     """A planted link at `.gitignore` would make relay write into a file of the user's."""
     (tmp_path / "mine").write_text("mine")
-    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
     (folder / ".gitignore").unlink()
     (folder / ".gitignore").symlink_to(tmp_path / "mine")
-    session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(open_project(str(tmp_path)), SESSION)
     assert (tmp_path / "mine").read_text() == "mine"
     assert (folder / ".gitignore").read_text() == "*\n"
     assert not (folder / ".gitignore").is_symlink()

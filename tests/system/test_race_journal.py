@@ -39,6 +39,17 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     assert RaceJournal(journal.folder).race == found
 
 
+def test_a_line_is_written_as_every_version_wrote_it(tmp_path: Path) -> None:
+    """Races of an earlier version go on, and what reads their files goes on reading them."""
+    journal = create_race(folders_in(tmp_path), begun(), at=BEGAN)
+    journal.append(RaceCarried(2, ("caf\udce9",)), at=BEGAN)
+    journal.close()
+    assert Path(journal.folder, "journal.jsonl").read_bytes().splitlines()[1] == (
+        b'{"v": 1, "n": 2, "at": "2026-11-21T18:20:00+00:00", "event": "race.carried", '
+        b'"data": {"files": 2, "notes": ["caf\\udce9"]}}'
+    )
+
+
 def test_a_line_torn_at_any_byte_gives_the_old_or_the_new_state(tmp_path: Path) -> None:
     """A power cut chooses the byte; the race goes on from the last whole line."""
     journal = create_race(folders_in(tmp_path), begun(), at=BEGAN)

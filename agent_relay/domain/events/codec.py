@@ -1,59 +1,84 @@
-"""Events as the JSON objects of journal lines, and back; the parts that any kind of journal shares."""
+"""Events as the JSON objects of journal lines, and back, for every kind of journal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.events.session import KNOWN, Body, Event, Unknown
+from agent_relay.domain.events.session import KNOWN, Event, Unknown
 
 JOURNAL_VERSION = 1
-_BY_NAME = {kind.name: kind for kind in KNOWN}
+_SESSION_KINDS = {kind.name: kind for kind in KNOWN}
 _B = TypeVar("_B")
 
 
-def render_event(event: Event) -> dict[str, object]:
-    """Render the JSON object of one journal line."""
+class EventBody(Protocol):
+    """What happened: a dataclass whose fields are the line's data."""
+
+    @property
+    def name(self) -> str:
+        """The event's name in the journal."""
+        ...
+
+
+class JournalEvent(Protocol):
+    """One line of any journal."""
+
+    @property
+    def number(self) -> int:
+        """The line's number, from 1."""
+        ...
+
+    @property
+    def at(self) -> datetime:
+        """When it happened, with a time zone."""
+        ...
+
+    @property
+    def body(self) -> EventBody:
+        """What happened."""
+        ...
+
+
+def render_event(event: JournalEvent) -> dict[str, object]:
+    """Render the JSON object of one journal line; only a session's has a generation."""
     body = event.body
     if isinstance(body, Unknown):
         data = dict(body.data)
     else:
-        data = {field.name: getattr(body, field.name) for field in fields(body)}
+        data = {field.name: getattr(body, field.name) for field in fields(body)}  # type: ignore[arg-type]  # every event is a dataclass
     return {
         "v": JOURNAL_VERSION,
         "n": event.number,
         "at": event.at.isoformat(),
-        "g": event.generation,
+        **({"g": event.generation} if isinstance(event, Event) else {}),
         "event": body.name,
         "data": data,
     }
 
 
 def parse_event(line: Mapping[str, object]) -> Event:
-    """Parse the event of one journal line.
+    """Parse the event of one line of a session's journal. Raise what `parse_parts` does."""
+    number, at, body = parse_parts(line, _SESSION_KINDS)
+    generation = line.get("g")
+    if not isinstance(generation, int):
+        raise UntrustedDataError("a journal line is not an event")
+    return Event(number, at, generation, body)
+
+
+def parse_parts(
+    line: Mapping[str, object], kinds: Mapping[str, Callable[..., _B]]
+) -> tuple[int, datetime, _B | Unknown]:
+    """Parse number, moment and body of a line of any journal; one not among `kinds` becomes `Unknown`.
 
     Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
     UntrustedDataError if the line is of a newer version, no event at all, or a known one lacks a field.
     """
-    number, at, name, data = parse_head(line, version=JOURNAL_VERSION)
-    generation = line.get("g")
-    if not isinstance(generation, int):
-        raise UntrustedDataError("a journal line is not an event")
-    kind = _BY_NAME.get(name)
-    body: Body = Unknown(name, data) if kind is None else build_body(kind, name, data)
-    return Event(number, at, generation, body)
-
-
-def parse_head(line: Mapping[str, object], *, version: int) -> tuple[int, datetime, str, dict[str, object]]:
-    """Parse number, moment, name and data of a journal line of any kind of journal.
-
-    Raises UntrustedDataError if its format is newer than `version`, or it is no event.
-    """
-    found = line.get("v")
-    if type(found) is int and found > version:
+    version = line.get("v")
+    if type(version) is int and version > JOURNAL_VERSION:
         raise UntrustedDataError(
-            f"it has version {found}, this agent-relay reads up to {version}",
+            f"it has version {version}, this agent-relay reads up to {JOURNAL_VERSION}",
             hint="Upgrade agent-relay.",
         )
     number, at, name, data = (line.get(key) for key in ("n", "at", "event", "data"))
@@ -65,16 +90,12 @@ def parse_head(line: Mapping[str, object], *, version: int) -> tuple[int, dateti
         moment = datetime.fromisoformat(at)
     except ValueError:
         raise UntrustedDataError("a journal line carries no valid time") from None
-    return number, moment, name, data
+    kind = kinds.get(name)
+    return number, moment, Unknown(name, data) if kind is None else _build_body(kind, name, data)
 
 
-def _is_texts(value: object) -> bool:
-    """Return whether it is a list of nothing but texts, as every list in an event is."""
-    return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
-
-
-def build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) -> _B:
-    """Build the `kind` of event `data` describes; unknown fields are dropped.
+def _build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) -> _B:
+    """Build the `kind` of event `data` describes.
 
     Raises UntrustedDataError if a field is missing or of the wrong type.
     """
@@ -92,3 +113,8 @@ def build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) -
         return kind(**values)
     except TypeError:
         raise UntrustedDataError(f"the journal's {name} event lacks a field") from None
+
+
+def _is_texts(value: object) -> bool:
+    """Return whether it is a list of nothing but texts, as every list in an event is."""
+    return isinstance(value, tuple) and all(isinstance(text, str) for text in value)

@@ -23,8 +23,7 @@ from agent_relay.session.adoption import build_history, check_conversations, che
 from agent_relay.session.outcome import Outcome
 from agent_relay.session.views.messages import render_left_out, render_newer, render_resting_note
 from agent_relay.sources.native_programs import end_programs
-from agent_relay.store.journal import Journal
-from agent_relay.store.session_journals import create_journal
+from agent_relay.store.session_journals import SessionJournal, create_journal
 from agent_relay.system.config.secrets import gather_secrets
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _is_named(native_id: str, wanted: str) -> bool:
 
 async def create_session(
     services: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
-) -> tuple[Journal, Outcome]:
+) -> tuple[SessionJournal, Outcome]:
     """Create a session in `root`; return its journal and the history to add: of an adopted one, or none.
 
     Raises WrongUseError if one of the sessions `at_work` already goes on with that history, and

@@ -27,8 +27,7 @@ from agent_relay.engine.sessions.active_session import ActiveSession, activate_s
 from agent_relay.engine.sessions.change_notifier import ChangeNotifier
 from agent_relay.session.adoption import build_move
 from agent_relay.session.outcome import Outcome
-from agent_relay.store.journal import Journal
-from agent_relay.store.session_journals import ensure_indexed
+from agent_relay.store.session_journals import SessionJournal, ensure_indexed
 
 if TYPE_CHECKING:
     from agent_relay.store.tree_owner import TreeOwnedError
@@ -97,7 +96,7 @@ class SessionRegistry:
         loaded = self._services.adapters.get(AgentName(agent))
         return loaded.adapter.sign_in if loaded is not None else ""
 
-    def add(self, journal: Journal) -> ActiveSession:
+    def add(self, journal: SessionJournal) -> ActiveSession:
         """Add the journal's session, at work from now on, and return it."""
         room = activate_session(
             self._services, self._narrating, self.trees, journal, changed=self._changed, above=self.changes
@@ -106,7 +105,7 @@ class SessionRegistry:
         self.owned_elsewhere.pop(room.session.id, None)
         return room
 
-    async def reopen(self, journal: Journal, root: str) -> None:
+    async def reopen(self, journal: SessionJournal, root: str) -> None:
         """Reopen the journal's session and monitor its leg if that lives; keep nothing of it if this fails.
 
         It is in `root` now, whatever its journal says so far.

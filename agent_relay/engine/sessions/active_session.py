@@ -16,8 +16,7 @@ from agent_relay.engine.services import Services
 from agent_relay.engine.sessions._notifications import SessionNotifier
 from agent_relay.engine.sessions.change_notifier import ChangeNotifier
 from agent_relay.session.turns.lifecycle import check_free
-from agent_relay.store.journal import Journal
-from agent_relay.store.recreating_journal import RecreatingJournal
+from agent_relay.store.session_journals import SessionJournal
 
 _LOST_S = 60.0
 """A follower of a turn asks three times as often; one silent for longer counts as gone."""
@@ -135,7 +134,7 @@ def activate_session(
     services: Services,
     narrating: NarrativeWriter,
     trees: TreeClaims,
-    journal: Journal,
+    journal: SessionJournal,
     *,
     changed: Callable[[Session], None],
     above: ChangeNotifier,
@@ -146,19 +145,18 @@ def activate_session(
     """
     changes = ChangeNotifier(above)
     stage = EffectRunner(services, narrating, trees, changes.notify)
-    kept = RecreatingJournal(journal)
-    notifying = SessionNotifier(services, len(kept.events), stage)
+    notifying = SessionNotifier(services, len(journal.events), stage)
 
     def see(session: Session) -> None:
         stage.see(session)
-        notifying.see(session, kept.events)
+        notifying.see(session, journal.events)
         changes.notify()
         changed(session)
 
     host = None
     try:
         host = Host(
-            kept,
+            journal,
             services.clock,
             build_world=stage.build_world,
             perform=stage.perform,

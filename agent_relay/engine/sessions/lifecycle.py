@@ -11,6 +11,7 @@ from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
 from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.holder_retention import (
     UNREAD_RETENTION,
     forget_streams,
@@ -47,7 +48,7 @@ from agent_relay.session.handoff.lifecycle import begin_leg, find_native_id
 from agent_relay.session.views.messages import session_folder as build_folder
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_root, list_unended
-from agent_relay.store.session_journals import ensure_leg_sessions_indexed, get_journal_path, open_journal
+from agent_relay.store.session_journals import ensure_leg_sessions_indexed, open_journal
 from agent_relay.store.tree_owner import TreeOwnedError
 from agent_relay.system.failures import find_passing
 

@@ -14,6 +14,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.turn import TurnBegun
 from agent_relay.domain.state import State
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.domain.values.ulid import is_ulid, read_moment_ms
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions._creation import create_session
@@ -24,7 +25,7 @@ from agent_relay.session.fold import fold_events
 from agent_relay.session.turn_state import find_turn_by_message
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_root
-from agent_relay.store.session_journals import find_journal, get_journal_path, move_entry, open_journal
+from agent_relay.store.session_journals import find_journal, move_entry, open_journal
 from agent_relay.store.session_summaries import list_moved_at, list_sessions_at, was_moved
 
 _log = logging.getLogger(__name__)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Unknown
 from agent_relay.race._events import (
     OverlapSeen,
@@ -24,7 +25,6 @@ from agent_relay.race._events import (
     RunnerStarting,
     RunnerStopped,
     parse_race_event,
-    render_race_event,
 )
 from agent_relay.race._fold import fold_race
 from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict
@@ -135,7 +135,7 @@ def test_every_line_survives_the_journal() -> None:
         Unknown("race.photographed", {"by": "somebody"}),
     ]
     for event in number_events(*bodies):
-        assert parse_race_event(json.loads(json.dumps(render_race_event(event)))) == event
+        assert parse_race_event(json.loads(json.dumps(render_event(event)))) == event
 
 
 @pytest.mark.parametrize(
