@@ -7,6 +7,7 @@ example of a project's folder. Hot commands load this: it imports nothing heavy.
 import os
 
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values.project_layout import get_project_folder
 
 ADAPTER_FILE = "adapter.toml"
 _TRUST_FILE = "trust.json"
@@ -14,7 +15,7 @@ _TRUST_FILE = "trust.json"
 
 def project_adapters(root: str) -> str:
     """Return the folder of a project's own adapters."""
-    return os.path.join(root, ".agent-relay", "adapters")
+    return f"{get_project_folder(root)}/adapters"
 
 
 def user_adapters(config: str) -> str:

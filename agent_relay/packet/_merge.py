@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
 from agent_relay.domain.facts import Facts, FileChange, Message
+from agent_relay.domain.values.project_layout import FOLDER
 from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
 from agent_relay.packet.extract.conversation import Quotation
 from agent_relay.packet.extract.requests import weigh_rule
@@ -165,7 +166,6 @@ def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[Pl
     return (*steps, *left)
 
 
-_OWN_FOLDER = ".agent-relay"
 _READ_FILES = 30
 _OTHER_FILES = 200
 
@@ -215,7 +215,7 @@ def merge_files(
 
 
 def _is_own(path: str) -> bool:
-    return path == _OWN_FOLDER or path.startswith(f"{_OWN_FOLDER}/")
+    return path == FOLDER or path.startswith(f"{FOLDER}/")
 
 
 def _apply(found: dict[str, TouchedFile], change: FileChange, places: Places, agent: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values.environment import RACE_VARIABLE
 from agent_relay.engine.threads import finish
+from agent_relay.race.journal import JOURNAL
 from agent_relay.race.model import Race, Runner
 from agent_relay.redact.rules import PLACEHOLDER
 from agent_relay.system.disk.files import cannot_write
@@ -133,7 +134,7 @@ class RaceWorkspace:
             if runner.tree:
                 said.append(remove_worktree(self.root, runner.tree, branch=runner.branch))
         for name in os.listdir(self.folder):
-            if name != "journal.jsonl":
+            if name != JOURNAL:
                 remove_tree(os.path.join(self.folder, name))
         return [text for text in said if text]
 

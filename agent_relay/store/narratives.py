@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values.project_layout import get_resume_folder
 from agent_relay.store.packets import locked
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 
@@ -49,7 +50,7 @@ def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:
     """Write the document to a file of its own in session `folder`; return its path. Raise RelayError."""
-    resume = os.path.join(folder, "resume")
+    resume = get_resume_folder(folder)
     path = os.path.join(resume, f"handoff-{at:%Y%m%dT%H%M%SZ}.md")
     try:
         # Whoever publishes takes away what others have not finished there.

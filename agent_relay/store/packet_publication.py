@@ -17,7 +17,16 @@ from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
-from agent_relay.store.packets import PUBLISHED, check_target, list_rows, locked, name_original, read_document
+from agent_relay.domain.values.project_layout import RESUME, get_journal_path, get_resume_folder
+from agent_relay.store.packets import (
+    PUBLISHED,
+    check_target,
+    list_rows,
+    locked,
+    name_original,
+    name_stem,
+    read_document,
+)
 from agent_relay.store.project import make_session_folder, open_project
 from agent_relay.store.session_index import write_entry
 from agent_relay.system.disk.files import cannot_write, sync_folder, write_all, write_atomic
@@ -48,8 +57,8 @@ def publish_packet(folder: str, packet: ResumePacket, text: str) -> PublishedPac
     was begun. Raises RelayError if its number already belongs to another packet or the disk refuses; every
     packet published before is then intact.
     """
-    target, resume = check_target(packet.target_agent), os.path.join(folder, "resume")
-    stem = f"{packet.sequence:04}-{target}"
+    target, resume = check_target(packet.target_agent), get_resume_folder(folder)
+    stem = name_stem(packet.sequence, target)
     body = text.encode("utf-8", "backslashreplace")
     document = render_document(packet)
     document.pop(PUBLISHED, None)
@@ -74,9 +83,9 @@ def publish_packet(folder: str, packet: ResumePacket, text: str) -> PublishedPac
     return PublishedPacket(
         packet.packet_id,
         packet.sequence,
-        json_path=os.path.join("resume", names[0]),
-        text_path=os.path.join("resume", names[1]),
-        link_path=os.path.join("resume", names[2]),
+        json_path=f"{RESUME}/{names[0]}",
+        text_path=f"{RESUME}/{names[1]}",
+        link_path=f"{RESUME}/{names[2]}",
         fingerprint=there or seal,
         again=there is not None,
     )
@@ -216,5 +225,7 @@ def import_packet(
         json.dumps(render_event(Event(number, at, 0 if number == 1 else 1, body)), separators=(",", ":"))
         for number, body in enumerate(bodies, 1)
     ]
-    write_atomic(os.path.join(folder, "journal.jsonl"), "".join(f"{line}\n" for line in lines).encode())
+    write_atomic(
+        get_journal_path(place.root, packet.session_id), "".join(f"{line}\n" for line in lines).encode()
+    )
     return folder, done

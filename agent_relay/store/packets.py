@@ -15,6 +15,7 @@ from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import fingerprint, parse_document, parse_packet
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.text.plain import clean_text
+from agent_relay.domain.values.project_layout import get_resume_folder
 from agent_relay.packet.edits import absorb_edit, merge_texts
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder
@@ -68,8 +69,7 @@ def read_delivery_text(
     is left out. An edit by `replace_file` is read or refused, never lost. Raises UntrustedDataError if the
     packet is missing or cannot be trusted.
     """
-    stem = f"{sequence:04}-{check_target(target)}"
-    resume = os.path.join(folder, "resume")
+    resume, stem = get_resume_folder(folder), name_stem(sequence, target)
     try:
         with locked(resume):
             now = _read_now(resume, stem)
@@ -92,30 +92,30 @@ def read_delivery_text(
 
 def find_edited(folder: str, sequence: int, target: str) -> Edited:
     """Return which of the packet's two files was edited. Raise UntrustedDataError or RelayError."""
-    return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").edited
+    return _read_now(get_resume_folder(folder), name_stem(sequence, target)).edited
 
 
 def read_original(folder: str, sequence: int, target: str) -> Original | None:
     """Return the packet as published; `None` if that was not kept or its fingerprints do not match."""
-    return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").original
+    return _read_now(get_resume_folder(folder), name_stem(sequence, target)).original
 
 
 def read_kept(folder: str, sequence: int, target: str) -> Original | None:
     """Return what `read_original` does, whatever has become of the packet itself since."""
-    path = os.path.join(folder, "resume", name_original(f"{sequence:04}-{check_target(target)}"))
-    return _read_original(path)[0]
+    name = name_original(name_stem(sequence, target))
+    return _read_original(f"{get_resume_folder(folder)}/{name}")[0]
 
 
 def read_body(folder: str, sequence: int, target: str) -> str:
     """Return the packet's text as it is now, raw; empty if it was deleted."""
-    now = _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}")
+    now = _read_now(get_resume_folder(folder), name_stem(sequence, target))
     return (now.body or b"").decode("utf-8", "replace")
 
 
 def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
     """Return session folder `folder`'s packets in order: (sequence, target, absolute JSON path)."""
     try:
-        return tuple(list_rows(os.path.join(folder, "resume")))
+        return tuple(list_rows(get_resume_folder(folder)))
     except FileNotFoundError:
         return ()
     except OSError as problem:
@@ -126,6 +126,11 @@ def list_rows(resume: str) -> list[tuple[int, str, str]]:
     """Return what `list_packets` does, for the `resume` folder itself. Raise OSError."""
     found = (_NUMBERED.fullmatch(name) for name in os.listdir(resume))
     return sorted((int(match[1]), match[2], os.path.join(resume, match[0])) for match in found if match)
+
+
+def name_stem(sequence: int, target: str) -> str:
+    """Return the name of a packet's files without their ending. Raise what `check_target` does."""
+    return f"{sequence:04}-{check_target(target)}"
 
 
 def name_original(stem: str) -> str:
@@ -197,7 +202,7 @@ def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
 
     Raises UntrustedDataError if it is missing or cannot be trusted.
     """
-    packet = read_packet(os.path.join(folder, "resume", f"{sequence:04}-{check_target(target)}.json"))
+    packet = read_packet(f"{get_resume_folder(folder)}/{name_stem(sequence, target)}.json")
     original = read_original(folder, sequence, target)
     if original is None or find_edited(folder, sequence, target) not in {"text", "both"}:
         return packet

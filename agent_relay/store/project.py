@@ -7,16 +7,15 @@ import stat
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.values.project_layout import FOLDER, RESUME, SESSIONS, get_project_folder
 from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
 from agent_relay.system.disk.removal import sweep_unfinished
 from agent_relay.system.disk.write_check import try_writing
 
-FOLDER = ".agent-relay"
 MARK = "agent-relay.json"
 SCHEMA = "agent-relay/project"
 VERSION = 1
-_SESSIONS = "sessions"
 _RULES = ".gitignore"
 _IGNORE = b"*\n"
 _IGNORE_OURS = b"/.gitignore\n/agent-relay.json\n/0*/\n"
@@ -35,7 +34,7 @@ class Project:
 
 def find_project(root: str) -> Project | None:
     """Return the project of `root` if relay has one; nothing is made. Raise RelayError as `open_project`."""
-    folder = os.path.join(root, FOLDER)
+    folder = get_project_folder(root)
     return Project(root, folder) if _read_mark(folder) else None
 
 
@@ -45,10 +44,10 @@ def check_project(root: str) -> Project | None:
     Nothing is made or left behind: writability is tested by writing. Raises RelayError if `open_project`
     would, and if nothing can be written for a session.
     """
-    folder, place = os.path.join(root, FOLDER), root
+    folder, place = get_project_folder(root), root
     try:
         with contextlib.suppress(FileNotFoundError):
-            for name in (folder, os.path.join(folder, _SESSIONS)):
+            for name in (folder, os.path.join(folder, SESSIONS)):
                 _check_folder(name)
                 place = name
         project = find_project(root)
@@ -66,14 +65,14 @@ def open_project(root: str) -> Project:
     may show it to git. Raises RelayError if the folder is a symlink, no folder, somebody else's, or cannot
     be written.
     """
-    folder = os.path.join(root, FOLDER)
+    folder = get_project_folder(root)
     try:
         made = _make_folder(folder)
         if made or not _read_mark(folder):
-            for begun in (folder, os.path.join(folder, _SESSIONS)):
+            for begun in (folder, os.path.join(folder, SESSIONS)):
                 sweep_unfinished(begun)
             whole = made or _is_begun(folder)
-            ours = folder if whole else os.path.join(folder, _SESSIONS)
+            ours = folder if whole else os.path.join(folder, SESSIONS)
             rules = _IGNORE if whole or _make_folder(ours) else _IGNORE_OURS
             if _write_ignore(ours, rules):
                 mark = json.dumps({"schema": SCHEMA, "version": VERSION}) + "\n"
@@ -94,7 +93,7 @@ def make_session_folder(project: Project, session_id: str) -> str:
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
     folder = project.folder
     try:
-        for name in (_SESSIONS, session_id, "resume"):
+        for name in (SESSIONS, session_id, RESUME):
             parent, folder = folder, os.path.join(folder, name)
             is_new = _make_folder(folder)
             if is_new:
@@ -132,7 +131,7 @@ def open_part(root: str, name: str) -> str:
 
     Raises RelayError if one of the two is a symlink, no folder, somebody else's, or cannot be written.
     """
-    folder = os.path.join(root, FOLDER)
+    folder = get_project_folder(root)
     part = os.path.join(folder, name)
     try:
         if not os.path.lexists(part):
@@ -150,7 +149,7 @@ def find_part(root: str, name: str) -> str:
 
     Raise RelayError if one of the two is a symlink, no folder, another user's, or cannot be opened.
     """
-    folder = os.path.join(root, FOLDER)
+    folder = get_project_folder(root)
     part = os.path.join(folder, name)
     try:
         _check_folder(folder)
@@ -172,7 +171,7 @@ def secure_session(root: str, session_id: str) -> None:
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
     folder = root
     try:
-        for name in (FOLDER, _SESSIONS, session_id):
+        for name in (FOLDER, SESSIONS, session_id):
             folder = os.path.join(folder, name)
             _check_folder(folder)
     except OSError as problem:
@@ -243,7 +242,7 @@ def _read_rules(folder: str) -> bytes | None:
 
 def _read_mark(folder: str) -> bool:
     """Tell whether `folder` or its `sessions` carries our mark. Raise UntrustedDataError for a false one."""
-    return _is_mark(os.path.join(folder, MARK)) or _is_mark(os.path.join(folder, _SESSIONS, MARK))
+    return _is_mark(os.path.join(folder, MARK)) or _is_mark(os.path.join(folder, SESSIONS, MARK))
 
 
 def _is_mark(path: str) -> bool:

@@ -4,6 +4,7 @@ import os
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.protocol.quick_json import parse_json, parse_line
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder, get_sessions_folder
 from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.session.views.summary import begin_summary, summarize
 from agent_relay.store.session_index import find_root, list_ended, list_index
@@ -35,20 +36,20 @@ def find_near_root(cwd: str) -> str:
 
 def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
     """Return the user's sessions in one tree, newest change first; `unreadable` for a bad journal."""
-    return _sort([read_session(root, name) for name in list_own_at(root, index)])
+    return _sort([read_summary(root, name) for name in list_own_at(root, index)])
 
 
 def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
     """Return the user's unended sessions in one tree; open no journal that the index marks as ended."""
     over = list_ended(index)
-    views = [read_session(root, name) for name in list_own_at(root, index) if name not in over]
+    views = [read_summary(root, name) for name in list_own_at(root, index) if name not in over]
     return _sort([view for view in views if view["state"] != "ended"])
 
 
 def list_sessions_at(root: str) -> list[str]:
     """Return the ids of the sessions whose folders are in one working tree, whoever put them there."""
     try:
-        names = os.listdir(os.path.join(root, ".agent-relay", "sessions"))
+        names = os.listdir(get_sessions_folder(root))
     except OSError:
         return []
     return [name for name in names if is_ulid(name)]
@@ -75,7 +76,7 @@ def was_moved(root: str, index: str, session: str) -> bool:
     known = find_root(index, session)
     if not known or known == root or _is_same(known, root):
         return False
-    there, here = (os.path.join(place, ".agent-relay", "sessions", session) for place in (known, root))
+    there, here = get_session_folder(known, session), get_session_folder(root, session)
     return not os.path.lexists(there) and os.path.isdir(here)
 
 
@@ -94,15 +95,15 @@ def locate(index: str, session: str, *, near: str) -> str:
 
 def read_all_sessions(index: str) -> "list[dict[str, object]]":
     """Return the sessions of every working tree in the user's `index` folder, newest change first."""
-    return _sort([read_session(root, session) for session, root in list_index(index)])
+    return _sort([read_summary(root, session) for session, root in list_index(index)])
 
 
-def read_session(root: str, session: str) -> "dict[str, object]":
+def read_summary(root: str, session: str) -> "dict[str, object]":
     """Return a session's summary, as `session.views.summary` has it; or `state` `unreadable` or `gone`."""
-    folder = os.path.join(root, ".agent-relay", "sessions", session)
+    folder = get_session_folder(root, session)
     empty = begin_summary({"session": session, "root": root, "folder": folder}, "")
     try:
-        data = read_bounded(os.path.join(folder, "journal.jsonl"), limit_bytes=JOURNAL_BYTES)
+        data = read_bounded(get_journal_path(root, session), limit_bytes=JOURNAL_BYTES)
     except FileNotFoundError:
         return empty | {"state": "gone", "why": "its journal is gone"}
     except RelayError as error:

@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values.project_layout import get_project_folder
 from agent_relay.session.ownership import (
     OwnerRelation,
     find_owner_relation,
@@ -21,7 +22,7 @@ from agent_relay.session.ownership import (
     render_owner,
     render_way_there,
 )
-from agent_relay.store.project import FOLDER, find_part, open_part
+from agent_relay.store.project import find_part, open_part
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder
 from agent_relay.system.disk.removal import sweep_unfinished
@@ -209,7 +210,7 @@ def _make_folder(root: str) -> str:
 
 
 def _name_folder(root: str) -> str:
-    return os.path.join(root, FOLDER, _FOLDER)
+    return f"{get_project_folder(root)}/{_FOLDER}"
 
 
 def _write_record(folder: str, us: Owner) -> None:

@@ -3,6 +3,7 @@
 import os
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
 from agent_relay.session.fold import ImpossibleEventError, fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.store.project import secure_session
@@ -14,7 +15,7 @@ _ASIDE = ".unreadable"
 
 def find_damage(root: str, session: str) -> str:
     """Return why the session's journal cannot be continued; empty if it can, or if there is none."""
-    path = f"{_get_folder(root, session)}/journal.jsonl"
+    path = get_journal_path(root, session)
     try:
         events = read_events(path)
         if events and fold_events(events) is None:
@@ -31,7 +32,7 @@ def set_aside(index: str, session: str, *, root: str) -> str:
 
     Raise WrongUseError if its journal can be read, RelayError if it cannot be moved.
     """
-    folder = _get_folder(root, session)
+    folder = get_session_folder(root, session)
     if not find_damage(root, session):
         raise WrongUseError(f"the journal of session {session} can be read, so it stays where it is")
     secure_session(root, session)
@@ -50,7 +51,3 @@ def _find_free(path: str) -> str:
     while os.path.lexists(found):
         found, count = f"{path}-{count}", count + 1
     return found
-
-
-def _get_folder(root: str, session: str) -> str:
-    return os.path.join(root, ".agent-relay", "sessions", session)

@@ -4,7 +4,6 @@ A budget counts for a session's legs, or for a day and everything on this machin
 a leg lives, so a bug of ours may come back with every round: `ErrorDeduplicator` reports each kind once.
 """
 
-import os
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,6 +14,7 @@ from agent_relay.domain.budgets import Budget, Mark, Spending
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.session.fold import ImpossibleEventError
 from agent_relay.store.journal import read_events
 from agent_relay.transcripts.usage.answer_columns import list_answers, list_columns
@@ -202,7 +202,7 @@ class BudgetCounter:
         Raises RelayError if the journal contradicts itself or cannot be read.
         """
         read = read_usage(self._specs, self._index, home=environ.get("HOME", ""), environ=environ)
-        journal = os.path.join(session.root, ".agent-relay", "sessions", session.id, "journal.jsonl")
+        journal = get_journal_path(session.root, session.id)
         try:
             work = fold_work(read_events(journal), now)
         except ImpossibleEventError as error:

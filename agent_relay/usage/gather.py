@@ -22,6 +22,7 @@ from agent_relay.agents.adapter_folders import (
     user_adapters,
 )
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.values.project_layout import get_journal_path, get_project_folder, get_sessions_folder
 from agent_relay.store.session_index import list_index
 from agent_relay.store.session_summaries import find_near_root, read_sessions_at
 from agent_relay.system.disk.files import read_bounded
@@ -59,11 +60,16 @@ class TrackedEnvironment(Mapping[str, str]):
 
 def list_inputs(folders: Folders, root: str) -> list[str]:
     """Return the paths, existing or not, that list sessions and say how agents' records are read."""
-    own = os.path.join(root, ".agent-relay")
     places = (find_builtin_folder(), user_adapters(folders.config), project_adapters(root))
     index = [os.path.join(folders.sessions, f"{session}.json") for session, _ in list_index(folders.sessions)]
     return [
-        *(own, os.path.join(own, "sessions"), folders.sessions, *index, find_trust_list(folders.state)),
+        *(
+            get_project_folder(root),
+            get_sessions_folder(root),
+            folders.sessions,
+            *index,
+            find_trust_list(folders.state),
+        ),
         *(path for place in places for path in _list_below(place)),
         *_list_programs(),
     ]
@@ -219,7 +225,11 @@ def gather_metrics(
         hands=hands, meanwhile=prepare,
     )  # fmt: skip
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
-    gathered.looked = [*read.looked, *looked, *(_journal(*one) for one in everywhere)]
+    gathered.looked = [
+        *read.looked,
+        *looked,
+        *(get_journal_path(place, session) for session, place in everywhere),
+    ]
     gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
     if wanted.session:
         _choose(gathered, wanted)
@@ -265,7 +275,7 @@ def _read_works(
     from agent_relay.usage._session_work_fold import fold_work
 
     for session, root in places:
-        path = _journal(session, root)
+        path = get_journal_path(root, session)
         try:
             work = fold_work(read_events(path), now)
         except RelayError as error:
@@ -275,10 +285,6 @@ def _read_works(
         else:
             works += [work] if work is not None else []
     return works
-
-
-def _journal(session: str, root: str) -> str:
-    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
 
 
 def _choose(gathered: Gathered, wanted: Wanted) -> None:

@@ -4,7 +4,7 @@ import json
 
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.status import list_columns
-from agent_relay.store.session_summaries import read_session
+from agent_relay.store.session_summaries import read_summary
 from tests.support.at_work import LIMIT, begin, finish_turn, folder_of, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world
@@ -64,7 +64,7 @@ def test_the_agents_own_model_is_offered_when_it_resets_and_taken_in_the_same_co
         say(world, session, "out")
         found = world.wait_for(session, lambda found: found.offer == "demo", "its model is offered")
         assert [leg.model for leg in found.legs] == ["", "small"]
-        assert list_columns(read_session(world.project, session))[-1] == (
+        assert list_columns(read_summary(world.project, session))[-1] == (
             "demo can have its own model again: press Ctrl-] and type /use demo"
         )
         world.ask("use", session=session, agent="demo")

@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.status import list_columns
-from agent_relay.store.session_summaries import read_session
+from agent_relay.store.session_summaries import read_summary
 from tests.support.at_work import begin, folder_of, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into
@@ -37,7 +37,7 @@ def test_a_refused_agent_is_told_and_stays_until_it_answers(world: RelayWorld) -
     world.wait_for(session, lambda found: found.state is State.READY, "the turn is over")
     where = world.ask("where", session=session)
     assert (where["agent"], where["message"], where["refused"]) == ("demo", TOLD, "Invalid API key")
-    assert list_columns(read_session(world.project, session))[-1] == (
+    assert list_columns(read_summary(world.project, session))[-1] == (
         "signed out, or its key refused: Invalid API key"
     )
     say(world, session, "hello")

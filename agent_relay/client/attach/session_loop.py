@@ -4,7 +4,8 @@ import time
 
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 from agent_relay.domain.text.commands import continue_command
-from agent_relay.store.session_summaries import read_session
+from agent_relay.domain.values.project_layout import find_root_above
+from agent_relay.store.session_summaries import read_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,8 +257,7 @@ class SessionLoop:
         try:
             return SessionPlace(self._connection.request("where", session=session))
         except WrongUseError:
-            root = self._folder.partition("/.agent-relay/sessions/")[0]
-            return SessionPlace(read_session(root, session))
+            return SessionPlace(read_summary(find_root_above(self._folder), session))
 
     def _follow(self) -> None:
         """Open a new connection that gets notices. Raise DaemonUnreachableError if that fails."""

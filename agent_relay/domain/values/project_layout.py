@@ -3,12 +3,13 @@
 FOLDER = ".agent-relay"
 SESSIONS = "sessions"
 RESUME = "resume"
+JOURNAL = "journal.jsonl"
 _BELOW_ROOT = f"/{FOLDER}/{SESSIONS}/"
 
 
 def get_project_folder(root: str) -> str:
     """Return relay's folder in the project at `root`."""
-    return f"{root.rstrip('/')}/{FOLDER}"
+    return f"{root}{FOLDER}" if root in ("", "/") else f"{root}/{FOLDER}"
 
 
 def get_sessions_folder(root: str) -> str:
@@ -23,7 +24,7 @@ def get_session_folder(root: str, session: str) -> str:
 
 def get_journal_path(root: str, session: str) -> str:
     """Return the path of the session's journal."""
-    return f"{get_session_folder(root, session)}/journal.jsonl"
+    return f"{get_session_folder(root, session)}/{JOURNAL}"
 
 
 def get_resume_folder(session_folder: str) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.faces.shell._session_lock import SessionLock, is_shared
-from agent_relay.store.session_summaries import find_near_root, read_session
+from agent_relay.store.session_summaries import find_near_root, read_summary
 
 Event = Mapping[str, object]
 
@@ -40,7 +41,7 @@ class Conversation:
     @property
     def root(self) -> str:
         """The folder that holds `.agent-relay`."""
-        return self.folder.partition("/.agent-relay/sessions/")[0] or find_near_root(self.cwd)
+        return find_root_above(self.folder) or find_near_root(self.cwd)
 
     def is_at_home(self, root: str) -> bool:
         """Return whether the working tree `root` is this one."""
@@ -85,7 +86,7 @@ class Conversation:
         """Read the session's journal; update context and limits here, and return the session in short."""
         if not self.session:
             return {}
-        view = read_session(self.root, self.session)
+        view = read_summary(self.root, self.session)
         known = view["context"]
         if isinstance(known, dict):
             used, room = known.get("used"), known.get("room")
@@ -108,7 +109,7 @@ class Conversation:
         self.cost, self.context = None, (0, 0)
 
     def join(self, view: Mapping[str, object]) -> None:
-        """Join the session of `view`, which `read_session` returned: the next message belongs to it."""
+        """Join the session of `view`, which `read_summary` returned: the next message belongs to it."""
         self.session, self.folder = str(view["session"]), str(view["folder"])
         self.agent = self.had_by = str(view["agent"]) or self.agent
         self.cost = None

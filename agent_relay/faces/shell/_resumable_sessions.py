@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.turn import TurnBegun
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.faces.render.output import render_day
 from agent_relay.faces.shell._session_lock import SessionLock, is_shared
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events, read_session
-from agent_relay.store.session_summaries import list_own_at, read_live_at
-from agent_relay.store.session_summaries import read_session as glance_at
+from agent_relay.store.session_summaries import list_own_at, read_live_at, read_summary
 
 _AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
 
@@ -34,7 +34,7 @@ def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, objec
     A session that rests in its agent's own screen counts as at work: a person may be at that screen.
     """
     found = max(list_own_at(root, index), key=lambda name: _find_age(root, name), default="")
-    view = glance_at(root, found) if found else {"state": "gone"}
+    view = read_summary(root, found) if found else {"state": "gone"}
     is_over = view["state"] == "ended" or (view["state"] == "resting" and view["headless"])
     if not is_over or not view["agent"] or is_shared(company, found):
         company.leave()
@@ -55,7 +55,7 @@ def find_resting(root: str, session: str) -> tuple[str, str] | None:
     It is `None` for a turn of a chat, too, which the chat asks again. The prompt is as the journal has it,
     without secrets.
     """
-    found = read_session(_name_journal(root, session))
+    found = read_session(get_journal_path(root, session))
     turn = found.turn if found is not None else None
     if found is None or turn is None or turn.outcome != "resting" or turn.seat:
         return None
@@ -64,7 +64,7 @@ def find_resting(root: str, session: str) -> tuple[str, str] | None:
 
 def find_place(root: str, session: str) -> Mapping[str, object] | None:
     """Return the place before the first line of the running turn; `None` if there is none."""
-    events = read_events(_name_journal(root, session))
+    events = read_events(get_journal_path(root, session))
     found = fold_events(events)
     if found is None or found.open_turn is None:
         return None
@@ -75,10 +75,6 @@ def find_place(root: str, session: str) -> Mapping[str, object] | None:
 def _find_age(root: str, session: str) -> float:
     """Return when the session's journal was last written; 0, the oldest, if that cannot be read."""
     try:
-        return os.stat(_name_journal(root, session)).st_mtime
+        return os.stat(get_journal_path(root, session)).st_mtime
     except OSError:
         return 0.0
-
-
-def _name_journal(root: str, session: str) -> str:
-    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")

@@ -14,6 +14,7 @@ from agent_relay.domain.protocol.watch_output import RestingAgent
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
+from agent_relay.domain.values.project_layout import get_journal_path, get_sessions_folder
 from agent_relay.faces.watch.view import (
     NO_FIGURES,
     NO_STORY,
@@ -185,7 +186,7 @@ class Watcher:
         Entries come and go by renaming, which changes a folder's own time: they are read when that changed.
         """
         root = self._watched.root
-        folders = (self._folders.sessions, os.path.join(root, ".agent-relay", "sessions"))
+        folders = (self._folders.sessions, get_sessions_folder(root))
         marks = tuple(_look_at(folder) for folder in folders)
         # A file system's clock is coarse: what changed just now may have changed again since.
         is_new = any(mark[2] > time.time_ns() - _COARSE_NS for mark in marks)
@@ -202,7 +203,7 @@ class Watcher:
         return [*here, *(one for one in index if one not in set(here) and root in {"", one[1]})]
 
     def _read_on(self, session: str, root: str, now: datetime) -> None:
-        path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+        path = get_journal_path(root, session)
         mark = _look_at(path)
         if self._gone.get(session) == mark:
             return

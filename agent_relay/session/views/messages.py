@@ -10,6 +10,7 @@ from agent_relay.domain.text.commands import agent_command, continue_command, re
 from agent_relay.domain.text.limit_names import name_limit
 from agent_relay.domain.text.reasons import quote_reason
 from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.domain.values.project_layout import get_session_folder
 from agent_relay.session.warnings import (
     capitalize,
     find_spent,
@@ -261,7 +262,7 @@ def _render_warning(session: Session, zone: tzinfo) -> str:
 
 def session_folder(session: Session) -> str:
     """Return the folder of the session's journal and packets."""
-    return f"{session.root}/.agent-relay/sessions/{session.id}"
+    return get_session_folder(session.root, session.id)
 
 
 def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from agent_relay.domain.documents.config import ProjectConfig, UserConfig
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values.project_layout import get_project_folder
 from agent_relay.system.config.pattern_cost import refuse_slow
 from agent_relay.system.config.toml_document import parse_document, parse_toml, read_text, read_toml
 from agent_relay.system.disk.files import write_atomic
@@ -62,7 +63,7 @@ def read_project_config(root: str) -> ProjectConfig:
 
     Raise ConfigurationError naming file and key, also for keys only the user may set.
     """
-    path = os.path.join(root, ".agent-relay", FILE_NAME)
+    path = f"{get_project_folder(root)}/{FILE_NAME}"
     try:
         return parse_document(read_toml(path), ProjectConfig, path, _find_page)
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values.project_layout import FOLDER
 from agent_relay.domain.values.working_tree import render_path
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder
@@ -23,7 +24,7 @@ from agent_relay.system.git.snapshot import copy_index, read_line, run_git, try_
 _INDEX, _FILES, _LIST = "index", "files", "list"
 _SUBMODULE = b"160000"
 _UNMERGED = b"U"
-_OWN = b".agent-relay/"
+_OWN = f"{FOLDER}/".encode()
 _MOST_BYTES = 4 << 30
 """No larger file is copied: a sparse one would fill the disk."""
 _TOLD = 5

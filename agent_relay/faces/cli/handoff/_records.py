@@ -1,11 +1,11 @@
 """Read the handoffs of every session from their journals, and build the row that shows one."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord
 from agent_relay.store.journal import read_events
@@ -31,16 +31,9 @@ class Lineage:
         return get_session_folder(self.root, self.session)
 
 
-def get_session_folder(root: str, session: str) -> str:
-    """Return the folder of a session's journal and packets."""
-    return os.path.join(root, ".agent-relay", "sessions", session)
-
-
 def read_lineage(root: str, session: str) -> Lineage:
     """Return the session's lineage; raise RelayError if its journal cannot be read."""
-    return Lineage(
-        session, root, HandoffHistory(read_events(f"{get_session_folder(root, session)}/journal.jsonl"))
-    )
+    return Lineage(session, root, HandoffHistory(read_events(get_journal_path(root, session))))
 
 
 def choose_lineages(session: str = "") -> list[Lineage]:
@@ -78,7 +71,7 @@ def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
     wanted = text.upper()
     found = []
     for root, session in _list_places():
-        if not wanted or not _mentions(f"{get_session_folder(root, session)}/journal.jsonl", wanted):
+        if not wanted or not _mentions(get_journal_path(root, session), wanted):
             continue
         try:
             chain = read_lineage(root, session)

@@ -7,6 +7,7 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.start.agent import run_agent
 from agent_relay.faces.cli.start.attach import has_terminal, measure
@@ -66,7 +67,7 @@ def undo_handoff(
 
 def find_predecessor(root: str, session: str) -> str:
     """Return the agent before the session's last handoff; raise WrongUseError if there was none."""
-    path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+    path = get_journal_path(root, session)
     try:
         found = read_session(path)
     except FileNotFoundError:

@@ -1,12 +1,12 @@
 """Find the packet that the command line means, and what its journal and its target know of it."""
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
+from agent_relay.domain.values.project_layout import JOURNAL
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.store.packets import list_packets
 from agent_relay.store.session_summaries import find_near_root, read_sessions_at
@@ -83,7 +83,7 @@ def is_picked_up(found: FoundPacket, packet_id: str) -> bool:
     """Check whether a leg was started on the packet; raise UntrustedDataError for a damaged journal."""
     from agent_relay.store.journal import read_session
 
-    session = read_session(os.path.join(found.folder, "journal.jsonl"))
+    session = read_session(f"{found.folder}/{JOURNAL}")
     return session is not None and any(leg.packet == packet_id for leg in session.legs)
 
 
@@ -92,7 +92,7 @@ def find_fingerprint(found: FoundPacket, packet_id: str) -> str:
     from agent_relay.domain.events.handoff import PacketPublished, PacketSaved
     from agent_relay.store.journal import read_events
 
-    events = read_events(os.path.join(found.folder, "journal.jsonl"))
+    events = read_events(f"{found.folder}/{JOURNAL}")
     for event in reversed(events):
         body = event.body
         if isinstance(body, PacketPublished | PacketSaved) and body.packet == packet_id:

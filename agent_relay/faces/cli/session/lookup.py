@@ -7,7 +7,7 @@ from agent_relay.store.session_summaries import (
     list_strangers_at,
     locate,
     read_live_at,
-    read_session,
+    read_summary,
 )
 from agent_relay.system.disk.folders import get_cwd
 
@@ -28,7 +28,7 @@ def find_session(folders: "Folders", text: str) -> dict[str, object]:
     if not found and _renew(folders):
         found = _list_matching(folders, wanted)
     if len(found) == 1:
-        return read_session(locate(folders.sessions, found[0], near=find_root_here()), found[0])
+        return read_summary(locate(folders.sessions, found[0], near=find_root_here()), found[0])
     what = "no session is" if not found else f"{len(found)} sessions are"
     raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay sessions")
 

@@ -5,7 +5,6 @@ that is asked without it.
 """
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from agent_relay.agents.launch_plan import chooses_session
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.faces.render.output import plain, warn
 from agent_relay.redact.text import redact_text
 from agent_relay.sources.native_sessions import find_native_sessions
@@ -126,7 +126,7 @@ def _read_own_ids(root: str, index: str) -> set[str]:
     found: set[str] = set()
     for session in list_own_at(root, index):
         try:
-            path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+            path = get_journal_path(root, session)
             with open_stream(path) as stream:
                 while line := stream.readline(_LINE_BYTES):
                     found |= _find_own_id(line)

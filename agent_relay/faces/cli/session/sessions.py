@@ -14,7 +14,7 @@ from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
 from agent_relay.store.project import secure_session
 from agent_relay.store.session_index import find_root, write_entry
-from agent_relay.store.session_summaries import find_near_root, read_all_sessions, read_session
+from agent_relay.store.session_summaries import find_near_root, read_all_sessions, read_summary
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
@@ -76,7 +76,7 @@ def _claim(text: str, *, as_json: bool) -> None:
             hint=f"Go on with it there: cd {shlex.quote(known)}",
         )
     secure_session(root, session)
-    view = read_session(root, session)
+    view = read_summary(root, session)
     write_entry(folders.sessions, session, root=root, cwd=root)
     if as_json:
         print_json({"session": session, "root": root, "state": view["state"]})

@@ -22,8 +22,8 @@ from agent_relay.store.session_summaries import (
     list_own_at,
     read_live_at,
     read_resting,
-    read_session,
     read_sessions_at,
+    read_summary,
 )
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
@@ -83,7 +83,7 @@ def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]
     if list_own_at(root, index):
         return []
     names = list_named(index) if ended else list_unended(index)
-    return [read_session(root, name) for name in names if find_root(index, name) == root]
+    return [read_summary(root, name) for name in names if find_root(index, name) == root]
 
 
 HEADERS = ("state", "agent", "since", "session", "title", "about")

@@ -6,8 +6,9 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.text.counts import render_count
 from agent_relay.domain.text.limit_names import name_limit
 from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.store.session_summaries import read_session
+from agent_relay.store.session_summaries import read_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
         raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
     from agent_relay.client.plain_command import PlainCommand
 
-    return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
+    return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
@@ -167,7 +168,13 @@ def _use(rest: str, context: PromptContext) -> "Answer":
     if view["agent"] == agent and not wish.get("no_launch"):
         raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
     rows, cols = context.size
-    fields = {"cwd": _find_root(context.folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    fields = {
+        "cwd": find_root_above(context.folder),
+        "env": dict(os.environ),
+        "rows": rows,
+        "cols": cols,
+        **wish,
+    }
     with context.connect() as connection:
         answer = connection.request(
             "open", limit_s=OPEN_LIMIT_S, agent=agent, session=context.session, **fields
@@ -204,7 +211,7 @@ def _list_log(_rest: str, context: PromptContext) -> "Answer":
         from agent_relay.client.plain_command import PlainCommand
 
         words = ("watch", context.session, "--no-follow")
-        return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
+        return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)
     lines = answer.get("lines")
     told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
     return told or ("Nothing has happened in this session yet.",)
@@ -280,10 +287,5 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _find_root(folder: str) -> str:
-    """Return the folder that holds `.agent-relay`, from a session's own folder."""
-    return os.path.dirname(os.path.dirname(os.path.dirname(folder)))
-
-
 def _read(session: str, folder: str) -> "dict[str, object]":
-    return read_session(_find_root(folder), session)
+    return read_summary(find_root_above(folder), session)
