@@ -10,6 +10,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values.versions import find_number
 from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
+from agent_relay.system.disk.locks import lock_beside
 
 _PACKAGE_BYTES = 1 << 20
 _FILE_BYTES = 1 << 20
@@ -123,16 +124,13 @@ def _read(path: str) -> dict[str, dict[str, object]]:
 
 def _update(path: str, change: Callable[[dict[str, dict[str, object]]], bool]) -> bool:
     """Return whether `change` changed what is remembered; false if that could not be written."""
-    # Dear to import, and readers need no lock.
-    import filelock
-
     try:
         ensure_private(os.path.dirname(path))
-        with filelock.FileLock(f"{path}.lock", timeout=_LOCK_LIMIT_S, mode=0o600):
+        with lock_beside(path, limit_s=_LOCK_LIMIT_S):
             document = _read(path)
             if not change(document):
                 return False
             write_atomic(path, json.dumps(document, indent=1).encode() + b"\n", durable=False)
             return True
-    except (filelock.Timeout, OSError, RelayError):
+    except (OSError, RelayError):
         return False

@@ -1,7 +1,6 @@
 """Give an editor private copies of files, each locked while it is open; remove those left unchanged."""
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -13,11 +12,14 @@ from hashlib import sha256
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.files import cannot_write, read_bounded
+from agent_relay.system.disk.locks import open_folder, wait_for_flock
 
 _PREFIX = "edit-"
 _NAME = re.compile(r"edit-[A-Za-z0-9_]{8}")
 _BEFORE = ".before"
 _ATTEMPTS = 5
+_SWEEP_S = 5.0
+"""How long another process may take to sweep a copy away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ def sweep_edit_buffers(folder: str, *, limit_bytes: int) -> list[str]:
 def _make_place(folder: str) -> tuple[str, int]:
     for _ in range(_ATTEMPTS):
         place = tempfile.mkdtemp(prefix=_PREFIX, dir=folder)
-        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = open_folder(place)
         with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_for_flock(lock, _SWEEP_S)
         # Somebody's sweep may have come between the two.
         if os.path.isdir(place):
             return place, lock
@@ -96,9 +98,9 @@ def _is_ours(place: str) -> bool:
 
 def _sweep(place: str, limit_bytes: int) -> bool:
     """Remove the folder if it holds no changes; return false if it holds some that are the user's to see."""
-    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    lock = open_folder(place)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_for_flock(lock, 0)
         if _holds_work(place, limit_bytes):
             return False
         shutil.rmtree(place, ignore_errors=True)

@@ -17,14 +17,8 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.protocol.quick_json import parse_line
 from agent_relay.domain.session import Session
 from agent_relay.session.fold import ImpossibleEventError, fold_events
-from agent_relay.system.disk.files import (
-    cannot_write,
-    open_alone,
-    read_bounded,
-    read_handle,
-    sync_folder,
-    write_all,
-)
+from agent_relay.system.disk.files import cannot_write, read_bounded, read_handle, sync_folder, write_all
+from agent_relay.system.disk.locks import open_alone
 from agent_relay.system.disk.regular_files import open_regular
 
 _LIMIT_BYTES = 256 << 20

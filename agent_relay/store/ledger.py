@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.signal import Rest
-from agent_relay.system.disk.files import read_bounded, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
+from agent_relay.system.disk.locks import lock_beside
 
 SCHEMA = "agent-relay/ledger"
 VERSION = 1
@@ -34,28 +35,17 @@ def update_ledger(path: str, change: Callable[[tuple[Rest, ...]], Sequence[Rest]
     Nothing is written if nothing changed. Raises RelayError if the disk refuses or another process keeps the
     lock for 10 s.
     """
-    # Dear to import, and readers need no lock.
-    import filelock
-
     ensure_private(os.path.dirname(path))
-    try:
-        with filelock.FileLock(f"{path}.lock", timeout=_LOCK_LIMIT_S, mode=0o600):
-            try:
-                before = _read(path)
-            except UntrustedDataError as error:
-                _move_aside(path, error)
-                before = ()
-            after = tuple(change(before))
-            if after != before:
-                write_atomic(path, _render(after))
-            return after
-    except filelock.Timeout:
-        raise RelayError(
-            f"another process kept {path} locked for {_LOCK_LIMIT_S:.0f} s",
-            hint="See: agent-relay daemon status",
-        ) from None
-    except OSError as error:
-        raise RelayError(f"cannot lock {path}: {error.strerror}") from error
+    with lock_beside(path, limit_s=_LOCK_LIMIT_S):
+        try:
+            before = _read(path)
+        except UntrustedDataError as error:
+            _move_aside(path, error)
+            before = ()
+        after = tuple(change(before))
+        if after != before:
+            write_atomic(path, _render(after))
+        return after
 
 
 def _read(path: str) -> tuple[Rest, ...]:
@@ -129,5 +119,8 @@ def _move_aside(path: str, why: UntrustedDataError) -> None:
     import logging
 
     kept = f"{path}.damaged"
-    os.replace(path, kept)
+    try:
+        os.replace(path, kept)
+    except OSError as error:
+        raise cannot_write(kept, error) from error
     logging.getLogger(__name__).warning("ledger-damaged why=%r kept=%s", why.sentence, kept)

@@ -6,7 +6,6 @@ lives, in whatever namespaces; between machines nothing does, and only the file 
 """
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -24,12 +23,11 @@ from agent_relay.session.ownership import (
 )
 from agent_relay.store.project import find_part, open_part
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
-from agent_relay.system.disk.locks import lock_folder
+from agent_relay.system.disk.locks import lock_folder, take_lock
 from agent_relay.system.disk.removal import sweep_unfinished
 
 _log = logging.getLogger(__name__)
 _LIMIT_BYTES = 1 << 16
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = "owner"
 _RECORD, _DAEMON, _AGENTS = "owner.json", "daemon.lock", "agents.lock"
 
@@ -62,7 +60,7 @@ def claim_tree(root: str, us: Owner, *, by_hand: bool = False) -> int:
 def _claim(root: str, folder: str, us: Owner, *, by_hand: bool) -> int:
     """Do what `claim_tree` does, alone in the folder."""
     known = read_tree_owner(root)
-    handle = _lock(f"{folder}/{_DAEMON}", fcntl.LOCK_EX)
+    handle = _lock(f"{folder}/{_DAEMON}")
     if handle is None:
         raise _build_error(root, known or us, us, lives=True)
     is_claimed = False
@@ -88,7 +86,7 @@ def find_stranger(root: str, us: Owner) -> TreeOwnedError | None:
         return None
     try:
         with lock_folder(folder, f"another process is claiming {root}"):
-            probe = _lock(f"{folder}/{_DAEMON}", fcntl.LOCK_EX)
+            probe = _lock(f"{folder}/{_DAEMON}")
             _close(probe)
             if probe is None:
                 return _build_error(root, known, us, lives=True)
@@ -120,7 +118,7 @@ def hold_tree(root: str) -> int:
 
     It is -1 if the disk takes no lock.
     """
-    handle = _lock(f"{_name_folder(root)}/{_AGENTS}", fcntl.LOCK_SH)
+    handle = _lock(f"{_name_folder(root)}/{_AGENTS}", is_shared=True)
     return -1 if handle is None else handle
 
 
@@ -158,7 +156,7 @@ def _check(root: str, folder: str, known: Owner | None, us: Owner, *, by_hand: b
     kinship = OwnerRelation.SAME_KERNEL if known is None else find_owner_relation(known, us)
     if kinship in (OwnerRelation.SELF, OwnerRelation.BEFORE_REBOOT):
         return
-    probe = _lock(f"{folder}/{_AGENTS}", fcntl.LOCK_EX)
+    probe = _lock(f"{folder}/{_AGENTS}")
     _close(probe)
     is_free = probe is not None and probe >= 0
     if kinship is OwnerRelation.SAME_KERNEL and is_free:
@@ -221,21 +219,12 @@ def _write_record(folder: str, us: Owner) -> None:
         _log.warning("owner-unwritten")
 
 
-def _lock(path: str, kind: int) -> int | None:
+def _lock(path: str, *, is_shared: bool = False) -> int | None:
     """Return the descriptor that holds the lock; `None` if another process does, -1 if locking fails."""
     try:
-        handle = os.open(path, _LOCK_FLAGS, 0o600)
-    except OSError:
+        return take_lock(path, is_shared=is_shared)
+    except RelayError:
         return -1
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    except OSError:
-        os.close(handle)
-        return -1
-    return handle
 
 
 def _close(handle: int | None) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.system.disk.files import cannot_write, read_bounded
 from agent_relay.system.disk.folders import PRIVATE_MODE, Folders, ensure_private
+from agent_relay.system.disk.locks import take_lock, wait_for_flock
 from agent_relay.terminal.holder.child import LEFT_FILE
 
 _NEW = ".new-"
@@ -21,7 +21,7 @@ _MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
 _LEFT_BYTES = 1 << 20
 _REMOVED_S = 5.0
 """How long a process that writes into a leg's folder meanwhile may delay its removal."""
-_LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[LegFolder, int]:
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         os.mkdir(fresh, PRIVATE_MODE)
-        handle = os.open(f"{fresh}/lock", _LOCK_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = os.open(f"{fresh}/lock", _NEW_FLAGS, 0o600)
+        wait_for_flock(handle, 0)
         os.rename(fresh, leg.folder)
     except OSError as error:
         if handle >= 0:
@@ -93,16 +93,7 @@ def try_lock(leg: LegFolder) -> int | None:
     Getting it means no holder lives and none can come: close it when done. A lock that is gone counts as free
     and is made anew. Raise RelayError if it cannot be opened for another reason.
     """
-    try:
-        handle = os.open(leg.lock, _LOCK_FLAGS | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise cannot_write(leg.lock, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
+    return take_lock(leg.lock)
 
 
 def read_left(leg: LegFolder) -> set[tuple[int, int]]:

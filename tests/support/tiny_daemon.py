@@ -13,8 +13,8 @@ from agent_relay.daemon.__main__ import main
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
 from agent_relay.system.clock import Clock
-from agent_relay.system.disk.files import append_line
 from agent_relay.system.disk.folders import Folders
+from agent_relay.system.disk.locks import append_line
 
 SECRET = "sk-planted-secret"
 

@@ -1,5 +1,4 @@
 import os
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.disk.locks import take_lock, wait_for_lock
+from agent_relay.system.disk.locks import take_lock
 
 
 def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
@@ -35,28 +34,18 @@ def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
 
 
 def test_any_thread_may_wait_for_a_lock(tmp_path: Path) -> None:
-    """An alarm rings in the main thread alone; the daemon reads records in another."""
+    """The daemon reads records in a thread of its own."""
     path = str(tmp_path / "lock")
     first = take_lock(path)
     assert first is not None
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(wait_for_lock, path, limit_s=0.1).result() is None
-        waiting = threads.submit(wait_for_lock, path, limit_s=60)
+        assert threads.submit(take_lock, path, limit_s=0.1).result() is None
+        waiting = threads.submit(take_lock, path, limit_s=60)
         os.close(first)
         second = waiting.result()
     assert second is not None
     assert take_lock(path) is None
     os.close(second)
-
-
-def test_waiting_leaves_the_alarm_as_it_was(tmp_path: Path) -> None:
-    """A stray SIGALRM would kill the daemon minutes later."""
-    before = signal.getsignal(signal.SIGALRM)
-    handle = take_lock(str(tmp_path / "lock"), limit_s=5)
-    assert handle is not None
-    assert signal.getsignal(signal.SIGALRM) is before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    os.close(handle)
 
 
 def test_a_link_in_the_place_is_refused(tmp_path: Path) -> None:

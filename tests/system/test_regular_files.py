@@ -20,7 +20,8 @@ from agent_relay.sources.transcript_databases import list_rows
 from agent_relay.sources.transcript_files import iterate_lines, read_small
 from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.system.config.config_file import read_user_config, write_model, write_order
-from agent_relay.system.disk.files import append_line, read_bounded
+from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.locks import append_line
 from agent_relay.system.disk.regular_files import open_regular, open_stream, read_end, unzip
 from agent_relay.transcripts.facts._opencode import TABLES
 from agent_relay.usage.scan.growing_file import make_read_buffer, read_blocks

@@ -14,8 +14,8 @@ from agent_relay.agents.trust import find_trusted, fingerprint_folder, trust_fol
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.store.narratives import save_beside_packets
 from agent_relay.system.config.config_file import create_config, read_user_config, write_model, write_order
-from agent_relay.system.disk.files import append_line, open_alone, write_atomic
-from agent_relay.system.disk.locks import lock_folder
+from agent_relay.system.disk.files import write_atomic
+from agent_relay.system.disk.locks import append_line, lock_folder, open_alone
 
 _LOOK_S = 0.5
 

@@ -8,7 +8,8 @@ from contextlib import suppress
 from prompt_toolkit.history import History
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.disk.files import append_line, open_alone, read_handle, write_atomic
+from agent_relay.system.disk.files import read_handle, write_atomic
+from agent_relay.system.disk.locks import append_line, open_alone
 from agent_relay.system.disk.regular_files import open_regular
 
 _LIMIT_BYTES = 16 << 20

@@ -1,11 +1,13 @@
 """Tell whether another shell has the same session: each holds a file lock that ends with its process."""
 
-import fcntl
 import os
 from contextlib import suppress
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.disk.files import cannot_write
+from agent_relay.system.disk.locks import open_lock, try_flock, wait_for_flock
+
+_ENTER_S = 5.0
+"""How long another shell may take to look whether it is alone."""
 
 
 class SessionLock:
@@ -19,35 +21,27 @@ class SessionLock:
     def enter(self, session: str) -> bool:
         """Lock `session` for this shell, and unlock any other; return whether another shell has it.
 
-        Raises RelayError if its file cannot be written.
+        Raises RelayError if its file cannot be written or locked.
         """
         if session != self._session:
             self.leave()
-            self._handle = _open(os.path.join(self._folder, f"{session}.here"))
+            self._handle = open_lock(os.path.join(self._folder, f"{session}.here"))
             self._session = session
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(self._handle, fcntl.LOCK_SH)
-            return True
-        fcntl.flock(self._handle, fcntl.LOCK_SH)
-        return False
+            is_alone = try_flock(self._handle)
+            wait_for_flock(self._handle, _ENTER_S, is_shared=True)
+        except OSError as error:
+            raise RelayError(f"cannot lock session {session}: {error.strerror}") from error
+        return not is_alone
 
     def leave(self) -> None:
         """Unlock this shell's session; the last shell of a session removes its file."""
         if self._handle >= 0:
             with suppress(OSError):
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                wait_for_flock(self._handle, 0)
                 os.unlink(os.path.join(self._folder, f"{self._session}.here"))
             os.close(self._handle)
         self._handle, self._session = -1, ""
-
-
-def _open(path: str) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def is_shared(company: SessionLock | None, session: str) -> bool:

@@ -1,17 +1,13 @@
 """Write files so that no reader sees half of one, and read files so that none can harm the reader."""
 
 import errno
-import fcntl
 import os
 import stat
-import time
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.system.disk.regular_files import check_found, open_regular
 
 _CREATE = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-# Others hold the lock for one write; longer means that somebody is stopped.
-_APPEND_WAIT_S = 2.0
 _HINTS = {
     errno.ENOSPC: "Free some space on that disk.",
     errno.EDQUOT: "Your quota on that disk is used up.",
@@ -76,61 +72,6 @@ def write_output(path: str, data: bytes) -> None:
             os.close(handle)
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> None:
-    """Append `line` (without a newline inside) to `path` as a line of its own, in one write.
-
-    Safe for several writers, each of which waits `wait_s` seconds for the others. A line torn by a full disk
-    is ended first, so that it spoils only itself. Raise RelayError; part of the line may be in the file then.
-    """
-    try:
-        handle = open_alone(path, wait_s=wait_s)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            write_all(handle, (b"\n" if torn else b"") + line + b"\n")
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
-    """Open `path` for appending and reading; no other process of ours appends to it until it is closed.
-
-    The file is created if it is missing; one that was replaced during the wait is opened anew. Raise OSError
-    if it cannot be opened or locked, UntrustedDataError if it is not a regular file.
-    """
-    while True:
-        handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
-        try:
-            check_found(os.fstat(handle), path)
-            wait_for_flock(handle, wait_s)
-            if os.fstat(handle).st_nlink:
-                return handle
-        except (OSError, UntrustedDataError):
-            os.close(handle)
-            raise
-        os.close(handle)
-
-
-def wait_for_flock(handle: int, wait_s: float) -> None:
-    """Lock the open file for this process, on any thread. Raise BlockingIOError after `wait_s` seconds.
-
-    The wait has a limit because a process stopped in the middle must not stop the others for ever. Raise
-    OSError if the file system has no locks.
-    """
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.002)
-        else:
-            return
 
 
 def read_bounded(path: str, *, limit_bytes: int) -> bytes:

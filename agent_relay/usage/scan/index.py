@@ -14,7 +14,7 @@ import msgspec
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.system.disk.folders import ensure_private
-from agent_relay.system.disk.locks import wait_for_lock
+from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.disk.regular_files import check_database
 from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 from agent_relay.usage.scan.files import Found
@@ -177,7 +177,7 @@ def open_index(path: str) -> Iterator[UsageIndex]:
     with contextlib.ExitStack() as stack:
         try:
             ensure_private(os.path.dirname(path))
-            lock = wait_for_lock(f"{path}.lock", limit_s=_WAIT_S)
+            lock = take_lock(f"{path}.lock", limit_s=_WAIT_S)
             if lock is None:
                 raise TimeoutError
             stack.callback(os.close, lock)
