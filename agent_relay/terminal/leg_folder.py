@@ -21,7 +21,7 @@ _MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
 _LEFT_BYTES = 1 << 20
 _REMOVED_S = 5.0
 """How long a process that writes into a leg's folder meanwhile may delay its removal."""
-_NEW_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[LegFolder, int]:
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         os.mkdir(fresh, PRIVATE_MODE)
-        handle = os.open(f"{fresh}/lock", _NEW_FLAGS, 0o600)
+        handle = os.open(f"{fresh}/lock", _LOCK_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
         wait_for_flock(handle, 0)
         os.rename(fresh, leg.folder)
     except OSError as error:

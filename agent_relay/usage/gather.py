@@ -225,11 +225,8 @@ def gather_metrics(
         hands=hands, meanwhile=prepare,
     )  # fmt: skip
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
-    gathered.looked = [
-        *read.looked,
-        *looked,
-        *(get_journal_path(place, session) for session, place in everywhere),
-    ]
+    journals = [get_journal_path(place, session) for session, place in everywhere]
+    gathered.looked = [*read.looked, *looked, *journals]
     gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
     if wanted.session:
         _choose(gathered, wanted)

@@ -58,6 +58,6 @@ def is_loaded(module: str) -> bool:
 def test_every_late_import_of_the_daemon_is_preloaded() -> None:
     """At the limit it is too late: files that have gone end the handoff."""
     found = set(find_late_imports())
-    assert ("agent_relay/store/ledger.py", "filelock") in found
+    assert ("agent_relay/system/disk/locks.py", "filelock") in found
     missing = {(path, module) for path, module in found if path not in ELSEWHERE and not is_loaded(module)}
     assert sorted(missing) == []
