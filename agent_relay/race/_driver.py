@@ -1,27 +1,23 @@
-"""Drive one race: find the next step in its journal, do it, journal the result; safe to stop anywhere.
-
-Several tasks write to the journal at once: `SerialJournalWriter` writes one line after the other, and no
-line is cancelled halfway.
-"""
+"""Drive one race: find the next step in its journal, do it, journal the result; safe to stop anywhere."""
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
-from collections.abc import Awaitable, Callable
+import time
+from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.engine.services import Services
-from agent_relay.engine.threads import DedicatedThread, finish
+from agent_relay.engine.threads import finish
 from agent_relay.race._events import (
     RaceApplied,
     RaceApplying,
-    RaceBody,
     RaceCarried,
     RaceNotApplied,
     RaceScored,
     RaceStopped,
-    RunnerCounted,
     RunnerEnded,
     RunnerMeasured,
     RunnerPlaced,
@@ -32,84 +28,68 @@ from agent_relay.race._events import (
     RunnerTested,
     RunnerTesting,
 )
-from agent_relay.race._overlaps import find_new_overlaps, watch_overlaps
+from agent_relay.race._overlaps import OverlapFinder
 from agent_relay.race._score import build_verdict
-from agent_relay.race._steps import RaceStep, RunnerStep, find_race_step, find_runner_step
 from agent_relay.race._workspace import RaceWorkspace, RunnerChanges, run_test
+from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import RaceJournal
-from agent_relay.race.model import Race, RaceState, Runner, RunnerOutcome, RunnerState
-from agent_relay.race.runner import RunnerActivity, RunnerRequest, RunnerResult, Runners, read_runner_usage
+from agent_relay.race.model import (
+    Race,
+    RaceState,
+    RaceStep,
+    Runner,
+    RunnerOutcome,
+    RunnerState,
+    RunnerStep,
+    find_race_step,
+    find_runner_step,
+)
+from agent_relay.race.runner import (
+    RunnerActivity,
+    RunnerRequest,
+    RunnerResult,
+    SessionRunners,
+    read_runner_usage,
+)
 from agent_relay.system.disk.file_transaction import UnfinishedChangeError
-from agent_relay.system.processes import pause_at
 
 _log = logging.getLogger(__name__)
 
 
-class SerialJournalWriter:
-    """Writes the journal of a race that has begun; `race` is its fold."""
-
-    def __init__(self, services: Services, journal: RaceJournal) -> None:
-        assert journal.race is not None  # noqa: S101 - who opens it has looked
-        self.race = journal.race
-        self.folder = journal.folder
-        self._services, self._journal = services, journal
-        self._turn = asyncio.Lock()
-        # What is done in a race's worktrees may hang for minutes, in as many threads as there are.
-        self._thread = DedicatedThread("race-journal")
-        self._lines: set[asyncio.Task[None]] = set()
-
-    async def write(self, body: RaceBody) -> None:
-        """Write `body` to the journal and apply it to `race`. Raise RelayError, with nothing changed."""
-        # Who is cancelled in the middle must not leave the journal a line ahead of what is known here.
-        writing = asyncio.create_task(self._write(body), name=body.name)
-        self._lines.add(writing)
-        writing.add_done_callback(self._lines.discard)
-        await asyncio.shield(writing)
-
-    async def settle(self) -> None:
-        """Wait until every line that was begun is written or refused."""
-        await asyncio.gather(*self._lines, return_exceptions=True)
-
-    def close(self) -> None:
-        """Close the journal; harmless when repeated."""
-        self._journal.close()
-
-    async def _write(self, body: RaceBody) -> None:
-        async with self._turn:
-            pause_at(f"before {body.name}")
-            at = self._services.clock.now()
-            self.race = await self._thread.run(self._journal.append, body, at=at)
-            pause_at(f"after {body.name}")
-        self._services.teller.tell(self.race.id)
-
-
+_EVERY_S = 2.0
+_SHARE = 10
+"""Reading the worktrees takes at most a tenth of the time, however big the tree is."""
+_COUNTED = 5
+"""Usage is counted on every fifth look: counting reads the agents' records."""
+_E = TypeVar("_E", bound=BaseException)
 _ACTIVE = (RunnerState.STARTING, RunnerState.RUNNING)
 
 
 class RaceDriver:
-    """Drives the race of `journal`, which has begun; `seen` and `looks` are the runners' latest activity.
+    """Drives the race of `journal`, which has begun; `writer` journals what happens.
 
-    `task` and `test` are the user's texts before redaction, if known. `trouble` is what stopped it, as a
-    sentence for the user; empty for nothing.
+    `activities` and `changes` are the runners' latest, by number. `task` and `test` are the user's texts
+    before redaction, if known. `trouble` is what stopped it, as a sentence for the user; empty for nothing.
     """
 
     def __init__(
         self,
         services: Services,
         journal: RaceJournal,
-        runners: Runners,
+        runners: SessionRunners,
         environ: dict[str, str],
         *,
         task: str = "",
         test: str = "",
     ) -> None:
         self._services, self._runners, self._environ = services, runners, environ
-        self._scribe = SerialJournalWriter(services, journal)
-        self._words = task or self.race.task
+        self.writer = SerialJournalWriter(services, journal)
+        self._task_text = task or self.race.task
         self._test_command = test or self.race.test
-        self.place = RaceWorkspace(os.path.realpath(journal.folder), self.race.root, self.race.id)
-        self.seen: dict[int, RunnerActivity] = {}
-        self.looks: dict[int, RunnerChanges] = {}
+        self.workspace = RaceWorkspace(os.path.realpath(journal.folder), self.race.root, self.race.id)
+        self.activities: dict[int, RunnerActivity] = {}
+        self.changes: dict[int, RunnerChanges] = {}
+        self._overlaps = OverlapFinder(self.writer, self.workspace, self.changes)
         self._testing = asyncio.Lock()
         self._watched: dict[int, tuple[float, float]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -118,7 +98,7 @@ class RaceDriver:
     @property
     def race(self) -> Race:
         """The race now."""
-        return self._scribe.race
+        return self.writer.race
 
     @property
     def is_active(self) -> bool:
@@ -135,57 +115,54 @@ class RaceDriver:
         active = [runner for runner in self.race.runners if runner.state in _ACTIVE]
         await asyncio.gather(*(self._runners.stop(runner.tree) for runner in active))
         for runner in active:
-            await self.write(RunnerStopped(runner.number, self._spent_ms(runner)))
+            await self.writer.write(RunnerStopped(runner.number, self._spent_ms(runner)))
         if self.race.state in (RaceState.PREPARING, RaceState.RUNNING):
-            await self.write(RaceStopped(why))
+            await self.writer.write(RaceStopped(why))
 
     async def close(self) -> None:
         """Stop driving the race and close its journal; its sessions go on."""
         await self._cancel()
-        self._scribe.close()
-
-    async def wait(self) -> None:
-        """Wait until the driving task has ended."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        self.writer.close()
 
     async def apply(self, number: int) -> int:
         """Apply the runner's changes to the user's tree; return how many files were written, 0 on failure.
 
         The journal says why it failed. Raises RelayError.
         """
-        await self.write(RaceApplying(number))
+        await self.writer.write(RaceApplying(number))
         return await self._apply()
-
-    async def write(self, body: RaceBody) -> None:
-        """Write `body` to the journal and apply it to `race`. Raise RelayError, with nothing changed."""
-        await self._scribe.write(body)
 
     async def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._scribe.settle()
+        await self.writer.settle()
 
     async def _run(self) -> None:
         try:
-            while (step := find_race_step(self.race)) is not RaceStep.NOTHING:
-                await self._steps()[step]()
+            await self._go_on()
         except* RelayError as errors:
-            await self._give_up(_first(errors).sentence)
+            await self._give_up(_find_first(errors).sentence)
         except* Exception as errors:  # noqa: BLE001 - the root of the race's task: whoever waits must hear of its end
-            self._services.report(_first(errors))
-            await self._give_up("a mistake of ours stopped it; see: agent-relay daemon logs")
+            self._services.report(_find_first(errors))
+            await self._give_up("an internal error stopped it; see: agent-relay daemon logs")
         finally:
             self._services.teller.tell(self.race.id)
 
-    def _steps(self) -> dict[RaceStep, Callable[[], Awaitable[None]]]:
-        return {
-            RaceStep.CARRY: self._carry,
-            RaceStep.RUN: self._run_all,
-            RaceStep.SCORE: self._score,
-            RaceStep.APPLY: self._apply_winner,
-        }
+    async def _go_on(self) -> None:
+        """Do what is left of the race, step by step."""
+        while True:
+            match find_race_step(self.race):
+                case RaceStep.CARRY:
+                    await self._carry()
+                case RaceStep.RUN:
+                    await self._run_all()
+                case RaceStep.SCORE:
+                    await self._score()
+                case RaceStep.APPLY:
+                    await self._apply_winner()
+                case RaceStep.NOTHING:
+                    return
 
     async def _give_up(self, why: str) -> None:
         """Stop the race and keep `why` for whoever asks, even if it cannot be journalled."""
@@ -195,31 +172,31 @@ class RaceDriver:
             await self.stop(why)
 
     async def _carry(self) -> None:
-        luggage = await finish(self.place.carry)
-        await self.write(RaceCarried(luggage.files, luggage.notes))
+        luggage = await finish(self.workspace.carry)
+        await self.writer.write(RaceCarried(luggage.files, luggage.notes))
 
     async def _score(self) -> None:
         verdict = build_verdict(self.race)
         order = tuple(str(number) for number in verdict.order)
-        await self.write(RaceScored(verdict.winner, order, verdict.reasons))
+        await self.writer.write(RaceScored(verdict.winner, order, verdict.reasons))
 
     async def _apply_winner(self) -> None:
         if self.race.state is not RaceState.APPLYING:
             assert self.race.verdict is not None  # noqa: S101 - the step follows from it
-            await self.write(RaceApplying(self.race.verdict.winner))
+            await self.writer.write(RaceApplying(self.race.verdict.winner))
         await self._apply()
 
     async def _apply(self) -> int:
         runner = self.race.get_runner(self.race.applying)
         try:
-            files = await finish(self.place.apply, self.race, runner)
+            files = await finish(self.workspace.apply, self.race, runner)
         except UnfinishedChangeError:
             # Neither applied nor as it was: the journal goes on saying that it is under way.
             raise
         except RelayError as error:
-            await self.write(RaceNotApplied(runner.number, error.sentence))
+            await self.writer.write(RaceNotApplied(runner.number, error.sentence))
             return 0
-        await self.write(RaceApplied(runner.number, files))
+        await self.writer.write(RaceApplied(runner.number, files))
         return files
 
     async def _run_all(self) -> None:
@@ -227,22 +204,33 @@ class RaceDriver:
         for runner in self.race.runners:
             if find_runner_step(self.race, runner) is RunnerStep.PLACE:
                 await self._place(runner)
-        await finish(self.place.drop_luggage)
+        await finish(self.workspace.drop_luggage)
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(watch_overlaps(self))
+            watching = group.create_task(self._watch_changes())
             async with asyncio.TaskGroup() as running:
                 for runner in self.race.runners:
                     running.create_task(self._drive(runner.number))
             watching.cancel()
         # Runners may be quicker than the watch.
-        await find_new_overlaps(self, {})
+        await self._overlaps.find_new()
+
+    async def _watch_changes(self) -> None:
+        """Find overlaps and count usage repeatedly until cancelled; journal what is new."""
+        for number in itertools.count(1):
+            began = time.monotonic()
+            await self._overlaps.find_new()
+            if number % _COUNTED == 0:
+                for runner in self.race.runners:
+                    if runner.state is RunnerState.RUNNING:
+                        await self._count(runner)
+            await asyncio.sleep(max(_EVERY_S, (time.monotonic() - began) * _SHARE))
 
     async def _place(self, runner: Runner) -> None:
-        branch, tree = self.place.branch_of(runner), self.place.tree_of(runner)
-        await self.write(RunnerPlacing(runner.number, branch, tree))
+        branch, tree = self.workspace.branch_of(runner), self.workspace.tree_of(runner)
+        await self.writer.write(RunnerPlacing(runner.number, branch, tree))
         placing = self.race.get_runner(runner.number)
-        base = await finish(self.place.make_tree, self.race, placing)
-        await self.write(RunnerPlaced(runner.number, base))
+        base = await finish(self.workspace.make_tree, self.race, placing)
+        await self.writer.write(RunnerPlaced(runner.number, base))
 
     async def _drive(self, number: int) -> None:
         while True:
@@ -260,77 +248,77 @@ class RaceDriver:
                     return
 
     async def _start(self, runner: Runner) -> None:
-        await self.write(RunnerStarting(runner.number))
-        wish = RunnerRequest(
+        await self.writer.write(RunnerStarting(runner.number))
+        request = RunnerRequest(
             agent=runner.agent,
-            task=self._words,
+            task=self._task_text,
             tree=runner.tree,
             cwd=os.path.join(runner.tree, self.race.below),
             environ=self._environ,
             session=runner.session,
         )
         try:
-            session = await self._runners.start(wish)
+            session = await self._runners.start(request)
         except RelayError as error:
             await self._end(runner.number, RunnerResult(RunnerOutcome.FAILED, why=error.sentence))
         else:
-            await self.write(RunnerStarted(runner.number, session))
+            await self.writer.write(RunnerStarted(runner.number, session))
 
     async def _watch(self, runner: Runner) -> None:
-        def tell(seen: RunnerActivity) -> None:
-            self.seen[runner.number] = seen
+        def note(activity: RunnerActivity) -> None:
+            self.activities[runner.number] = activity
 
         limit_s = self.race.max_time_s
         self._watched[runner.number] = (self._services.clock.monotonic(), self._count_going_s(runner))
         left_s = limit_s - self._spent_ms(runner) / 1000 if limit_s else None
         try:
             async with asyncio.timeout(left_s):
-                ended = await self._runners.watch(runner.session, runner.tree, tell)
+                ended = await self._runners.watch(runner.session, runner.tree, note)
         except TimeoutError:
             ended = RunnerResult(RunnerOutcome.TIMED_OUT, why=f"not done within {limit_s} s")
             await self._runners.stop(runner.tree)
-        if not self.place.has_tree(runner):
+        if not self.workspace.has_tree(runner):
             ended = RunnerResult(RunnerOutcome.LOST, why="its worktree was removed")
         if ended.never_began:
             # The daemon was killed while it started an agent: the next one starts it again.
-            await self.write(RunnerStopped(runner.number, self._spent_ms(runner)))
+            await self.writer.write(RunnerStopped(runner.number, self._spent_ms(runner)))
         else:
             await self._end(runner.number, ended)
 
     async def _end(self, number: int, ended: RunnerResult) -> None:
         spent = self._spent_ms(self.race.get_runner(number))
-        await self.write(RunnerEnded(number, ended.how.value, spent, ended.status, ended.why))
+        await self.writer.write(RunnerEnded(number, ended.how.value, spent, ended.status, ended.why))
 
-    async def count(self, runner: Runner) -> None:
+    async def _count(self, runner: Runner) -> None:
         """Journal what the runner's agents have used, if their records can be read and it has changed."""
         folders, now = self._services.folders, self._services.clock.now()
         try:
             thread = self._services.counting.find(self._environ)
-            used = await thread.run(read_runner_usage, folders, runner.tree, self._environ, now)
+            counted = await thread.run(read_runner_usage, folders, runner, self._environ, now)
         except RelayError:
             return
-        tokens = -1 if used.tokens is None else used.tokens
-        counted = RunnerCounted(runner.number, used.turns, tokens, used.cost or "")
         if (runner.turns, runner.tokens, runner.cost) != (counted.turns, counted.tokens, counted.cost):
-            await self.write(counted)
+            await self.writer.write(counted)
 
     async def _measure(self, runner: Runner) -> None:
-        if not self.place.has_tree(runner):
-            await self.write(RunnerMeasured(runner.number, self.race.base, 0, 0, 0))
+        if not self.workspace.has_tree(runner):
+            await self.writer.write(RunnerMeasured(runner.number, self.race.base, 0, 0, 0))
             return
-        await self.count(runner)
-        look = await asyncio.to_thread(self.place.look, self.race, runner)
-        self.looks[runner.number] = look
-        await self.write(RunnerMeasured(runner.number, look.result, look.files, look.added, look.removed))
+        await self._count(runner)
+        found = await asyncio.to_thread(self.workspace.look, self.race, runner)
+        self.changes[runner.number] = found
+        await self.writer.write(
+            RunnerMeasured(runner.number, found.result, found.files, found.added, found.removed)
+        )
 
     async def _test(self, runner: Runner) -> None:
         """Run the runner's test; one at a time: two at once could disturb and slow down each other."""
         async with self._testing:
-            await self.write(RunnerTesting(runner.number))
+            await self.writer.write(RunnerTesting(runner.number))
             status, spent_ms, why = await run_test(
-                self.place, self.race, runner, self._environ, self._test_command
+                self.workspace, self.race, runner, self._environ, self._test_command
             )
-            await self.write(RunnerTested(runner.number, status, spent_ms, why))
+            await self.writer.write(RunnerTested(runner.number, status, spent_ms, why))
 
     def _spent_ms(self, runner: Runner) -> int:
         """Return how long the runner has worked, without the time during which the machine slept."""
@@ -348,15 +336,7 @@ class RaceDriver:
         return max(0.0, (now - runner.since).total_seconds()) if runner.since is not None else 0.0
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> RelayError:
+def _find_first(errors: BaseExceptionGroup[_E]) -> _E:
     """Return the first error of a group, however deeply nested."""
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found if isinstance(found, RelayError) else _wrap(found)
-
-
-def _wrap(error: BaseException) -> RelayError:
-    wrapped = RelayError("a race stopped")
-    wrapped.__cause__ = error
-    return wrapped
+    found = errors.exceptions[0]
+    return _find_first(found) if isinstance(found, BaseExceptionGroup) else found

@@ -1,25 +1,20 @@
-"""Watch the worktrees of running agents and report early if two change the same lines.
+"""Find out early whether two runners change the same lines.
 
 Early, because the changes of one of the two will not fit on top of the other's. What two runners share is
-computed from their changes alone; reading the worktrees takes at most a tenth of the time.
+computed from their changes alone.
 """
 
 import asyncio
 import contextlib
-import itertools
-import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Protocol
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.race._events import OverlapSeen, RaceBody
+from agent_relay.race._events import OverlapSeen
 from agent_relay.race._workspace import RaceWorkspace, RunnerChanges
-from agent_relay.race.model import Overlap, Race, Runner, RunnerState
+from agent_relay.race._writer import SerialJournalWriter
+from agent_relay.race.model import Overlap, Runner, RunnerState
 from agent_relay.system.git.changes import Change, ChangeKind, LineSpan
-
-_log = logging.getLogger(__name__)
 
 
 def find_overlaps(changes: Mapping[int, Sequence[Change]]) -> list[Overlap]:
@@ -29,13 +24,13 @@ def find_overlaps(changes: Mapping[int, Sequence[Change]]) -> list[Overlap]:
         theirs = {change.path: change for change in changes[second]}
         for ours in changes[first]:
             other = theirs.get(ours.path)
-            what = "" if other is None else _tell(ours, other)
+            what = "" if other is None else _describe(ours, other)
             if what:
                 found.append(Overlap(first, second, ours.path, what))
     return found
 
 
-def _tell(ours: Change, theirs: Change) -> str:
+def _describe(ours: Change, theirs: Change) -> str:
     """Describe what the two have in common; empty if nothing, or if both deleted it."""
     kinds = (ours.kind, theirs.kind)
     if kinds == (ChangeKind.DELETED, ChangeKind.DELETED):
@@ -85,67 +80,40 @@ def _render(spans: Sequence[LineSpan]) -> str:
     return f"line{'s' if many else ''} {' and '.join(parts)}"
 
 
-_EVERY_S = 2.0
-_SHARE = 10
-"""Reading the worktrees takes at most a tenth of the time, however big the tree is."""
-_COUNTED = 5
-"""Usage is counted on every fifth look: counting reads the agents' records."""
 _MOST = 200
-"""The most overlaps that are journalled; nobody reads more."""
+"""The most overlaps that are journalled; more would not be read."""
 
 
-class WatchedRace(Protocol):
-    """The race that is watched."""
+class OverlapFinder:
+    """Finds overlaps of one race's runners as they come; `latest` gets what each has changed so far."""
 
-    place: RaceWorkspace
-    looks: dict[int, RunnerChanges]
+    def __init__(
+        self, writer: SerialJournalWriter, workspace: RaceWorkspace, latest: dict[int, RunnerChanges]
+    ) -> None:
+        self._writer, self._workspace, self._latest = writer, workspace, latest
+        self._results: dict[int, tuple[Change, ...]] = {}
 
-    @property
-    def race(self) -> Race:
-        """The race now."""
-        ...
+    async def find_new(self) -> None:
+        """Read every runner's changes and journal new overlaps. Raise RelayError if it cannot be written."""
+        changes: dict[int, tuple[Change, ...]] = {}
+        for runner in self._writer.race.runners:
+            with contextlib.suppress(RelayError):
+                found = await self._read(runner)
+                if found is not None:
+                    changes[runner.number] = found
+        known = {(overlap.first, overlap.second, overlap.path) for overlap in self._writer.race.overlaps}
+        for overlap in find_overlaps(changes):
+            if (overlap.first, overlap.second, overlap.path) not in known and len(known) < _MOST:
+                known.add((overlap.first, overlap.second, overlap.path))
+                seen = OverlapSeen(overlap.first, overlap.second, overlap.path, overlap.what)
+                await self._writer.write(seen)
 
-    async def count(self, runner: Runner) -> None:
-        """Journal what the runner has used so far."""
-        ...
-
-    async def write(self, body: RaceBody) -> None:
-        """Write `body` to the journal. Raise RelayError on failure."""
-        ...
-
-
-async def watch_overlaps(watched: WatchedRace) -> None:
-    """Find overlaps repeatedly until cancelled; journal each one when it is first seen."""
-    results: dict[int, tuple[Change, ...]] = {}
-    for number in itertools.count(1):
-        began = time.monotonic()
-        await find_new_overlaps(watched, results)
-        if number % _COUNTED == 0:
-            for runner in watched.race.runners:
-                if runner.state is RunnerState.RUNNING:
-                    await watched.count(runner)
-        await asyncio.sleep(max(_EVERY_S, (time.monotonic() - began) * _SHARE))
-
-
-async def find_new_overlaps(watched: WatchedRace, results: dict[int, tuple[Change, ...]]) -> None:
-    """Read every runner's changes and journal new overlaps; `results` caches those of finished runners.
-
-    Raises RelayError if the journal cannot be written.
-    """
-    changes: dict[int, tuple[Change, ...]] = {}
-    for runner in watched.race.runners:
-        with contextlib.suppress(RelayError):
-            if runner.state is RunnerState.RUNNING:
-                look = await asyncio.to_thread(watched.place.look, watched.race, runner)
-                watched.looks[runner.number] = look
-                changes[runner.number] = look.changes
-            elif runner.result:
-                if runner.number not in results:
-                    found = await asyncio.to_thread(watched.place.read_result, watched.race, runner)
-                    results[runner.number] = found
-                changes[runner.number] = results[runner.number]
-    known = {(overlap.first, overlap.second, overlap.path) for overlap in watched.race.overlaps}
-    for overlap in find_overlaps(changes):
-        if (overlap.first, overlap.second, overlap.path) not in known and len(known) < _MOST:
-            known.add((overlap.first, overlap.second, overlap.path))
-            await watched.write(OverlapSeen(overlap.first, overlap.second, overlap.path, overlap.what))
+    async def _read(self, runner: Runner) -> tuple[Change, ...] | None:
+        """Return what the runner has changed; `None` if it neither runs nor has a result."""
+        race, number = self._writer.race, runner.number
+        if runner.state is RunnerState.RUNNING:
+            self._latest[number] = await asyncio.to_thread(self._workspace.look, race, runner)
+            return self._latest[number].changes
+        if runner.result and number not in self._results:
+            self._results[number] = await asyncio.to_thread(self._workspace.read_result, race, runner)
+        return self._results.get(number)

@@ -17,7 +17,7 @@ def build_verdict(race: Race) -> Verdict:
     ranked = sorted(race.runners, key=lambda runner: _rank(race, runner))
     best = ranked[0]
     winner = best.number if best.files and _grade(race, best) == _PASSED else 0
-    reasons = [_tell(race, runner) for runner in ranked]
+    reasons = [_explain(race, runner) for runner in ranked]
     for place, (one, other) in enumerate(pairwise(ranked)):
         if one.files:
             reasons[place] += f"; {_compare(race, one, other)}"
@@ -35,26 +35,26 @@ def _grade(race: Race, runner: Runner) -> int:
     return _PASSED if runner.how == RunnerOutcome.FINISHED else _FAILED
 
 
-def _tell(race: Race, runner: Runner) -> str:
+def _explain(race: Race, runner: Runner) -> str:
     if not runner.files:
-        return f"changed nothing ({_tell_end(runner)})"
-    parts = [_tell_test(runner)] if race.test else [_tell_end(runner)]
+        return f"changed nothing ({_render_end(runner)})"
+    parts = [_render_test(runner)] if race.test else [_render_end(runner)]
     if race.test and runner.how != RunnerOutcome.FINISHED:
-        parts.append(_tell_end(runner))
+        parts.append(_render_end(runner))
     parts.append(f"{render_count(runner.lines, 'line')} in {render_count(runner.files, 'file')}")
     parts.append(f"{runner.spent_ms / 1000:.1f} s")
     return ", ".join(parts)
 
 
-def _tell_test(runner: Runner) -> str:
+def _render_test(runner: Runner) -> str:
     if runner.test_status == 0:
         return "test passed"
     return f"test {runner.test_why}" if runner.test_why else f"test failed (exit {runner.test_status})"
 
 
-def _tell_end(runner: Runner) -> str:
-    said = runner.how.replace("-", " ")
-    return f"{said}: {runner.why}" if runner.why else said
+def _render_end(runner: Runner) -> str:
+    how = runner.how.replace("-", " ")
+    return f"{how}: {runner.why}" if runner.why else how
 
 
 def _compare(race: Race, one: Runner, other: Runner) -> str:

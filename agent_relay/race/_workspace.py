@@ -57,10 +57,6 @@ class RaceWorkspace:
         """Where uncommitted files are kept until every runner's tree has them."""
         return os.path.join(self.folder, "luggage")
 
-    def get_test_folder(self, number: int) -> str:
-        """Return the folder for the output of a runner's test."""
-        return os.path.join(self.folder, "tests", str(number))
-
     def carry(self) -> DirtyTree:
         """Pack the uncommitted changes of the user's tree. Raise RelayError on failure."""
         return pack_changes(self.root, self.luggage)
@@ -120,23 +116,23 @@ class RaceWorkspace:
 
     def clear_test(self, number: int) -> str:
         """Empty the runner's test folder and return its path. Raise RelayError on failure."""
-        folder = self.get_test_folder(number)
+        folder = os.path.join(self.folder, "tests", str(number))
         remove_tree(folder)
         _make_folder(folder)
         return folder
 
     def remove(self, race: Race) -> list[str]:
         """Remove all of the race but its journal; return what had to stay. Raise RelayError on failure."""
-        said = []
+        left = []
         undo_apply(self.folder)
         for runner in race.runners:
             self.end_tests(runner)
             if runner.tree:
-                said.append(remove_worktree(self.root, runner.tree, branch=runner.branch))
+                left.append(remove_worktree(self.root, runner.tree, branch=runner.branch))
         for name in os.listdir(self.folder):
             if name != JOURNAL:
                 remove_tree(os.path.join(self.folder, name))
-        return [text for text in said if text]
+        return [text for text in left if text]
 
     def open_store(self) -> Store:
         """Open the race's own object store. Raise RelayError on failure."""

@@ -84,7 +84,7 @@ def list_races(folders: Folders) -> list[str]:
 def find_race(folders: Folders, text: str, *, root: str) -> tuple[str, Race]:
     """Return folder and race whose id begins or ends with `text`; for an empty one the newest of `root`.
 
-    Raises WrongUseError for none or several.
+    Raise WrongUseError for none or several.
     """
     found: list[tuple[str, Race]] = []
     wanted = text.upper()
@@ -96,7 +96,7 @@ def find_race(folders: Folders, text: str, *, root: str) -> tuple[str, Race]:
         if race is not None and (wanted or race.root == root):
             found.append((folder, race))
     if not found:
-        what = f"no race is named {text[:40]!r}" if text else f"there is no race of {root}"
+        what = f"no race is named {text[:40]!r}" if text else f"there is no race in {root}"
         raise WrongUseError(what, hint="See: agent-relay race list")
     if wanted and len(found) > 1:
         raise WrongUseError(f"{len(found)} races are named {text[:40]!r}", hint="See: agent-relay race list")

@@ -1,8 +1,11 @@
-"""A race as a value: several agents at one task, each in its own worktree, scored by one test."""
+"""A race as a value: several agents at one task, each in its own worktree, scored by one test.
+
+Its next step follows from its state, for one that runs and for one resumed after a crash.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 
 class RaceState(StrEnum):
@@ -154,3 +157,58 @@ class Race:
         """Tell whether only scoring is left for the runner."""
         last = RunnerState.TESTED if self.test else RunnerState.MEASURED
         return runner.state is last
+
+
+class RunnerStep(Enum):
+    """The next thing to do for one runner."""
+
+    PLACE = auto()
+    START = auto()
+    WATCH = auto()
+    MEASURE = auto()
+    TEST = auto()
+    NOTHING = auto()
+
+
+class RaceStep(Enum):
+    """The next thing to do for the race as a whole."""
+
+    CARRY = auto()
+    RUN = auto()
+    SCORE = auto()
+    APPLY = auto()
+    NOTHING = auto()
+
+
+def find_runner_step(race: Race, runner: Runner) -> RunnerStep:
+    """Return the next step for `runner`; a step under way when the daemon died is begun again."""
+    match runner.state:
+        case RunnerState.WAITING | RunnerState.PLACING:
+            return RunnerStep.PLACE
+        case RunnerState.PLACED | RunnerState.STARTING | RunnerState.STOPPED:
+            return RunnerStep.START
+        case RunnerState.RUNNING:
+            return RunnerStep.WATCH
+        case RunnerState.ENDED:
+            return RunnerStep.MEASURE
+        case RunnerState.MEASURED | RunnerState.TESTING if race.test:
+            return RunnerStep.TEST
+        case _:
+            return RunnerStep.NOTHING
+
+
+def find_race_step(race: Race) -> RaceStep:
+    """Return the next step for the race."""
+    match race.state:
+        case RaceState.PREPARING:
+            return RaceStep.CARRY
+        case RaceState.RUNNING:
+            settled = all(race.is_settled(runner) for runner in race.runners)
+            return RaceStep.SCORE if settled else RaceStep.RUN
+        case RaceState.SCORED:
+            wanted = race.applies and race.verdict is not None and race.verdict.winner > 0
+            return RaceStep.APPLY if wanted and not race.failure else RaceStep.NOTHING
+        case RaceState.APPLYING:
+            return RaceStep.APPLY
+        case _:
+            return RaceStep.NOTHING

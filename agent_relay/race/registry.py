@@ -13,10 +13,9 @@ from agent_relay.engine.publishing.redaction import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.race._driver import RaceDriver
 from agent_relay.race._events import RaceBegun, RaceCleaning, RaceResumed
-from agent_relay.race._steps import RaceStep, find_race_step
 from agent_relay.race.journal import RaceJournal, create_race, list_races, read_race
-from agent_relay.race.model import Race, RaceState
-from agent_relay.race.runner import Runners
+from agent_relay.race.model import Race, RaceState, RaceStep, find_race_step
+from agent_relay.race.runner import SessionRunners
 from agent_relay.race.view import build_race_view
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.removal import remove_tree
@@ -50,7 +49,7 @@ class RaceRequest:
 class RaceRegistry:
     """The races of one user. One instance per daemon; use it from the event loop only."""
 
-    def __init__(self, services: Services, runners: Runners) -> None:
+    def __init__(self, services: Services, runners: SessionRunners) -> None:
         self._services, self._runners = services, runners
         self._drivers: dict[str, RaceDriver] = {}
         self._turn = asyncio.Lock()
@@ -72,18 +71,20 @@ class RaceRegistry:
         """Stop driving all races; the sessions of their runners go on."""
         await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
 
-    async def begin(self, wish: RaceRequest) -> Race:
+    async def begin(self, request: RaceRequest) -> Race:
         """Begin a race and return it. Raise RelayError if that is impossible; then nothing was made."""
-        if not _FEWEST <= len(wish.agents) <= _MOST:
-            raise WrongUseError(f"a race takes {_FEWEST} to {_MOST} agents, not {len(wish.agents)}")
-        if not wish.task.strip():
+        if not _FEWEST <= len(request.agents) <= _MOST:
+            raise WrongUseError(f"a race takes {_FEWEST} to {_MOST} agents, not {len(request.agents)}")
+        if not request.task.strip():
             raise WrongUseError("a race needs a task")
-        for agent in wish.agents:
-            await self._runners.check(agent, wish.environ)
-        begun = await asyncio.to_thread(self._build, wish)
+        for agent in request.agents:
+            await self._runners.check(agent, request.environ)
+        begun = await asyncio.to_thread(self._build, request)
         now = self._services.clock.now()
         journal = await asyncio.to_thread(create_race, self._services.folders, begun, at=now)
-        return self._drive(journal, wish.environ, task=wish.task, test=wish.test).race
+        driver = self._build_driver(journal, request.environ, task=request.task, test=request.test)
+        driver.start()
+        return driver.race
 
     async def resume(self, race_id: str, environ: dict[str, str]) -> Race:
         """Resume the race from its last line and return it. Raise WrongUseError if it is over."""
@@ -97,9 +98,9 @@ class RaceRegistry:
             if race is None or (race.state not in _UNDECIDED and find_race_step(race) is RaceStep.NOTHING):
                 journal.close()
                 raise WrongUseError(f"race {race_id} is over", hint="See: agent-relay race show")
-            driver = self._drive(journal, environ, starts=False)
+            driver = self._build_driver(journal, environ)
             if race.state in _UNDECIDED:
-                await driver.write(RaceResumed())
+                await driver.writer.write(RaceResumed())
             driver.start()
             return driver.race
 
@@ -107,7 +108,7 @@ class RaceRegistry:
         """Stop the race and its runners; it can be resumed. Raise WrongUseError if it is not running."""
         driver = self._drivers.get(race_id)
         if driver is None or not driver.is_active:
-            raise WrongUseError(f"race {race_id[:26]} is not at work", hint="See: agent-relay race list")
+            raise WrongUseError(f"race {race_id[:26]} is not running", hint="See: agent-relay race list")
         await driver.stop(BY_HAND)
         return driver.race
 
@@ -122,7 +123,7 @@ class RaceRegistry:
             winner = race.verdict.winner if race.verdict is not None else 0
             chosen = number or winner
             if not chosen:
-                why = "nobody won" if race.verdict else "it is not decided yet"
+                why = "no runner won" if race.verdict else "the race is not decided yet"
                 raise WrongUseError(f"{why}, so there is nothing to apply", hint="Name a runner: --runner N")
             if not 1 <= chosen <= len(race.runners):
                 raise WrongUseError(f"race {race.id} has no runner {chosen}")
@@ -136,27 +137,25 @@ class RaceRegistry:
         async with self._turn:
             driver = await self._hold(race_id)
             if driver.race.state is not RaceState.CLEANING:
-                await driver.write(RaceCleaning())
-            race, place = driver.race, driver.place
+                await driver.writer.write(RaceCleaning())
+            race, workspace = driver.race, driver.workspace
             for runner in race.runners:
                 if runner.tree:
                     await self._runners.stop(runner.tree)
-            said = await asyncio.to_thread(place.remove, race)
+            left = await asyncio.to_thread(workspace.remove, race)
             for runner in race.runners:
                 if runner.tree:
                     await self._runners.forget(runner.tree)
             await self._let_go(race_id)
             # The journal goes last: until then it tells the next try what is left to do.
-            await asyncio.to_thread(remove_tree, place.folder)
+            await asyncio.to_thread(remove_tree, workspace.folder)
             self._services.teller.tell(race_id)
-            return said
+            return left
 
     def show(self, race_id: str) -> dict[str, object]:
         """Return the view of the race with what is only known while it runs. Reads disk."""
         driver = self._drivers.get(race_id)
-        race = driver.race if driver is not None else read_race(self._folder_of(race_id))
-        if race is None:
-            raise WrongUseError(f"there is no race {race_id[:26]}", hint="See: agent-relay race list")
+        race = driver.race if driver is not None else self._read(race_id)
         view = build_race_view(race, self._services.clock.now())
         active = driver is not None and driver.is_active
         view |= {"active": active, "trouble": driver.trouble if driver is not None else ""}
@@ -165,19 +164,11 @@ class RaceRegistry:
             view["runners"] = [one | _build_live(driver, one["number"], one) for one in runners]
         return view
 
-    def _drive(
-        self,
-        journal: RaceJournal,
-        environ: dict[str, str],
-        *,
-        task: str = "",
-        test: str = "",
-        starts: bool = True,
+    def _build_driver(
+        self, journal: RaceJournal, environ: dict[str, str], *, task: str = "", test: str = ""
     ) -> RaceDriver:
         driver = RaceDriver(self._services, journal, self._runners, environ, task=task, test=test)
         self._drivers[driver.race.id] = driver
-        if starts:
-            driver.start()
         return driver
 
     async def _hold(self, race_id: str) -> RaceDriver:
@@ -187,7 +178,7 @@ class RaceRegistry:
             if driver.is_active:
                 raise WrongUseError(f"race {race_id} is still under way", hint=_UNDER_WAY)
             return driver
-        return self._drive(await asyncio.to_thread(self._open, race_id), {}, starts=False)
+        return self._build_driver(await asyncio.to_thread(self._open, race_id), {})
 
     async def _let_go(self, race_id: str) -> None:
         driver = self._drivers.pop(race_id, None)
@@ -195,45 +186,46 @@ class RaceRegistry:
             await driver.close()
 
     def _open(self, race_id: str) -> RaceJournal:
-        folder = self._folder_of(race_id)
-        if read_race(folder) is None:
-            raise WrongUseError(f"there is no race {race_id[:26]}", hint="See: agent-relay race list")
-        return RaceJournal(folder)
+        self._read(race_id)
+        return RaceJournal(os.path.join(self._services.folders.races, race_id))
 
-    def _folder_of(self, race_id: str) -> str:
-        if not is_ulid(race_id):
+    def _read(self, race_id: str) -> Race:
+        """Read the race from its journal. Raise WrongUseError if there is none."""
+        folder = os.path.join(self._services.folders.races, race_id)
+        race = read_race(folder) if is_ulid(race_id) else None
+        if race is None:
             raise WrongUseError(f"there is no race {race_id[:26]!r}", hint="See: agent-relay race list")
-        return os.path.join(self._services.folders.races, race_id)
+        return race
 
-    def _build(self, wish: RaceRequest) -> RaceBegun:
-        root = find_root(wish.cwd)
+    def _build(self, request: RaceRequest) -> RaceBegun:
+        root = find_root(request.cwd)
         if root is None:
-            check_repository(wish.cwd)
-            raise RelayError(f"{wish.cwd} is in a repository without a work tree")
+            check_repository(request.cwd)
+            raise RelayError(f"{request.cwd} is in a repository without a work tree")
         check_version(root)
         head = check_repository(root)
-        known = gather_secrets(root, wish.environ, cwd=wish.cwd)
-        below = os.path.relpath(os.path.realpath(wish.cwd), os.path.realpath(root))
+        known = gather_secrets(root, request.environ, cwd=request.cwd)
+        below = os.path.relpath(os.path.realpath(request.cwd), os.path.realpath(root))
         return RaceBegun(
             race=self._services.create_id(),
             root=root,
             below="" if below == "." else below,
             head=head,
-            task=redact_in_thread(wish.task, known=known),
-            agents=wish.agents,
-            test=redact_in_thread(wish.test, known=known),
-            test_limit_s=wish.test_limit_s,
-            max_time_s=wish.max_time_s,
-            applies=wish.applies,
+            task=redact_in_thread(request.task, known=known),
+            agents=request.agents,
+            test=redact_in_thread(request.test, known=known),
+            test_limit_s=request.test_limit_s,
+            max_time_s=request.max_time_s,
+            applies=request.applies,
         )
 
 
 def _build_live(driver: RaceDriver, number: int, known: Mapping[str, object]) -> dict[str, object]:
     """Return what is only known while the race runs; figures of the journal take precedence."""
     live: dict[str, object] = {}
-    look, seen = driver.looks.get(number), driver.seen.get(number)
-    if look is not None and known["files"] is None:
-        live |= {"files": look.files, "added": look.added, "removed": look.removed}
-    if seen is not None:
-        live |= {"at_work": seen.agent, "doing": seen.doing}
+    changes, activity = driver.changes.get(number), driver.activities.get(number)
+    if changes is not None and known["files"] is None:
+        live |= {"files": changes.files, "added": changes.added, "removed": changes.removed}
+    if activity is not None:
+        live |= {"at_work": activity.agent, "doing": activity.doing}
     return live

@@ -1,6 +1,5 @@
 """Run one agent of a race as a headless turn: start it, watch it to its end, stop it, count its usage.
 
-`Runners` is what a race needs to run agents in a folder; `SessionRunners` provides it with relay's sessions.
 Turns, tokens and cost are read from the agents' own records.
 """
 
@@ -10,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
 
 from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -23,10 +21,10 @@ from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.lifecycle import SessionLifecycle
 from agent_relay.engine.sessions.open_request import OpenRequest
-from agent_relay.race.model import RunnerOutcome
-from agent_relay.session.fold import fold_events
+from agent_relay.race._events import RunnerCounted
+from agent_relay.race.model import Runner, RunnerOutcome
 from agent_relay.session.turns.report import report_end
-from agent_relay.store.journal import read_events
+from agent_relay.store.journal import read_session
 from agent_relay.store.session_index import list_index, remove_entry
 from agent_relay.system.disk.folders import Folders
 from agent_relay.usage.aggregation import Question, sum_rows
@@ -35,25 +33,19 @@ from agent_relay.usage.number_format import render_cost
 from agent_relay.usage.prices import PriceList
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerUsage:
-    """Turns taken, tokens and money; `None` if unknown."""
-
-    turns: int
-    tokens: int | None
-    cost: str | None
-
-
-def read_runner_usage(folders: Folders, tree: str, environ: Mapping[str, str], now: datetime) -> RunnerUsage:
-    """Return what was used in the worktree `tree` so far. Reads disk. Raise RelayError on failure."""
-    gathered = gather_metrics(folders, Wanted(), cwd=tree, environ=environ, now=now)
+def read_runner_usage(
+    folders: Folders, runner: Runner, environ: Mapping[str, str], now: datetime
+) -> RunnerCounted:
+    """Return what was used in the runner's worktree so far. Reads disk. Raise RelayError on failure."""
+    gathered = gather_metrics(folders, Wanted(), cwd=runner.tree, environ=environ, now=now)
     question = Question("agent", PriceList().get_rates, _name_day)
     _, total = sum_rows(gathered.works, gathered.natives, question)
     bill = total.bill
     if not bill.answers:
-        return RunnerUsage(total.turns, None, None)
-    cost = render_cost(bill.cost, is_whole=not bill.unpriced and not total.untold)
-    return RunnerUsage(total.turns, bill.tokens, cost if bill.cost is not None else None)
+        return RunnerCounted(runner.number, total.turns)
+    is_whole = not bill.unpriced and not total.untold
+    cost = render_cost(bill.cost, is_whole=is_whole) if bill.cost is not None else ""
+    return RunnerCounted(runner.number, total.turns, bill.tokens, cost)
 
 
 def _name_day(at_ms: int) -> str:
@@ -103,33 +95,6 @@ class RunnerResult:
     never_began: bool = False
 
 
-class Runners(Protocol):
-    """What runs the runners: sessions of relay, with failover."""
-
-    async def check(self, agent: str, environ: Mapping[str, str]) -> None:
-        """Check that the agent can be a runner; raise RelayError if not."""
-        ...
-
-    async def start(self, wish: RunnerRequest) -> str:
-        """Start the runner and return its session in `wish.tree`: an existing one, or a new one.
-
-        Raises RelayError if it cannot be started.
-        """
-        ...
-
-    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
-        """Wait for its end and return it; call `tell` with its activity meanwhile."""
-        ...
-
-    async def stop(self, tree: str) -> None:
-        """Stop everything in the worktree."""
-        ...
-
-    async def forget(self, tree: str) -> None:
-        """Remove the worktree's sessions from the user's index."""
-        ...
-
-
 class SessionRunners:
     """Runners as headless turns of relay's sessions, one turn each."""
 
@@ -143,25 +108,29 @@ class SessionRunners:
         leg = Leg("", agent, 0, self._services.clock.now(), headless=True)
         await asyncio.to_thread(get_program, load_for(self._services, leg), environ)
 
-    async def start(self, wish: RunnerRequest) -> str:
-        """Adopt, continue or begin the session in the worktree; return its id. Raise RelayError."""
-        for session in await asyncio.to_thread(self._list_sessions, wish.tree):
-            found = await self._read(session, wish.tree)
-            if found is not None and _asked_nobody(found):
-                # A daemon that was killed had no time to give it its task, or to ask anybody.
-                return await self._begin(wish, session, wish.task)
-            if found is not None and (session != wish.session or self._is_at_work(session)):
+    async def start(self, request: RunnerRequest) -> str:
+        """Start the runner and return its session: one that is in the worktree already, or a new one.
+
+        Raises RelayError if it cannot be started.
+        """
+        for session in await asyncio.to_thread(self._list_sessions, request.tree):
+            found = await self._read(session, request.tree)
+            if found is not None and _was_never_asked(found):
+                # A daemon that was killed had no time to give it its task, or to ask an agent.
+                return await self._begin(request, session, request.task)
+            if found is not None and (session != request.session or self._is_at_work(session)):
                 await self._check_ours(session)
                 return session
-        return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
+        task = f"{_GO_ON}{request.task}" if request.session else request.task
+        return await self._begin(request, request.session, task)
 
-    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
-        """Return how the turn ended; a rest or a refusal counts as an end."""
+    async def watch(self, session: str, tree: str, note: Callable[[RunnerActivity], None]) -> RunnerResult:
+        """Wait for the turn's end, which may be a rest or a refusal; `note` its activity meanwhile."""
         while True:
             found = await self._read(session, tree)
             if found is None:
                 return RunnerResult(RunnerOutcome.LOST, why="its session is gone")
-            tell(RunnerActivity(found.agent, found.shown_state.value))
+            note(RunnerActivity(found.agent, found.shown_state.value))
             if not await asyncio.to_thread(os.path.isdir, tree):
                 await self.stop(tree)
                 return RunnerResult(RunnerOutcome.LOST, why="its worktree was removed")
@@ -189,8 +158,10 @@ class SessionRunners:
                                 await self._sessions.stop_session(one.id)
                     await asyncio.sleep(_LOOK_S)
 
-    async def _begin(self, wish: RunnerRequest, session: str, task: str) -> str:
-        given = OpenRequest(wish.agent, wish.cwd, wish.environ, task=task, session=session, fresh=not session)
+    async def _begin(self, request: RunnerRequest, session: str, task: str) -> str:
+        given = OpenRequest(
+            request.agent, request.cwd, request.environ, task=task, session=session, fresh=not session
+        )
         begun, _ = await self._running.begin(given, 0)
         return begun
 
@@ -221,12 +192,12 @@ class SessionRunners:
         with contextlib.suppress(RelayError):
             return self._sessions.get(session).session
         try:
-            return fold_events(await asyncio.to_thread(read_events, get_journal_path(tree, session)))
+            return await asyncio.to_thread(read_session, get_journal_path(tree, session))
         except RelayError:
             return None
 
 
-def _asked_nobody(session: Session) -> bool:
+def _was_never_asked(session: Session) -> bool:
     """Tell whether the session has no turn, or one that was ended before any agent was asked."""
     turn = session.turn
     return turn is None or turn.never_began or (session.leg is None and turn.outcome == "stopped")

@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from agent_relay.race._steps import RaceStep, find_race_step
-from agent_relay.race.model import Race, RaceState, Runner, RunnerState
+from agent_relay.race.model import Race, RaceState, RaceStep, Runner, RunnerState, find_race_step
 
 
 def build_race_view(race: Race, now: datetime) -> dict[str, object]:
@@ -61,7 +60,7 @@ def _build_runner(race: Race, runner: Runner, now: datetime) -> dict[str, object
         "turns": runner.turns or None,
         "tokens": runner.tokens if runner.tokens >= 0 else None,
         "cost": runner.cost or None,
-        "test": _tell_test(race, runner),
+        "test": _name_test_state(race, runner),
         "test_status": runner.test_status if runner.state is RunnerState.TESTED else None,
         "test_s": runner.test_ms / 1000 if runner.state is RunnerState.TESTED else None,
         "place": place + 1 if place is not None else None,
@@ -74,7 +73,7 @@ def _count_seconds(runner: Runner, now: datetime) -> float:
     return round(runner.spent_ms / 1000 + max(going, 0.0), 1)
 
 
-def _tell_test(race: Race, runner: Runner) -> str:
+def _name_test_state(race: Race, runner: Runner) -> str:
     if not race.test:
         return "none"
     if runner.state is RunnerState.TESTED:

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.race._driver import SerialJournalWriter
 from agent_relay.race._events import RaceBegun, RaceCleaning
+from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import create_race
 from agent_relay.race.model import RaceState
 from agent_relay.system.disk.folders import Folders
@@ -34,15 +34,15 @@ def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> N
         may = threading.Event()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         hanging = asyncio.ensure_future(asyncio.to_thread(may.wait, 60))
-        scribe = SerialJournalWriter(services, create_race(folders, BEGUN, at=BEGAN))
+        writer = SerialJournalWriter(services, create_race(folders, BEGUN, at=BEGAN))
         try:
-            await asyncio.wait_for(scribe.write(RaceCleaning()), 20)
+            await asyncio.wait_for(writer.write(RaceCleaning()), 20)
             assert not hanging.done()
         finally:
             may.set()
         assert await hanging
-        assert scribe.race.state is RaceState.CLEANING
-        scribe.close()
+        assert writer.race.state is RaceState.CLEANING
+        writer.close()
 
     asyncio.run(main())
     assert told == [BEGUN.race]

@@ -87,7 +87,7 @@ def test_json_is_the_result_and_nothing_before_it(world: RaceWorld) -> None:
     assert [one["test_status"] for one in view["runners"]] == [1, 1]
     refused = command(world, "race", "apply")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "nobody won, so there is nothing to apply" in refused.stderr
+    assert "no runner won, so there is nothing to apply" in refused.stderr
 
 
 def test_applying_again_says_that_it_is_applied_and_every_command_has_json(world: RaceWorld) -> None:

@@ -17,7 +17,7 @@ from agent_relay.race._events import (
     RunnerStopped,
     RunnerTesting,
 )
-from agent_relay.race._steps import RaceStep, RunnerStep, find_race_step, find_runner_step
+from agent_relay.race.model import RaceStep, RunnerStep, find_race_step, find_runner_step
 from tests.support.races import begin, place, settle, start, tell
 
 ENDED = [*start(1), RunnerEnded(1, "finished", 100)]
