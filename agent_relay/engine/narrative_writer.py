@@ -30,7 +30,7 @@ from agent_relay.packet.narrative import (
     read_answer,
 )
 from agent_relay.sources.native_fork import fork_session, remove_fork
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
@@ -231,7 +231,7 @@ class NarrativeWriter:
         allow = get_allow(self._services)
         text = redact_text(told.text, known=known, allow=allow).text
         focus = redact_text(occasion.focus, known=known, allow=allow).text
-        folder = make_session_folder(open_project(session.root), session.id)
+        folder = make_session_folder(session.root, session.id)
         at = now.astimezone(UTC)
         kept = NarrativeDocument(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text, at.isoformat())
         write_narrative(folder, kept)

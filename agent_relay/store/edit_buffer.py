@@ -41,7 +41,7 @@ def open_edit_buffer(folder: str, name: str, data: bytes) -> Iterator[EditBuffer
     Raises RelayError if it cannot be written.
     """
     try:
-        place, lock = _make_place(folder)
+        place, lock = _make_folder(folder)
     except OSError as error:
         raise cannot_write(folder, error) from error
     try:
@@ -72,17 +72,17 @@ def sweep_edit_buffers(folder: str, *, limit_bytes: int) -> list[str]:
     return sorted(kept, key=_get_age)
 
 
-def _make_place(folder: str) -> tuple[str, int]:
+def _make_folder(folder: str) -> tuple[str, int]:
     for _ in range(_ATTEMPTS):
         place = tempfile.mkdtemp(prefix=_PREFIX, dir=folder)
         lock = open_folder(place)
         with contextlib.suppress(OSError):
             wait_for_flock(lock, _SWEEP_S)
-        # Somebody's sweep may have come between the two.
+        # Another process may have swept it away between the two.
         if os.path.isdir(place):
             return place, lock
         os.close(lock)
-    raise RelayError(f"no folder for the editor can be made in {folder}", hint="Try again.")
+    raise RelayError(f"cannot make a folder for the editor in {folder}", hint="Try again.")
 
 
 def _write(path: str, data: bytes) -> None:
@@ -105,7 +105,7 @@ def _sweep(place: str, limit_bytes: int) -> bool:
             return False
         shutil.rmtree(place, ignore_errors=True)
     except OSError:
-        # An editor has it, or nothing can be locked here, and then nobody knows.
+        # An editor has it, or nothing can be locked here, and then that cannot be known.
         return True
     finally:
         os.close(lock)

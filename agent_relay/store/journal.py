@@ -64,7 +64,7 @@ class Journal(Generic[_E]):
         Raises RelayError if the disk refuses (then the journal ends as before), or it is closed or
         was removed.
         """
-        line = json.dumps(render_event(event), separators=self._separators).encode() + b"\n"
+        line = render_line(event, separators=self._separators)
         with self._turn:
             if self._why_closed:
                 raise RelayError(f"cannot write {self.path}: {self._why_closed}")
@@ -99,6 +99,11 @@ class Journal(Generic[_E]):
         except OSError as error:
             self._why_closed = f"part of a line could not be taken back ({error.strerror})"
             os.close(self._handle)
+
+
+def render_line(event: JournalEvent, *, separators: tuple[str, str] = _COMPACT) -> bytes:
+    """Render the event as a line of a journal."""
+    return json.dumps(render_event(event), separators=separators).encode() + b"\n"
 
 
 def _own(path: str) -> int:
@@ -197,8 +202,6 @@ def _parse_lines(data: bytes, path: str, parse: _Parse[_E], *, known: int = 0) -
             raise _untrusted(path, number, error.sentence, hint=error.hint) from None
         if event.number != number:
             raise _untrusted(path, number, f"it says it is line {event.number}")
-        if event.at.tzinfo is None:
-            raise _untrusted(path, number, "its time has no zone")
         events.append(event)
     return events
 

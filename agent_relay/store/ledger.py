@@ -7,6 +7,7 @@ from datetime import datetime
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.signal import Rest
+from agent_relay.domain.values.moments import parse_moment
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.disk.locks import lock_beside
@@ -66,31 +67,21 @@ def _read(path: str) -> tuple[Rest, ...]:
 def _parse_rest(found: object) -> Rest:
     if not isinstance(found, dict):
         raise UntrustedDataError("a rest is not an object")
-    agent, model, scope, evidence = (found.get(name) for name in ("agent", "model", "scope", "evidence"))
-    if not (
-        isinstance(agent, str)
-        and isinstance(model, str)
-        and isinstance(scope, str)
-        and isinstance(evidence, str)
-    ):
+    texts = {name: found.get(name) for name in ("agent", "model", "scope", "evidence")}
+    known = {name: text for name, text in texts.items() if isinstance(text, str)}
+    if known != texts:
         raise UntrustedDataError("a rest lacks a field")
     until = found.get("until")
     return Rest(
-        agent=agent,
-        model=model,
-        scope=scope,
-        until=None if until is None else _parse_moment(until),
-        evidence=evidence,
-        seen_at=_parse_moment(found.get("seen_at")),
+        **known,
+        until=None if until is None else _get_moment(until),
+        seen_at=_get_moment(found.get("seen_at")),
     )
 
 
-def _parse_moment(found: object) -> datetime:
-    try:
-        moment = datetime.fromisoformat(found) if isinstance(found, str) else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+def _get_moment(found: object) -> datetime:
+    moment = parse_moment(found)
+    if moment is None:
         raise UntrustedDataError("a rest has no valid time")
     return moment
 

@@ -10,8 +10,8 @@ from agent_relay.domain.values.project_layout import get_resume_folder
 from agent_relay.store.packets import locked
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 
-_NAME = "narrative.json"
-_LIMIT_BYTES = 1 << 20
+_NARRATIVE = "narrative.json"
+_NARRATIVE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class NarrativeDocument:
 
 def write_narrative(folder: str, kept: NarrativeDocument) -> None:
     """Write the session's document; raise RelayError, with an older one untouched, on failure."""
-    write_atomic(os.path.join(folder, _NAME), json.dumps(asdict(kept), ensure_ascii=False).encode())
+    write_atomic(os.path.join(folder, _NARRATIVE), json.dumps(asdict(kept), ensure_ascii=False).encode())
 
 
 def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
     """Return what the agent of `leg` wrote; `None` if it wrote nothing that can be read."""
     try:
-        found = json.loads(read_bounded(os.path.join(folder, _NAME), limit_bytes=_LIMIT_BYTES))
+        found = json.loads(read_bounded(os.path.join(folder, _NARRATIVE), limit_bytes=_NARRATIVE_BYTES))
     except (RelayError, FileNotFoundError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.get("leg") != leg:

@@ -5,7 +5,6 @@ No agent has run in an imported session, but its successor can.
 
 import contextlib
 import errno
-import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +13,10 @@ from hashlib import sha256
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import fingerprint, parse_packet, render_document, render_json
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.values.project_layout import RESUME, get_journal_path, get_resume_folder
+from agent_relay.store.journal import render_line
 from agent_relay.store.packets import (
     PUBLISHED,
     check_target,
@@ -27,7 +26,7 @@ from agent_relay.store.packets import (
     name_stem,
     read_document,
 )
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.system.disk.files import cannot_write, sync_folder, write_all, write_atomic
 from agent_relay.system.disk.folders import Folders
@@ -204,7 +203,7 @@ def import_packet(
     The journal is written last and at once: a crash before it leaves a folder that is no session. Raises
     RelayError if the disk refuses.
     """
-    folder = make_session_folder(open_project(place.root), packet.session_id)
+    folder = make_session_folder(place.root, packet.session_id)
     done = publish_packet(folder, packet, text)
     write_entry(folders.sessions, packet.session_id, root=place.root, cwd=place.cwd)
     bodies: tuple[Body, ...] = (
@@ -222,10 +221,7 @@ def import_packet(
         SessionEnded(f"imported from {packet.previous_agent}"),
     )
     lines = [
-        json.dumps(render_event(Event(number, at, 0 if number == 1 else 1, body)), separators=(",", ":"))
-        for number, body in enumerate(bodies, 1)
+        render_line(Event(number, at, 0 if number == 1 else 1, body)) for number, body in enumerate(bodies, 1)
     ]
-    write_atomic(
-        get_journal_path(place.root, packet.session_id), "".join(f"{line}\n" for line in lines).encode()
-    )
+    write_atomic(get_journal_path(place.root, packet.session_id), b"".join(lines))
     return folder, done

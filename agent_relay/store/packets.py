@@ -54,6 +54,16 @@ class _Now:
     original: Original | None
     edited: Edited
 
+    @property
+    def text(self) -> str:
+        """The text, raw; empty if it was deleted."""
+        return (self.body or b"").decode("utf-8", "replace")
+
+    @property
+    def is_text_edited(self) -> bool:
+        """Whether the text is not the published one."""
+        return self.edited in ("text", "both")
+
 
 def read_packet(path: str) -> ResumePacket:
     """Read the packet at `path`. Raise UntrustedDataError if it is none, or of a newer version than ours."""
@@ -80,7 +90,7 @@ def read_delivery_text(
     packet = parse_packet(now.document, name=f"{resume}/{stem}.json")
     if now.body is None:
         return DeliveryText(clean_text(render(packet)), now.edited)
-    text = now.body.decode("utf-8", "replace")
+    text = now.text
     if now.edited == "document":
         text = render(packet)
     elif now.edited == "both" and now.original is not None:
@@ -92,12 +102,12 @@ def read_delivery_text(
 
 def find_edited(folder: str, sequence: int, target: str) -> Edited:
     """Return which of the packet's two files was edited. Raise UntrustedDataError or RelayError."""
-    return _read_now(get_resume_folder(folder), name_stem(sequence, target)).edited
+    return _read_files(folder, sequence, target).edited
 
 
 def read_original(folder: str, sequence: int, target: str) -> Original | None:
     """Return the packet as published; `None` if that was not kept or its fingerprints do not match."""
-    return _read_now(get_resume_folder(folder), name_stem(sequence, target)).original
+    return _read_files(folder, sequence, target).original
 
 
 def read_kept(folder: str, sequence: int, target: str) -> Original | None:
@@ -108,8 +118,7 @@ def read_kept(folder: str, sequence: int, target: str) -> Original | None:
 
 def read_body(folder: str, sequence: int, target: str) -> str:
     """Return the packet's text as it is now, raw; empty if it was deleted."""
-    now = _read_now(get_resume_folder(folder), name_stem(sequence, target))
-    return (now.body or b"").decode("utf-8", "replace")
+    return _read_files(folder, sequence, target).text
 
 
 def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
@@ -161,6 +170,10 @@ def locked(resume: str) -> contextlib.AbstractContextManager[bool]:
     return lock_folder(resume, f"another process is publishing in {resume}")
 
 
+def _read_files(folder: str, sequence: int, target: str) -> _Now:
+    return _read_now(get_resume_folder(folder), name_stem(sequence, target))
+
+
 def _read_now(resume: str, stem: str) -> _Now:
     document = read_document(os.path.join(resume, f"{stem}.json"))
     own = document.pop(PUBLISHED, None)
@@ -202,18 +215,19 @@ def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
 
     Raises UntrustedDataError if it is missing or cannot be trusted.
     """
-    packet = read_packet(f"{get_resume_folder(folder)}/{name_stem(sequence, target)}.json")
-    original = read_original(folder, sequence, target)
-    if original is None or find_edited(folder, sequence, target) not in {"text", "both"}:
+    now = _read_files(folder, sequence, target)
+    packet = parse_packet(
+        now.document, name=f"{get_resume_folder(folder)}/{name_stem(sequence, target)}.json"
+    )
+    if now.original is None or not now.is_text_edited:
         return packet
-    return absorb_edit(packet, original.text, read_body(folder, sequence, target))
+    return absorb_edit(packet, now.original.text, now.text)
 
 
 def is_emptied(folder: str, sequence: int, target: str) -> bool:
     """Tell whether the user's edit emptied the packet's text. Raise UntrustedDataError."""
-    if find_edited(folder, sequence, target) not in {"text", "both"}:
-        return False
-    return not read_body(folder, sequence, target).strip()
+    now = _read_files(folder, sequence, target)
+    return now.is_text_edited and not now.text.strip()
 
 
 def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callable[[], bool]) -> None:
@@ -229,16 +243,16 @@ def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callabl
         with locked(os.path.dirname(path)):
             if is_picked_up():
                 raise RelayError(
-                    f"{os.path.basename(path)} was picked up meanwhile, so the edit would reach nobody",
+                    f"{os.path.basename(path)} was picked up meanwhile, so the edit comes too late",
                     hint="Tell its successor instead.",
                 )
             if read_bounded(path, limit_bytes=LIMIT_BYTES) != before:
                 raise RelayError(
-                    f"{os.path.basename(path)} was changed by somebody else meanwhile",
+                    f"{os.path.basename(path)} was changed by another program meanwhile",
                     hint="Look at both: agent-relay packet diff",
                 )
             write_atomic(path, data)
     except FileNotFoundError:
-        raise RelayError(f"{path} is gone", hint="Somebody deleted it.") from None
+        raise RelayError(f"{path} was deleted meanwhile") from None
     except OSError as problem:
         raise cannot_write(path, problem) from problem

@@ -4,11 +4,10 @@ import contextlib
 import json
 import os
 import stat
-from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.values.project_layout import FOLDER, RESUME, SESSIONS, get_project_folder
-from agent_relay.domain.values.ulid import is_ulid
+from agent_relay.store.session_index import check_session_id
 from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
 from agent_relay.system.disk.removal import sweep_unfinished
 from agent_relay.system.disk.write_check import try_writing
@@ -24,22 +23,13 @@ _PRIVATE = 0o700
 _MARK_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A repository (or plain folder) `root` and its `folder`, ready to be written to."""
-
-    root: str
-    folder: str
+def has_project(root: str) -> bool:
+    """Tell whether relay has a folder in `root`; nothing is made. Raise RelayError as `open_project` does."""
+    return _read_mark(get_project_folder(root))
 
 
-def find_project(root: str) -> Project | None:
-    """Return the project of `root` if relay has one; nothing is made. Raise RelayError as `open_project`."""
-    folder = get_project_folder(root)
-    return Project(root, folder) if _read_mark(folder) else None
-
-
-def check_project(root: str) -> Project | None:
-    """Return the project relay has in `root`, `None` if `open_project` could make one.
+def check_project(root: str) -> bool:
+    """Tell whether relay has a folder in `root`; if it has none, `open_project` could make one.
 
     Nothing is made or left behind: writability is tested by writing. Raises RelayError if `open_project`
     would, and if nothing can be written for a session.
@@ -50,15 +40,15 @@ def check_project(root: str) -> Project | None:
             for name in (folder, os.path.join(folder, SESSIONS)):
                 _check_folder(name)
                 place = name
-        project = find_project(root)
+        found = _read_mark(folder)
         try_writing(place)
     except OSError as problem:
         raise cannot_write(folder, problem) from problem
-    return project
+    return found
 
 
-def open_project(root: str) -> Project:
-    """Open the project of `root`: make its private folder, which git ignores and which carries our mark.
+def open_project(root: str) -> str:
+    """Return relay's private folder in `root`, ignored by git and with our mark; make it if missing.
 
     Another product writes a folder of the same name, and a project may come with one: such a folder stays as
     it is, also for git, and only `sessions` carries our mark; not if it has ignore rules of others, which
@@ -79,19 +69,18 @@ def open_project(root: str) -> Project:
                 write_atomic(os.path.join(ours, MARK), mark.encode(), durable=False)
     except OSError as problem:
         raise cannot_write(folder, problem) from problem
-    return Project(root, folder)
+    return folder
 
 
-def make_session_folder(project: Project, session_id: str) -> str:
-    """Return the session's private folder; make it and its `resume` folder if missing.
+def make_session_folder(root: str, session_id: str) -> str:
+    """Return the session's private folder in the project of `root`; make what is missing of it.
 
     Git ignores all of it by rules of its own: those above may have come with a clone, and git lets the
     innermost decide. Raises UntrustedDataError if `session_id` is none, RelayError if the folder cannot be
     made.
     """
-    if not is_ulid(session_id):
-        raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
-    folder = project.folder
+    check_session_id(session_id)
+    folder = open_project(root)
     try:
         for name in (SESSIONS, session_id, RESUME):
             parent, folder = folder, os.path.join(folder, name)
@@ -167,8 +156,7 @@ def secure_session(root: str, session_id: str) -> None:
     A disk that refuses the latter does not stop the session. Raises UntrustedDataError if `session_id` is
     none, RelayError if one of the folders is a symlink, no folder, somebody else's or missing.
     """
-    if not is_ulid(session_id):
-        raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
+    check_session_id(session_id)
     folder = root
     try:
         for name in (FOLDER, SESSIONS, session_id):

@@ -54,6 +54,12 @@ def find_root(index: str, session: str) -> str:
     return root if isinstance(root, str) and os.path.isabs(root) else ""
 
 
+def check_session_id(session: str) -> None:
+    """Raise UntrustedDataError if it is no session's id, which might lead out of the folder of sessions."""
+    if not is_ulid(session):
+        raise UntrustedDataError("this is not a session id, which has 26 letters and digits")
+
+
 def has_entry(index: str, session: str) -> bool:
     """Tell whether the index has an entry of the session, readable or not."""
     return os.path.lexists(_get_path(index, session))
@@ -61,8 +67,7 @@ def has_entry(index: str, session: str) -> bool:
 
 def write_entry(index: str, session: str, *, root: str, cwd: str) -> None:
     """Name the session in the index. Raise RelayError if the disk refuses."""
-    if not is_ulid(session):
-        raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
+    check_session_id(session)
     import json  # dear, and only what reads must be quick
 
     ensure_private(os.path.dirname(index))

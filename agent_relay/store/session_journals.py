@@ -19,7 +19,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.values.project_layout import find_root_above, get_journal_path
 from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.store.journal import Journal
-from agent_relay.store.project import make_session_folder, open_project, secure_session
+from agent_relay.store.project import make_session_folder, secure_session
 from agent_relay.store.session_index import find_root, has_entry, unmark_ended, write_entry
 from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
 from agent_relay.system.disk.folders import Folders
@@ -35,7 +35,7 @@ def write_leg_owner(leg_folder: str, session: str, *, root: str, cwd: str) -> No
     write_atomic(os.path.join(leg_folder, _NAME), note, durable=False)
 
 
-def list_leg_owners(legs: str) -> list[tuple[str, str, str]]:
+def _list_leg_owners(legs: str) -> list[tuple[str, str, str]]:
     """Return (session, root, cwd) of every leg below `legs` that records it; a session once for each leg."""
     try:
         names = [name for name in os.listdir(legs) if is_ulid(name)]
@@ -131,7 +131,7 @@ class SessionJournal:
         first = self.events[0].body if self.events else None
         if not isinstance(first, SessionCreated):
             raise RelayError(f"{self.path} was deleted")
-        folder = make_session_folder(open_project(root), first.session)
+        folder = make_session_folder(root, first.session)
         temporary = f"{folder}/.journal-{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -166,7 +166,7 @@ class SessionJournal:
 
 def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> SessionJournal:
     """Create the new session's journal with its first line and name it in the index. Raise RelayError."""
-    make_session_folder(open_project(created.root), created.session)
+    make_session_folder(created.root, created.session)
     journal = SessionJournal(get_journal_path(created.root, created.session))
     is_indexed = False
     try:
@@ -203,14 +203,9 @@ def ensure_indexed(folders: Folders, session: Session) -> None:
         _log.warning("index-entry-written-again session=%s", session.id)
 
 
-def move_entry(folders: Folders, session_id: str, root: str) -> None:
-    """Move the session's entry in the index to `root`. Raise RelayError if the disk refuses."""
-    write_entry(folders.sessions, session_id, root=root, cwd=root)
-
-
 def ensure_leg_sessions_indexed(folders: Folders) -> None:
     """Name the sessions of all remaining legs in the index, as far as the legs' folders record them."""
-    for session_id, root, cwd in list_leg_owners(folders.legs):
+    for session_id, root, cwd in _list_leg_owners(folders.legs):
         if not has_entry(folders.sessions, session_id):
             write_entry(folders.sessions, session_id, root=root, cwd=cwd)
             _log.warning("index-entry-written-again session=%s", session_id)

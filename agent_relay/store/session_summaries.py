@@ -105,7 +105,7 @@ def read_summary(root: str, session: str) -> "dict[str, object]":
     try:
         data = read_bounded(get_journal_path(root, session), limit_bytes=JOURNAL_BYTES)
     except FileNotFoundError:
-        return empty | {"state": "gone", "why": "its journal is gone"}
+        return empty | {"state": "gone", "why": "its journal was deleted"}
     except RelayError as error:
         return empty | {"state": "unreadable", "why": error.sentence}
     view = summarize(_read_rows(data))

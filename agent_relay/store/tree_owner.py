@@ -152,14 +152,14 @@ def _check(root: str, folder: str, known: Owner | None, us: Owner, *, by_hand: b
     """Raise TreeOwnedError if an agent of the `known` owner lives in the tree, or may."""
     if known is None and not os.path.lexists(f"{folder}/{_RECORD}"):
         return
-    # Of a record nobody can read only the locks tell.
-    kinship = OwnerRelation.SAME_KERNEL if known is None else find_owner_relation(known, us)
-    if kinship in (OwnerRelation.SELF, OwnerRelation.BEFORE_REBOOT):
+    # If the record cannot be read, only the locks show who lives.
+    relation = OwnerRelation.SAME_KERNEL if known is None else find_owner_relation(known, us)
+    if relation in (OwnerRelation.SELF, OwnerRelation.BEFORE_REBOOT):
         return
     probe = _lock(f"{folder}/{_AGENTS}")
     _close(probe)
     is_free = probe is not None and probe >= 0
-    if kinship is OwnerRelation.SAME_KERNEL and is_free:
+    if relation is OwnerRelation.SAME_KERNEL and is_free:
         return
     if by_hand and probe is not None:
         return
@@ -215,7 +215,7 @@ def _write_record(folder: str, us: Owner) -> None:
     try:
         write_atomic(f"{folder}/{_RECORD}", json.dumps(asdict(us)).encode() + b"\n", durable=False)
     except RelayError:
-        # A full disk must not keep a daemon from its living agents; on this machine the locks tell as much.
+        # A full disk must not keep a daemon from its living agents; on this machine the locks show as much.
         _log.warning("owner-unwritten")
 
 

@@ -4,8 +4,7 @@ import os
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
-from agent_relay.session.fold import ImpossibleEventError, fold_events
-from agent_relay.store.journal import read_events
+from agent_relay.store.journal import read_events, read_session
 from agent_relay.store.project import secure_session
 from agent_relay.store.session_index import remove_entry
 from agent_relay.system.disk.files import cannot_write, sync_folder
@@ -17,13 +16,10 @@ def find_damage(root: str, session: str) -> str:
     """Return why the session's journal cannot be continued; empty if it can, or if there is none."""
     path = get_journal_path(root, session)
     try:
-        events = read_events(path)
-        if events and fold_events(events) is None:
+        if read_session(path) is None and read_events(path):
             return f"{path} does not begin with a session"
     except RelayError as error:
         return error.sentence
-    except ImpossibleEventError:
-        return f"{path} contradicts itself"
     return ""
 
 

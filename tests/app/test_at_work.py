@@ -14,7 +14,7 @@ from agent_relay.domain.events.session import LegReady, LegStarted, SessionCreat
 from agent_relay.domain.signal import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import read_ledger, update_ledger
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
 from tests.support.deleting import delete_folder
 from tests.support.leg_client import read_screen, type_into
@@ -74,14 +74,13 @@ def test_a_session_whose_holder_never_answers_again_can_be_ended(world: RelayWor
 def test_one_journal_nobody_can_read_does_not_cost_the_others(world: RelayWorld) -> None:
     """An index names sessions of every repository: some are gone, some are damaged, one is a bug's."""
     session = begin(world)
-    project = open_project(world.project)
     spoilt = {
         "01ARZ3NDEKTSV4RRFFQ69G5FAA": b"not json\n",
         "01ARZ3NDEKTSV4RRFFQ69G5FAB": impossible("01ARZ3NDEKTSV4RRFFQ69G5FAB", world.project),
         "01ARZ3NDEKTSV4RRFFQ69G5FAC": b"",
     }
     for name, data in spoilt.items():
-        with open(f"{make_session_folder(project, name)}/journal.jsonl", "wb") as file:
+        with open(f"{make_session_folder(world.project, name)}/journal.jsonl", "wb") as file:
             file.write(data)
     roots = dict.fromkeys(spoilt, world.project) | {
         "01ARZ3NDEKTSV4RRFFQ69G5FAD": "/nowhere/at/all",

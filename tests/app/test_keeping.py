@@ -11,7 +11,7 @@ import pytest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import LegReady, SessionCreated
 from agent_relay.store.journal import read_events
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_journals import SessionJournal
 
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ def test_a_journal_written_again_goes_on_although_its_name_was_not_safe_at_first
             raise refusals.pop()
         synced.append(folder)
 
-    folder = make_session_folder(open_project(str(tmp_path)), "01K00000000000000000000000")
+    folder = make_session_folder(str(tmp_path), "01K00000000000000000000000")
     path = f"{folder}/journal.jsonl"
     kept = SessionJournal(path, sync=sync)
     created = SessionCreated("01K00000000000000000000000", str(tmp_path), str(tmp_path), ("demo",), "")

@@ -10,7 +10,7 @@ from agent_relay.domain.events.session import LegReady, LegStarting, SessionCrea
 from agent_relay.domain.signal import Rest
 from agent_relay.domain.values.ulid import build_ulid
 from agent_relay.store.ledger import update_ledger
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
@@ -29,7 +29,7 @@ def world(tmp_path: os.PathLike[str]) -> World:
 def _plant_session(world: World, *, task: str = "fix the parser") -> str:
     """The folder of a session that is ready under `demo`, as a daemon left it."""
     write_entry(f"{world.home}/state/sessions", SESSION, root=world.cwd, cwd=world.cwd)
-    folder = make_session_folder(open_project(world.cwd), SESSION)
+    folder = make_session_folder(world.cwd, SESSION)
     journal = SessionJournal(f"{folder}/journal.jsonl")
     created = SessionCreated(SESSION, world.cwd, world.cwd, ("demo",), task)
     for generation, body in ((0, created), (1, LegStarting("L1", "demo", 1)), (1, LegReady("L1"))):

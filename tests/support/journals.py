@@ -12,7 +12,7 @@ from agent_relay.domain.events.session import (
     SessionCreated,
     SessionEnded,
 )
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 
@@ -24,7 +24,7 @@ def write_session(
     root: Path, session: str, *, index: Path | None, ended: bool = False, task: str = "mow the lawn"
 ) -> Path:
     """The folder of a session of one leg in `root`, ready or ended; named by `index`, if one is given."""
-    folder = Path(make_session_folder(open_project(str(root)), session))
+    folder = Path(make_session_folder(str(root), session))
     bodies: list[Body] = [
         SessionCreated(session, str(root), str(root), ("demo", "understudy"), task),
         LegStarting(LEG, "demo", 1),

@@ -78,7 +78,10 @@ def test_zeros_after_a_power_cut_are_cut_like_a_torn_line(tmp_path: Path) -> Non
         (b"[1]", "not an event"),
         (b"[" * 100_000, "it is not JSON"),
         (b'{"v":1,"n":1' + b"1" * 5000 + b"}", "it is not JSON"),
-        (b'{"v":1,"n":2,"at":"2026-11-20T18:20:00","g":1,"event":"leg.ready","data":{"leg":"L"}}', "no zone"),
+        (
+            b'{"v":1,"n":2,"at":"2026-11-20T18:20:00","g":1,"event":"leg.ready","data":{"leg":"L"}}',
+            "no valid time with a zone",
+        ),
         (b'{"v":1,"n":7,"at":"2026-11-20T18:20:00Z","g":1,"event":"leg.ready","data":{"leg":"L"}}', "line 7"),
         (b"\xff\xfe", "it is not JSON"),
     ],

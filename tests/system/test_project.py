@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.store.project import find_project, make_session_folder, open_project
+from agent_relay.store.project import has_project, make_session_folder, open_project
 
 SESSION = "01JD0000000000000000000000"
 
@@ -22,9 +22,8 @@ def mode(path: Path) -> int:
 
 def test_a_new_project_is_private_ignored_and_marked(tmp_path: Path) -> None:
     """A packet must never be committed or read by others by accident."""
-    project = open_project(str(tmp_path))
     folder = tmp_path / ".agent-relay"
-    assert (project.root, project.folder) == (str(tmp_path), str(folder))
+    assert open_project(str(tmp_path)) == str(folder)
     assert mode(folder) == 0o700
     assert (folder / ".gitignore").read_text() == "*\n"
     assert json.loads((folder / "agent-relay.json").read_text()) == {
@@ -51,8 +50,7 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     (folder / "connection.json").write_text("{}")
     (folder / ".gitignore").write_text("connection.json\n")
     folder.chmod(0o755)
-    project = open_project(str(tmp_path))
-    make_session_folder(project, SESSION)
+    make_session_folder(str(tmp_path), SESSION)
     assert (folder / "connection.json").read_text() == "{}"
     assert (folder / ".gitignore").read_text() == "connection.json\n"
     assert mode(folder) == 0o755
@@ -64,7 +62,7 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     ]
     assert (folder / "sessions" / ".gitignore").read_text() == "*\n"
     assert mode(folder / "sessions") == 0o700
-    assert find_project(str(tmp_path)) is not None
+    assert has_project(str(tmp_path))
     before = (folder / "sessions").stat().st_mtime_ns
     open_project(str(tmp_path))
     assert (folder / "sessions").stat().st_mtime_ns == before
@@ -76,7 +74,7 @@ def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> No
     (folder / "sessions" / "theirs").mkdir(parents=True)
     (folder / "sessions" / "theirs" / "log").write_text("new")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    make_session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(str(tmp_path), SESSION)
     (folder / "sessions" / SESSION / "journal.jsonl").write_text("{}")
     status = ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"]
     found = subprocess.run(status, check=True, capture_output=True, text=True).stdout
@@ -85,10 +83,10 @@ def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> No
 
 def test_a_folder_without_our_mark_is_not_our_project(tmp_path: Path) -> None:
     """Read-only commands must not mistake the other product's folder for ours."""
-    assert find_project(str(tmp_path)) is None
+    assert not has_project(str(tmp_path))
     (tmp_path / ".agent-relay").mkdir()
     (tmp_path / ".agent-relay" / "connection.json").write_text("{}")
-    assert find_project(str(tmp_path)) is None
+    assert not has_project(str(tmp_path))
 
 
 def test_a_symlink_is_refused(tmp_path: Path) -> None:
@@ -103,13 +101,13 @@ def test_a_symlink_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sessions", f"sessions/{SESSION}", f"sessions/{SESSION}/resume"])
 def test_a_symlink_further_down_is_refused(tmp_path: Path, name: str) -> None:
     """Same at every level we walk through."""
-    project = open_project(str(tmp_path))
+    open_project(str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / ".agent-relay" / name
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RelayError, match="is a symlink"):
-        make_session_folder(project, SESSION)
+        make_session_folder(str(tmp_path), SESSION)
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
@@ -175,18 +173,17 @@ def test_a_crash_after_any_step_of_making_it_is_healed(tmp_path: Path) -> None:
     open_project(str(tmp_path))
     (tmp_path / ".agent-relay" / "agent-relay.json").unlink()
     open_project(str(tmp_path))
-    assert find_project(str(tmp_path)) is not None
+    assert has_project(str(tmp_path))
     assert (tmp_path / ".agent-relay" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_session_has_a_private_folder_of_its_own(tmp_path: Path) -> None:
     """Journal and packets live there; a restored backup with open permissions is closed again."""
-    project = open_project(str(tmp_path))
-    folder = Path(make_session_folder(project, SESSION))
+    folder = Path(make_session_folder(str(tmp_path), SESSION))
     assert folder == tmp_path / ".agent-relay" / "sessions" / SESSION
     assert (folder / "resume").is_dir()
     folder.chmod(0o755)
-    assert make_session_folder(project, SESSION) == str(folder)
+    assert make_session_folder(str(tmp_path), SESSION) == str(folder)
     assert mode(folder) == 0o700
 
 
@@ -194,7 +191,7 @@ def test_a_session_has_a_private_folder_of_its_own(tmp_path: Path) -> None:
 def test_a_session_name_cannot_lead_elsewhere(tmp_path: Path, name: str) -> None:
     """Session ids come over a socket."""
     with pytest.raises(UntrustedDataError):
-        make_session_folder(open_project(str(tmp_path)), name)
+        make_session_folder(str(tmp_path), name)
 
 
 def test_a_folder_somebody_was_killed_in_while_making_it_is_ours_all_the_same(tmp_path: Path) -> None:
@@ -244,7 +241,7 @@ MARK = '{"schema": "agent-relay/project", "version": 1}'
 def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, planted: dict[str, str]) -> None:
     """Journals and packets hold conversations: `git add -A` must not take them along, whatever was cloned."""
     commit_planted(tmp_path, planted)
-    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(str(tmp_path), SESSION))
     (folder / "journal.jsonl").write_text("{}\n")
     (folder / "resume" / "0001-codex.md").write_text("the whole task\n")
     assert list_addable(tmp_path) == []
@@ -254,10 +251,10 @@ def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, plan
 def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, rules: str) -> None:
     """One made by an earlier version, or whose rules something changed, is mended before more is written."""
     commit_planted(tmp_path, {".agent-relay/agent-relay.json": MARK})
-    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(str(tmp_path), SESSION))
     (folder / "journal.jsonl").write_text("{}\n")
     (folder / ".gitignore").write_text(rules)
-    make_session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(str(tmp_path), SESSION)
     assert (folder / ".gitignore").read_text() == "*\n"
     assert list_addable(tmp_path) == []
 
@@ -265,10 +262,10 @@ def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, r
 def test_a_sessions_rules_are_never_written_through_a_link(tmp_path: Path) -> None:
     """A planted link at `.gitignore` would make relay write into a file of the user's."""
     (tmp_path / "mine").write_text("mine")
-    folder = Path(make_session_folder(open_project(str(tmp_path)), SESSION))
+    folder = Path(make_session_folder(str(tmp_path), SESSION))
     (folder / ".gitignore").unlink()
     (folder / ".gitignore").symlink_to(tmp_path / "mine")
-    make_session_folder(open_project(str(tmp_path)), SESSION)
+    make_session_folder(str(tmp_path), SESSION)
     assert (tmp_path / "mine").read_text() == "mine"
     assert (folder / ".gitignore").read_text() == "*\n"
     assert not (folder / ".gitignore").is_symlink()

@@ -126,15 +126,15 @@ def test_an_edit_is_placed_whole_or_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == b"mine"
     with pytest.raises(RelayError, match=r"0001-beta\.md was picked up meanwhile"):
         replace_file(str(path), b"late", before=b"mine", is_picked_up=lambda: True)
-    with pytest.raises(RelayError, match=r"0001-beta\.md was changed by somebody else"):
+    with pytest.raises(RelayError, match=r"0001-beta\.md was changed by another program"):
         replace_file(str(path), b"late", before=b"the text\n", is_picked_up=lambda: False)
     with pytest.raises(RelayError, match="would be larger than"):
         replace_file(str(path), b"x" * ((16 << 20) + 1), before=b"mine", is_picked_up=lambda: False)
     assert path.read_bytes() == b"mine"
     path.unlink()
-    with pytest.raises(RelayError, match="is gone"):
+    with pytest.raises(RelayError, match="was deleted"):
         replace_file(str(path), b"late", before=b"mine", is_picked_up=lambda: False)
-    with pytest.raises(RelayError, match="is gone"):
+    with pytest.raises(RelayError, match="was deleted"):
         replace_file(f"{tmp_path}/none/x.md", b"late", before=b"mine", is_picked_up=lambda: False)
     with pytest.raises(RelayError, match="cannot write"):
         replace_file(f"{path.parent}/0001-beta.json/x.md", b"", before=b"", is_picked_up=lambda: False)

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import KNOWN, Event, Unknown
+from agent_relay.domain.values.moments import parse_moment
 
 JOURNAL_VERSION = 1
 _SESSION_KINDS = {kind.name: kind for kind in KNOWN}
@@ -86,10 +87,9 @@ def parse_parts(
         isinstance(number, int) and isinstance(at, str) and isinstance(name, str) and isinstance(data, dict)
     ):
         raise UntrustedDataError("a journal line is not an event")
-    try:
-        moment = datetime.fromisoformat(at)
-    except ValueError:
-        raise UntrustedDataError("a journal line carries no valid time") from None
+    moment = parse_moment(at)
+    if moment is None:
+        raise UntrustedDataError("a journal line carries no valid time with a zone")
     kind = kinds.get(name)
     return number, moment, Unknown(name, data) if kind is None else _build_body(kind, name, data)
 

@@ -36,7 +36,7 @@ from agent_relay.session.views.messages import session_folder
 from agent_relay.store.narratives import save_beside_packets
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import list_packets, read_delivery_text, read_packet
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit
@@ -62,7 +62,7 @@ def publish(
     Raises RelayError if it cannot be written; packets published before are intact then.
     """
     # Made again where `git clean` deleted it since the journal was last written.
-    folder = make_session_folder(open_project(session.root), session.id)
+    folder = make_session_folder(session.root, session.id)
     waiting = find_waiting(session, handoff, folder)
     sequence = 0 if waiting else _find_sequence(session, handoff)
     order = _order(services, session, handoff, environ, folder=folder, sequence=sequence)

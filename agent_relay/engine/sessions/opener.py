@@ -24,8 +24,8 @@ from agent_relay.engine.sessions.open_request import OpenRequest, find_requested
 from agent_relay.session.fold import fold_events
 from agent_relay.session.turn_state import find_turn_by_message
 from agent_relay.store.journal import read_events
-from agent_relay.store.session_index import find_root
-from agent_relay.store.session_journals import find_journal, move_entry, open_journal
+from agent_relay.store.session_index import find_root, write_entry
+from agent_relay.store.session_journals import find_journal, open_journal
 from agent_relay.store.session_summaries import list_moved_at, list_sessions_at, was_moved
 
 _log = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ class SessionOpener:
         before = await asyncio.to_thread(find_root, folders.sessions, session_id)
         await self._rooms.let_go(session_id)
         await self._rooms.trees.follow_move(before, root)
-        await asyncio.to_thread(move_entry, folders, session_id, root)
+        await asyncio.to_thread(write_entry, folders.sessions, session_id, root=root, cwd=root)
         await self.reopen(session_id)
 
     async def reopen(self, session_id: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.events import session as words
 from agent_relay.domain.values.ulid import build_ulid
 from agent_relay.faces.cli.handoff._view import Node, draw_tree
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
@@ -28,7 +28,7 @@ def world(tmp_path: os.PathLike[str]) -> World:
 def _plant(world: World, *, said: str = "a door") -> str:
     """A session whose handoff waits for a verdict; its packet is gone."""
     write_entry(f"{world.home}/state/sessions", SESSION, root=world.cwd, cwd=world.cwd)
-    journal = SessionJournal(f"{make_session_folder(open_project(world.cwd), SESSION)}/journal.jsonl")
+    journal = SessionJournal(f"{make_session_folder(world.cwd, SESSION)}/journal.jsonl")
     bodies = (
         words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
         words.LegStarting("L1", "demo", 1),
@@ -79,7 +79,7 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     path = _plant(world)
     other = build_ulid(1_795_000_000_002, b"0123456789")
     write_entry(f"{world.home}/state/sessions", other, root=world.cwd, cwd=world.cwd)
-    broken = make_session_folder(open_project(world.cwd), other)
+    broken = make_session_folder(world.cwd, other)
     with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as file:
         file.write(f'{{"no event": "{HANDOFF}"}}\n')
     assert len(json.loads(world.run("handoff", "list", "--json").out)["handoffs"]) == 1

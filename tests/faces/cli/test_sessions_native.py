@@ -11,7 +11,7 @@ import pytest
 from agent_relay.domain.events.session import LegNamed, LegStarting, SessionCreated
 from agent_relay.domain.values.ulid import build_ulid
 from agent_relay.faces.cli.session.native_sessions import render_age
-from agent_relay.store.project import make_session_folder, open_project
+from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
@@ -127,7 +127,7 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
     _plant_claude(world, "bbb", "hang it", at=1_780_000_002)
     session = build_ulid(1_795_000_000_000, b"0123456789")
     write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
-    journal = SessionJournal(f"{make_session_folder(open_project(world.cwd), session)}/journal.jsonl")
+    journal = SessionJournal(f"{make_session_folder(world.cwd, session)}/journal.jsonl")
     for body in (
         SessionCreated(session, world.cwd, world.cwd, ("demo",)),
         LegStarting("L1", "demo", 1),

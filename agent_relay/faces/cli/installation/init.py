@@ -69,16 +69,16 @@ def init(
     *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root, folder, config}.")] = False
 ) -> None:
     """Prepare this repository and your configuration; harmless when repeated, and never needed."""
-    project = open_project(find_near_root(get_cwd()))
-    folder = get_folders().config
-    config, made = os.path.join(folder, FILE_NAME), create_config(folder, TEMPLATE)
-    read_user_config(folder)
+    root, own = find_near_root(get_cwd()), get_folders().config
+    folder = open_project(root)
+    config, made = os.path.join(own, FILE_NAME), create_config(own, TEMPLATE)
+    read_user_config(own)
     if as_json:
-        view = {"root": project.root, "folder": project.folder, "config": config, "config_made": made}
+        view = {"root": root, "folder": folder, "config": config, "config_made": made}
         print_json(view)
         return
     print_lines(
-        f"{project.folder} is ready: private, and ignored by git.",
+        f"{folder} is ready: private, and ignored by git.",
         f"{config} {'was written' if made else 'exists already and was not changed'}.",
         "Next: agent-relay doctor, then agent-relay <agent>",
     )
