@@ -8,11 +8,13 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
 from agent_relay.daemon._preload import load_rest
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
+from agent_relay.domain.protocol.operations import OPERATIONS
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.operations.handoffs import build_narrate_handlers
 from agent_relay.engine.operations.sessions import build_handlers
@@ -34,21 +36,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def build_late_handlers(
-    names: tuple[str, ...], build: Callable[[], Mapping[str, Handler]]
-) -> Mapping[str, Handler]:
-    """Return handlers of the operations `names`, which `build` imports and makes at the first request."""
+def build_late_handlers(kind: str, build: Callable[[], Mapping[str, Handler]]) -> Mapping[str, Handler]:
+    """Return handlers of the operations `kind.*`, which `build` imports and makes at the first request."""
     built: dict[str, Handler] = {}
 
-    async def handle(request: Request, peer: Peer) -> Mapping[str, object]:
+    async def handle(name: str, sent: Mapping[str, object], peer: Peer) -> Mapping[str, object]:
         if not built:
             built.update(build())
-        return await built[request.op](request, peer)
+        return await built[name](sent, peer)
 
-    return dict.fromkeys(names, handle)
-
-
-_RACE = ("race.begin", "race.resume", "race.stop", "race.apply", "race.clean", "race.show")
+    return {name: partial(handle, name) for name in OPERATIONS if name.startswith(f"{kind}.")}
 
 
 class Application:
@@ -90,10 +87,10 @@ class Application:
         return {
             **build_handlers(self._sessions),
             **build_narrate_handlers(self._sessions, self._narrating),
-            **build_late_handlers(("run.begin", "run.follow", "run.forget"), self._build_run),
-            **build_late_handlers(("chat.begin", "chat.next"), self._build_chat),
-            **build_late_handlers(("watch.follow",), self._build_watch),
-            **build_late_handlers(_RACE, self._build_race),
+            **build_late_handlers("run", self._build_run),
+            **build_late_handlers("chat", self._build_chat),
+            **build_late_handlers("watch", self._build_watch),
+            **build_late_handlers("race", self._build_race),
         }
 
     def _build_run(self) -> Mapping[str, Handler]:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Mapping
 
 from agent_relay.domain.protocol.live_session import LiveSession, build_context, cut_screen, render_live
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol.operations import WATCH_FOLLOW, WatchFields
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.engine.sessions.active_session import ActiveSession
 from agent_relay.engine.sessions.change_notifier import wait_for
@@ -17,35 +18,28 @@ _ENOUGH = 384 << 10
 """Characters of one answer; with one more session it stays below a line's limit."""
 
 
-class LiveFeed:
-    """Reports changed sessions. It keeps nothing for viewers: a request names the newest it knows."""
+async def _follow(sessions: SessionLifecycle, asked: WatchFields) -> tuple[list[dict[str, object]], int]:
+    """Return the sessions at work that changed after change number `seen`, and the newest number.
 
-    def __init__(self, sessions: SessionLifecycle) -> None:
-        self._sessions = sessions
-
-    async def follow(
-        self, root: str, session: str, seen: int, *, is_patient: bool
-    ) -> tuple[list[dict[str, object]], int]:
-        """Return the sessions at work that changed after change number `seen`, and the newest number.
-
-        Only those of one working tree or one session if these are named. If nothing changed and the requester
-        is patient, the answer waits a while for a change.
-        """
-        rooms = self._sessions.rooms
-        deadline = asyncio.get_running_loop().time() + _LISTEN_S
-        while True:
-            change = rooms.changes.listen()
-            changed = [
-                room
-                for room in sorted(rooms, key=lambda room: room.changes.number)
-                if room.changes.number > seen
-                and root in {"", room.session.root}
-                and session in {"", room.session.id}
-            ]
-            left_s = deadline - asyncio.get_running_loop().time()
-            if changed or left_s <= 0 or not is_patient:
-                return _tell(changed, seen)
-            await wait_for(change, left_s)
+    Only those of one working tree or one session if these are named. If nothing changed and the requester
+    will `wait`, so does the answer, for a while. Nothing is kept for viewers: a request names the newest it
+    knows.
+    """
+    rooms = sessions.rooms
+    deadline = asyncio.get_running_loop().time() + _LISTEN_S
+    while True:
+        change = rooms.changes.listen()
+        changed = [
+            room
+            for room in sorted(rooms, key=lambda room: room.changes.number)
+            if room.changes.number > asked.seen
+            and asked.root in {"", room.session.root}
+            and asked.session in {"", room.session.id}
+        ]
+        left_s = deadline - asyncio.get_running_loop().time()
+        if changed or left_s <= 0 or not asked.wait:
+            return _tell(changed, asked.seen)
+        await wait_for(change, left_s)
 
 
 def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]], int]:
@@ -94,16 +88,10 @@ def build_live(room: ActiveSession) -> LiveSession:
 
 
 def build_watch_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-    onlooking = LiveFeed(sessions)
+    """Return the handlers by the names of their operations."""
 
-    async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:
-        told, seen = await onlooking.follow(
-            request.text("root", ""),
-            request.text("session", ""),
-            request.number("seen", 0),
-            is_patient=request.flag("wait"),
-        )
+    async def follow(asked: WatchFields, _peer: Peer) -> Mapping[str, object]:
+        told, seen = await _follow(sessions, asked)
         return {"sessions": told, "seen": seen}
 
-    return {"watch.follow": follow}
+    return dict((WATCH_FOLLOW.performed_by(follow),))

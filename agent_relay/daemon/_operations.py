@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay import __version__
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
-from agent_relay.domain.protocol.wire import OP_DAEMON_LOGS, OP_DAEMON_STATUS, OP_DAEMON_STOP, OP_PING
+from agent_relay.domain.protocol.operations import DAEMON_LOGS, DAEMON_STATUS, DAEMON_STOP, PING, Fields
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.system.disk.folders import Folders
 from agent_relay.terminal.holder_check import HolderCheck
 
@@ -29,10 +29,10 @@ def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Hand
     """Return every handler by name. Raise ValueError if one of the application's hides the daemon's own."""
     holders = HolderCheck()
 
-    async def ping(_request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def ping(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
         return {}
 
-    async def status(_request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def status(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
         trouble = await asyncio.to_thread(holders.find_fault)
         return {
             **({"trouble": trouble} if trouble else {}),
@@ -47,19 +47,21 @@ def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Hand
             "crashes": daemon.folders.crashes,
         }
 
-    async def stop(_request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def stop(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
         daemon.stop()
         return {"pid": os.getpid()}
 
-    async def logs(_request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def logs(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
         return {"log": daemon.folders.daemon_log}
 
-    own: dict[str, Handler] = {
-        OP_PING: ping,
-        OP_DAEMON_STATUS: status,
-        OP_DAEMON_STOP: stop,
-        OP_DAEMON_LOGS: logs,
-    }
+    own = dict(
+        (
+            PING.performed_by(ping),
+            DAEMON_STATUS.performed_by(status),
+            DAEMON_STOP.performed_by(stop),
+            DAEMON_LOGS.performed_by(logs),
+        )
+    )
     twice = sorted(own.keys() & app.keys())
     if twice:
         raise ValueError(f"two handlers for {', '.join(twice)}")

@@ -16,7 +16,7 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.protocol.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_SESSION,
@@ -189,7 +189,7 @@ class Server:
         if handler is None or not isinstance(op, str):
             raise WrongUseError("the daemon does not know this operation", hint=_OTHER_VERSION)
         fields = {name: value for name, value in message.items() if name not in ("op", "id")}
-        return await handler(Request(op, fields), peer)
+        return await handler(fields, peer)
 
 
 class _Line:

@@ -11,9 +11,9 @@ from datetime import tzinfo
 
 from agent_relay.agents.launch_plan import STREAM_FILE
 from agent_relay.domain.documents.adapter import StreamRule, Totals
-from agent_relay.domain.errors import UntrustedDataError, WrongUseError
+from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.protocol.requests import Request
+from agent_relay.domain.protocol.operations import StreamCursor
 from agent_relay.domain.protocol.run_output import LeftOut, RunEvent, Text
 from agent_relay.domain.session import Leg, Session
 from agent_relay.engine.services import Services
@@ -26,19 +26,8 @@ from agent_relay.transcripts.stream_parser import MAX_RECORD_BYTES, parse_object
 _ENOUGH = 96 << 10
 """Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
 _PIECE = 32 << 10
-_FARTHEST = 1 << 62
 _TOO_LONG: Mapping[str, object] = {}
 _REST: Mapping[str, object] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class StreamCursor:
-    """How far a follower has read: the journal's line, and in a leg's stream the record and its events."""
-
-    number: int
-    leg: str = ""
-    offset: int = 0
-    events: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +188,3 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
 def render_cursor(told: StreamCursor) -> dict[str, object]:
     """Return the cursor as an answer carries it."""
     return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
-
-
-def parse_cursor(request: Request) -> StreamCursor:
-    """Return the cursor that a request carries. Raise WrongUseError if it is not valid."""
-    found = request.fields.get("told")
-    inner = Request(request.op, found if isinstance(found, dict) else {})
-    place = StreamCursor(
-        inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
-    )
-    if not all(0 <= at < _FARTHEST for at in (place.number, place.offset, place.events)):
-        raise WrongUseError(f"{request.op} was told of no such place")
-    return place

@@ -11,7 +11,7 @@ import pytest
 from agent_relay.client.connection import Connection
 from agent_relay.daemon.run import run
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
 from agent_relay.system.clock import Clock, SystemClock
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import take_lock
@@ -176,7 +176,7 @@ def test_what_the_machine_did_is_told_and_leaves_no_crash_report(
 
     class _Failing(_App):
         def handlers(self) -> Mapping[str, Handler]:
-            async def fail(_request: Request, _peer: Peer) -> Mapping[str, object]:
+            async def fail(_sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
                 raise error
 
             return {"fail": fail}

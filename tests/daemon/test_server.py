@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from agent_relay.daemon._operations import Daemon, build_handlers
-from agent_relay.domain.protocol.requests import Peer, Request
+from agent_relay.domain.protocol.requests import Peer
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.disk.folders import Folders
 from tests.support.server_world import HELLO, World, read, until
@@ -173,7 +173,7 @@ def test_another_user_is_turned_away(serve: Callable[..., None]) -> None:
 def test_the_application_cannot_hide_the_daemons_own_operations() -> None:
     """`daemon stop` must work whatever the application offers."""
 
-    async def handler(_request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def handler(_sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
         return {}
 
     daemon = Daemon(

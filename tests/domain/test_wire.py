@@ -9,7 +9,6 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.protocol.requests import Request
 from agent_relay.domain.protocol.wire import (
     build_hello,
     build_refusal,
@@ -83,32 +82,3 @@ def test_a_refusal_of_another_version_is_still_an_error(answer: dict[str, object
     found = parse_refusal(answer)
     assert found.code is ExitCode.FAILED
     assert found.sentence == "the daemon refused without a reason"
-
-
-def test_a_request_gives_its_fields_checked() -> None:
-    """What a peer sent is unchecked until it passes here."""
-    request = Request("go", {"a": "x", "n": 3, "f": True, "l": ["y"], "m": {"k": "v"}})
-    assert (request.text("a"), request.text("b", "d"), request.number("n"), request.number("o", 4)) == (
-        "x",
-        "d",
-        3,
-        4,
-    )
-    assert (request.flag("f"), request.flag("g")) == (True, False)
-    assert (request.texts("l"), request.texts("k"), request.mapping("m"), request.mapping("z")) == (
-        ("y",),
-        (),
-        {"k": "v"},
-        {},
-    )
-    for ask in (
-        lambda: request.text("n"),
-        lambda: request.text("missing"),
-        lambda: request.number("f"),
-        lambda: request.number("missing"),
-        lambda: request.flag("a"),
-        lambda: request.texts("a"),
-        lambda: request.mapping("l"),
-    ):
-        with pytest.raises(WrongUseError, match="go needs"):
-            ask()

@@ -8,10 +8,13 @@ import shutil
 import tempfile
 from collections.abc import Coroutine
 
+from msgspec import structs
+
 from agent_relay.daemon._application import Application, open_app
 from agent_relay.daemon._notices import Notices
 from agent_relay.daemon._operations import Daemon, build_handlers
 from agent_relay.daemon.server import Server
+from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.domain.protocol.wire import build_hello, parse_line, render_line
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.disk.folders import Folders, ensure_private
@@ -19,30 +22,25 @@ from agent_relay.system.net.unix_sockets import listen
 from tests.fuzz.inputs import Step
 from tests.fuzz.messages import make_body
 
+_TEXTS = ("agent", "focus", "model", "session", "task", "race", "message", "handoff", "note", "rollback")
+_LISTS = ("agents", "args", "expect", "accept", "constraint", "needs", "question")
+_FLAGS = ("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply")
+_NUMBERS = ("most", "seen", "after", "runner", "max_time_s", "test_limit_s")
 _FIELDS: dict[str, object] = {
-    "agent": "nobody",
+    **dict.fromkeys(_TEXTS, "nobody"),
+    **{name: ["nobody"] for name in _LISTS},
+    **dict.fromkeys(_FLAGS, True),
+    **dict.fromkeys(_NUMBERS, 0),
     "cwd": "/nowhere",
+    "root": "/nowhere",
     "env": {},
     "rows": 24,
     "cols": 80,
-    "args": [],
-    "task": "do",
-    "session": "x",
-    "new": False,
     "from": "a:b",
-    "focus": "",
-    "model": "",
-    "yes": True,
-    "no_launch": True,
-    "root": "/nowhere",
-    "seen": 0,
-    "wait": False,
-    "turn": True,
-    "text": "t",
-    "prompt": "p",
-    "race": "x",
-    "agents": ["nobody"],
-    "message": "m",
+    "told": {"number": 0},
+    "priority": "high",
+    "verdict": "failed",
+    "test": "true",
 }
 _LEFT_OUT = {"daemon.stop"}
 _ANSWER_S = 10.0
@@ -89,7 +87,11 @@ class Requested:
             stop=lambda: None,
         )
         handlers = build_handlers(daemon, self._app.handlers())
-        self._ops = {name: _FIELDS for name in [*handlers, "subscribe"] if name not in _LEFT_OUT}
+        self._ops = {
+            name: {one.encode_name: _FIELDS[one.encode_name] for one in structs.fields(operation.fields)}
+            for name, operation in OPERATIONS.items()
+            if name not in _LEFT_OUT
+        }
         self._server = Server(handlers, notices, uid=os.geteuid(), report=self._report)
         await self._server.start(listen(f"{folders.runtime}/sock"))
 

@@ -4,6 +4,7 @@ import os
 import re
 import tomllib
 
+import msgspec
 import pytest
 
 from agent_relay.detect._limit_rules import match_rule
@@ -21,8 +22,7 @@ from agent_relay.domain.documents.config import (
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.protocol import wire
-from agent_relay.engine.operations.sessions import build_handlers
+from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.export._figures import build_figures
 from agent_relay.faces.export._outbound_filter import SENT_EVENTS
@@ -43,9 +43,12 @@ def _list_words(text: str) -> set[str]:
 
 def test_every_operation_of_the_daemon_is_on_its_page() -> None:
     """Whoever writes another client has nothing else to go by."""
-    own = {value for name, value in vars(wire).items() if name.startswith("OP_")}
     page = tree.read_text("docs/wire.md").partition("## Client or daemon, and holder")[0]
-    assert (own | set(build_handlers(None))) - _list_words(page) == set()
+    rows = dict(re.findall(r"^\| `([a-z_.]+)` \|(.*?)\| ", page, re.MULTILINE))
+    assert rows.keys() - OPERATIONS.keys() == {"hello"}
+    for name, operation in OPERATIONS.items():
+        fields = {one.encode_name for one in msgspec.structs.fields(operation.fields)}
+        assert fields - _list_words(rows[name]) - {"root"} == set(), name
 
 
 def test_every_operation_of_the_holder_is_listed() -> None:

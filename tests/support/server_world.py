@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_relay.daemon._notices import Notices
 from agent_relay.daemon.server import Server
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.protocol.requests import Peer, Request
+from agent_relay.domain.protocol.requests import Peer
 from agent_relay.system.net.unix_sockets import listen
 
 HELLO = b'{"op":"hello","version":1,"client":"test"}\n'
@@ -44,21 +44,21 @@ class World:
         self.reports.append((type(error).__name__, doing))
         return "/the/report"
 
-    async def _echo(self, request: Request, peer: Peer) -> Mapping[str, object]:
-        return {"fields": dict(request.fields), "pid": peer.pid, "client": peer.client}
+    async def _echo(self, sent: Mapping[str, object], peer: Peer) -> Mapping[str, object]:
+        return {"fields": dict(sent), "pid": peer.pid, "client": peer.client}
 
-    async def _wait(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def _wait(self, _sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
         await self.release.wait()
         return {"waited": True}
 
-    async def _refuse(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def _refuse(self, _sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
         raise NobodyAvailableError("everybody rests", hint="Wait.")
 
-    async def _break(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def _break(self, _sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
         raise KeyError("sk-secret")
 
-    async def _big(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        return {"text": "x" * request.number("size")}
+    async def _big(self, sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
+        return {"text": "x" * int(str(sent["size"]))}
 
     async def connect(self, *, hello: bool = True) -> Streams:
         reader, writer = await asyncio.open_unix_connection(self.path, limit=1 << 21)

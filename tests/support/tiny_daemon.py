@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent_relay.daemon.__main__ import main
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
 from agent_relay.system.clock import Clock
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.disk.locks import append_line
@@ -45,17 +45,19 @@ class TinyApp:
         """What the tests ask for."""
         return {"echo": self._echo, "refuse": self._refuse, "break": self._break, "tell": self._tell}
 
-    async def _echo(self, request: Request, peer: Peer) -> Mapping[str, object]:
-        return {"fields": dict(request.fields), "client": peer.client, "peer": peer.pid}
+    async def _echo(self, sent: Mapping[str, object], peer: Peer) -> Mapping[str, object]:
+        return {"fields": dict(sent), "client": peer.client, "peer": peer.pid}
 
-    async def _refuse(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def _refuse(self, _sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
         raise NobodyAvailableError("everybody rests", hint="Wait until 21:00.")
 
-    async def _break(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        raise KeyError(request.text("secret"))
+    async def _break(self, sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
+        raise KeyError(sent["secret"])
 
-    async def _tell(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        for session in request.texts("sessions"):
+    async def _tell(self, sent: Mapping[str, object], _peer: Peer) -> Mapping[str, object]:
+        sessions = sent["sessions"]
+        assert isinstance(sessions, list)
+        for session in sessions:
             self._notices.tell(session)
         return {}
 

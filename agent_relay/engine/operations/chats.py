@@ -12,11 +12,13 @@ from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events.turn import ChatBegun, TurnBegun
 from agent_relay.domain.inputs import StopAsked, TurnAsked
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.operations import StreamCursor
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Leg
 from agent_relay.domain.state import State
-from agent_relay.engine._turn_stream import StreamCursor, render_cursor
+from agent_relay.engine._turn_stream import render_cursor
 from agent_relay.engine.legs.headless import load_for
 from agent_relay.engine.publishing.redaction import redact_in_thread
 from agent_relay.engine.services import Services
@@ -39,7 +41,6 @@ from agent_relay.session.turns.lifecycle import check_free
 from agent_relay.session.views.messages import session_folder
 from agent_relay.system.config.secrets import gather_secrets
 
-_MOST_TURNS = 1000
 _MOST_AGENTS = 16
 
 
@@ -127,39 +128,28 @@ def build_chat_handlers(sessions: SessionLifecycle, services: Services) -> Mappi
     """Return the handlers by the names of their requests."""
     chatting = Chats(sessions, services)
 
-    async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
-        agents = request.texts("agents")
-        most = request.number("most", 0)
-        if not 0 <= most <= _MOST_TURNS:
-            raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
-        session = request.text("session", "")
+    async def begin(asked: op.ChatFields, _peer: Peer) -> Mapping[str, object]:
+        agents, session = asked.agents, asked.session
         if len(set(agents)) != len(agents) or len(agents) > _MOST_AGENTS or not (session or len(agents) > 1):
             raise WrongUseError("a chat needs two agents or more, each of them once")
         wish = OpenRequest(
             agent=agents[0] if agents else "",
-            cwd=request.text("cwd"),
-            environ=request.mapping("env"),
-            task=request.text("task", ""),
+            cwd=asked.cwd,
+            environ=asked.env,
+            task=asked.task,
             session=session,
             fresh=not session,
         )
-        begun, started = await chatting.begin(wish, agents, most, message=request.text("message", ""))
+        begun, started = await chatting.begin(wish, agents, asked.most, message=asked.message)
         words = "" if session else wish.task
         given = replace(wish, session=started.session, task=words)
         return _answer(started.session, await chatting.go_on(given, begun, is_stopped=False), started)
 
-    async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
-        wish = OpenRequest(
-            agent="",
-            cwd=request.text("cwd"),
-            environ=request.mapping("env"),
-            task=request.text("task", ""),
-            session=request.text("session"),
-        )
-        after = request.number("after")
-        return _answer(wish.session, await chatting.go_on(wish, after, is_stopped=request.flag("stop")))
+    async def go_on(asked: op.ChatNextFields, _peer: Peer) -> Mapping[str, object]:
+        wish = OpenRequest(agent="", cwd=asked.cwd, environ=asked.env, task=asked.task, session=asked.session)
+        return _answer(wish.session, await chatting.go_on(wish, asked.after, is_stopped=asked.stop))
 
-    return {"chat.begin": begin, "chat.next": go_on}
+    return dict((op.CHAT_BEGIN.performed_by(begin), op.CHAT_NEXT.performed_by(go_on)))
 
 
 def _answer(

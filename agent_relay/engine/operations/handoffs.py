@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.engine.legs.live_leg import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
@@ -20,24 +21,26 @@ _LONGEST = 2000
 def build_handoff_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
     handlers = _Handlers(sessions)
-    return {
-        "handoff.plan": handlers.plan,
-        "handoff.cancel": handlers.cancel,
-        "handoff.retry": handlers.retry,
-        "handoff.close": handlers.close,
-    }
+    return dict(
+        (
+            op.HANDOFF_PLAN.performed_by(handlers.plan),
+            op.HANDOFF_CANCEL.performed_by(handlers.cancel),
+            op.HANDOFF_RETRY.performed_by(handlers.retry),
+            op.HANDOFF_CLOSE.performed_by(handlers.close),
+        )
+    )
 
 
-def parse_terms(request: Request, *, target: str) -> Terms:
+def build_terms(asked: op.TermsFields, *, target: str) -> Terms:
     """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions."""
     terms = Terms(
-        deliverables=_read_texts(request, "expect"),
-        criteria=_read_texts(request, "accept"),
-        constraints=_read_texts(request, "constraint"),
-        priority=request.text("priority", ""),
-        needs=_read_texts(request, "needs"),
-        rollback=request.text("rollback", ""),
-        questions=_read_texts(request, "question"),
+        deliverables=_strip_texts("expect", asked.expect),
+        criteria=_strip_texts("accept", asked.accept),
+        constraints=_strip_texts("constraint", asked.constraint),
+        priority=asked.priority,
+        needs=_strip_texts("needs", asked.needs),
+        rollback=asked.rollback,
+        questions=_strip_texts("question", asked.question),
     )
     if terms.priority and terms.priority not in PRIORITIES:
         raise WrongUseError(
@@ -52,8 +55,8 @@ def parse_terms(request: Request, *, target: str) -> Terms:
     return terms
 
 
-def _read_texts(request: Request, name: str) -> tuple[str, ...]:
-    texts = tuple(text.strip() for text in request.texts(name) if text.strip())
+def _strip_texts(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    texts = tuple(text.strip() for text in given if text.strip())
     if len(texts) > _MOST or any(len(text) > _LONGEST for text in texts):
         raise WrongUseError(
             f"--{name} takes {_MOST} texts of {_LONGEST} characters at most", hint="Put the rest into a file"
@@ -65,35 +68,31 @@ class _Handlers:
     def __init__(self, sessions: SessionLifecycle) -> None:
         self._sessions = sessions
 
-    async def plan(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
-        room = await self._sessions.take_up(request.text("session"), _pack(request))
+        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
         world = await room.stage.build_world(room.session)
-        return build_handoff_plan(room.session, world, needs=_read_texts(request, "needs"))
+        return build_handoff_plan(room.session, world, needs=_strip_texts("needs", asked.needs))
 
-    async def cancel(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff; return the session's state."""
-        handoff = request.text("handoff")
-        room = self._sessions.get(request.text("session"))
-        return _tell(await room.host.ask(CancelAsked(handoff, request.text("note", ""))), handoff)
+        room = self._sessions.get(asked.session)
+        return _tell(await room.host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
 
-    async def retry(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
         """Start the handoff again from where it stopped; return the session's state."""
-        handoff = request.text("handoff")
-        room = await self._sessions.take_up(request.text("session"), _pack(request))
-        return _tell(await room.host.ask(RetryAsked(handoff, force=request.flag("yes"))), handoff)
+        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
+        return _tell(await room.host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
 
-    async def close(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
-        handoff, verdict = request.text("handoff"), request.text("verdict")
-        if verdict not in VERDICTS:
-            raise WrongUseError(f"there is no verdict {verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}")
-        room = await self._sessions.take_up(request.text("session"), _pack(request))
-        return _tell(await room.host.ask(CloseAsked(handoff, verdict, request.text("note", ""))), handoff)
-
-
-def _pack(request: Request) -> LaunchEnvironment:
-    return LaunchEnvironment(request.mapping("env"))
+        if asked.verdict not in VERDICTS:
+            raise WrongUseError(
+                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
+            )
+        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
+        wish = CloseAsked(asked.handoff, asked.verdict, asked.note)
+        return _tell(await room.host.ask(wish), asked.handoff)
 
 
 def _tell(session: Session, handoff: str) -> Mapping[str, object]:
@@ -111,20 +110,19 @@ def _tell(session: Session, handoff: str) -> Mapping[str, object]:
 def build_narrate_handlers(sessions: SessionLifecycle, narrating: NarrativeWriter) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
 
-    async def narrate(request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def narrate(asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
         """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
-        session = request.text("session")
-        if "env" in request.fields:
+        if asked.env is not None:
             # Between two headless turns nobody has it at work, and nothing holds the user's environment.
-            await sessions.take_up(session, LaunchEnvironment(request.mapping("env")))
-        room = sessions.get(session)
+            await sessions.take_up(asked.session, LaunchEnvironment(asked.env))
+        room = sessions.get(asked.session)
         leg = room.session.leg
         luggage = room.stage.get_luggage(leg.id if leg is not None else "")
-        told = await narrating.narrate(room.session, luggage, request.text("focus", ""))
+        told = await narrating.narrate(room.session, luggage, asked.focus)
         return {"outcome": told.kind.value, "message": told.message, "text": told.text}
 
-    async def cancel(request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def cancel(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the document that is being written; return whether there was one."""
-        return {"cancelled": narrating.cancel(sessions.get(request.text("session")).session.id)}
+        return {"cancelled": narrating.cancel(sessions.get(asked.session).session.id)}
 
-    return {"narrate": narrate, "narrate.cancel": cancel}
+    return dict((op.NARRATE.performed_by(narrate), op.NARRATE_CANCEL.performed_by(cancel)))

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.inputs import TurnAsked
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.operations import StreamCursor
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.engine._turn_stream import (
-    StreamCursor,
     StreamPart,
-    parse_cursor,
     read_stream_part,
     render_cursor,
 )
@@ -33,7 +33,6 @@ _LISTEN_S = 20.0
 _REFUSED_S = 7.0
 """How long a disk may refuse what a turn has to write before its followers get an error; one more try is
 made."""
-_MOST_TURNS = 1000
 
 
 class HeadlessTurns:
@@ -126,37 +125,36 @@ def build_run_handlers(sessions: SessionLifecycle, services: Services) -> Mappin
     """Return the handlers by the names of their requests."""
     running = HeadlessTurns(sessions, services)
 
-    async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def begin(asked: op.RunFields, _peer: Peer) -> Mapping[str, object]:
         wish = OpenRequest(
-            agent=request.text("agent"),
-            cwd=request.text("cwd"),
-            environ=request.mapping("env"),
-            args=request.texts("args"),
-            task=request.text("task"),
-            session=request.text("session", ""),
-            fresh=not request.text("session", ""),
-            model=request.text("model", ""),
+            agent=asked.agent,
+            cwd=asked.cwd,
+            environ=asked.env,
+            args=asked.args,
+            task=asked.task,
+            session=asked.session,
+            fresh=not asked.session,
+            model=asked.model,
         )
-        most = request.number("most", 0)
-        if not 0 <= most <= _MOST_TURNS:
-            raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
-        session, told = await running.begin(
-            wish, most, waits=request.flag("waits"), message=request.text("message", "")
-        )
+        session, told = await running.begin(wish, asked.most, waits=asked.waits, message=asked.message)
         return {"session": session, "told": render_cursor(told)}
 
-    async def follow(request: Request, peer: Peer) -> Mapping[str, object]:
-        chapter, session = await running.follow(
-            request.text("session"), parse_cursor(request), follower=peer.pid
-        )
+    async def follow(asked: op.FollowFields, peer: Peer) -> Mapping[str, object]:
+        chapter, session = await running.follow(asked.session, asked.told, follower=peer.pid)
         sign_in = sessions.rooms.find_sign_in(session.agent)
         end = report_end(session, sessions.zone, sign_in=sign_in) if not chapter.events else None
         events = [*chapter.events, *((end,) if end is not None else ())]
         told = [event.model_dump(mode="json", exclude_none=True) for event in events]
         return {"events": told, "told": render_cursor(chapter.told), "over": end is not None}
 
-    async def forget(request: Request, peer: Peer) -> Mapping[str, object]:
-        await running.forget(request.text("session"), follower=peer.pid)
+    async def forget(asked: op.SessionFields, peer: Peer) -> Mapping[str, object]:
+        await running.forget(asked.session, follower=peer.pid)
         return {}
 
-    return {"run.begin": begin, "run.follow": follow, "run.forget": forget}
+    return dict(
+        (
+            op.RUN_BEGIN.performed_by(begin),
+            op.RUN_FOLLOW.performed_by(follow),
+            op.RUN_FORGET.performed_by(forget),
+        )
+    )

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import CancelAsked, ContinueAsked, ResumeAsked
-from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.legs.live_leg import LaunchEnvironment
-from agent_relay.engine.operations.handoffs import build_handoff_handlers, parse_terms
+from agent_relay.engine.operations.handoffs import build_handoff_handlers, build_terms
 from agent_relay.engine.sessions.active_session import ActiveSession
 from agent_relay.engine.sessions.lifecycle import SessionLifecycle
 from agent_relay.engine.sessions.open_request import OpenRequest, find_requested_root
@@ -37,23 +38,21 @@ async def describe_rest(room: ActiveSession) -> Mapping[str, object]:
 def build_rest_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
 
-    async def agree(request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def agree(asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
-        room = await sessions.find(request.text("session"))
-        wish = ResumeAsked(request.fields.get("agreed") is not False)
-        session = await room.host.ask(wish)
+        room = await sessions.find(asked.session)
+        session = await room.host.ask(ResumeAsked(asked.agreed))
         return {"session": session.id, "agreed": session.agreed}
 
-    async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def go_on(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Continue the work now, with an agent that is available again."""
-        room = await sessions.find(request.text("session"))
+        room = await sessions.find(asked.session)
         session = await room.host.ask(ContinueAsked())
         return {"session": session.id, "state": session.state.value}
 
-    return {"rest.agree": agree, "rest.go": go_on}
+    return dict((op.REST_AGREE.performed_by(agree), op.REST_GO.performed_by(go_on)))
 
 
-_SIDE_LIMIT = 4096
 _CANCELLED_WHY = "cancelled while it was under way"
 
 
@@ -61,15 +60,19 @@ def build_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
     handlers = _Handlers(sessions)
     return {
-        "open": handlers.open,
-        "where": handlers.where,
-        "use": handlers.use,
-        "session.stop": handlers.stop,
-        "session.list": handlers.list,
-        "session.environment": handlers.bring,
-        "session.hold_back": handlers.hold_back,
-        "session.history": handlers.tell_history,
-        "tree.take": handlers.take_tree,
+        **dict(
+            (
+                op.OPEN.performed_by(handlers.open),
+                op.WHERE.performed_by(handlers.where),
+                op.USE.performed_by(handlers.use),
+                op.SESSION_STOP.performed_by(handlers.stop),
+                op.SESSION_LIST.performed_by(handlers.list),
+                op.SESSION_ENVIRONMENT.performed_by(handlers.bring),
+                op.SESSION_HOLD_BACK.performed_by(handlers.hold_back),
+                op.SESSION_HISTORY.performed_by(handlers.tell_history),
+                op.TREE_TAKE.performed_by(handlers.take_tree),
+            )
+        ),
         **build_handoff_handlers(sessions),
         **build_rest_handlers(sessions),
     }
@@ -79,26 +82,26 @@ class _Handlers:
     def __init__(self, sessions: SessionLifecycle) -> None:
         self._sessions = sessions
 
-    async def open(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
-        source, _, native = request.text("from", "").partition(":")
+        source, _, native = asked.from_.partition(":")
         wish = OpenRequest(
-            agent=request.text("agent"),
-            cwd=request.text("cwd"),
-            environ=request.mapping("env"),
-            rows=_side(request, "rows", 24),
-            cols=_side(request, "cols", 80),
-            args=request.texts("args"),
-            task=request.text("task", ""),
-            session=request.text("session", ""),
-            fresh=request.flag("new"),
+            agent=asked.agent,
+            cwd=asked.cwd,
+            environ=asked.env,
+            rows=asked.rows,
+            cols=asked.cols,
+            args=asked.args,
+            task=asked.task,
+            session=asked.session,
+            fresh=asked.new,
             source=source,
             native=native,
-            focus=request.text("focus", ""),
-            model=request.text("model", ""),
-            force=request.flag("yes"),
-            launch=not request.flag("no_launch"),
-            terms=parse_terms(request, target=request.text("agent")),
+            focus=asked.focus,
+            model=asked.model,
+            force=asked.yes,
+            launch=not asked.no_launch,
+            terms=build_terms(asked, target=asked.agent),
         )
         if wish.launch:
             opened, note = await self._sessions.open(wish)
@@ -107,43 +110,43 @@ class _Handlers:
         session, path = await self._sessions.save_packet(wish)
         return {**self._where(session), "message": render_saved(session, wish.agent, path)}
 
-    async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def where(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return where a session's living leg can be attached, and what the terminal should show."""
-        await self._follow_move(request)
-        room = await self._sessions.find(request.text("session"))
+        await self._sessions.follow_move(asked.session, asked.root)
+        room = await self._sessions.find(asked.session)
         note = await self._sessions.find_config_note()
         session = await room.host.look()
         return {**self._where(session), "note": note, **await describe_rest(room)}
 
-    async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def use(self, asked: op.UseFields, _peer: Peer) -> Mapping[str, object]:
         """Begin a handoff to `agent`; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
         """
-        await self._follow_move(request)
-        room = await self._sessions.find(request.text("session"))
+        await self._sessions.follow_move(asked.session, asked.root)
+        room = await self._sessions.find(asked.session)
         before = await room.host.look()
-        if request.flag("turn") and before.open_turn is None:
+        if asked.turn and before.open_turn is None:
             return {**self._where(before), "passed": False}
         session = await self._sessions.use(
-            request.text("session"),
-            request.text("agent"),
-            focus=request.text("focus", ""),
-            force=request.flag("yes"),
-            terms=parse_terms(request, target=request.text("agent")),
+            asked.session,
+            asked.agent,
+            focus=asked.focus,
+            force=asked.yes,
+            terms=build_terms(asked, target=asked.agent),
         )
         return {**self._where(session), "passed": True, "note": await self._sessions.find_config_note()}
 
-    async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def stop(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Begin the end of the session; `note` is what keeps it from being journalled."""
-        await self._follow_move(request)
-        session, note = await self._sessions.stop_session(request.text("session"))
+        await self._sessions.follow_move(asked.session, asked.root)
+        session, note = await self._sessions.stop_session(asked.session)
         return {**self._where(session), "note": note}
 
-    async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
-        await self._follow_move(request)
-        room = await self._sessions.find(request.text("session"))
+        await self._sessions.follow_move(asked.session, asked.root)
+        room = await self._sessions.find(asked.session)
         handoff = (await room.host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
@@ -154,25 +157,23 @@ class _Handlers:
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
         return {"held_back": True, "message": render_intervention(session, handoff.id)}
 
-    async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def tell_history(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return the history of the session until now, a line for each event that matters."""
-        await self._follow_move(request)
-        room = await self._sessions.find(request.text("session"))
+        await self._sessions.follow_move(asked.session, asked.root)
+        room = await self._sessions.find(asked.session)
         session = await room.host.look()
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(room.host.events)[: session.number]
         lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
         return {"session": session.id, "lines": lines}
 
-    async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def bring(self, asked: op.EnvironmentFields, _peer: Peer) -> Mapping[str, object]:
         """Give the session's next agent `env` if the user's environment was lost with daemon and holder."""
-        room = await self._sessions.find(request.text("session"))
-        size = (_side(request, "rows", 24), _side(request, "cols", 80))
-        return {
-            "taken": room.stage.offer(LaunchEnvironment(request.mapping("env"), rows=size[0], cols=size[1]))
-        }
+        room = await self._sessions.find(asked.session)
+        offered = LaunchEnvironment(asked.env, rows=asked.rows, cols=asked.cols)
+        return {"taken": room.stage.offer(offered)}
 
-    async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def list(self, _asked: op.Fields, _peer: Peer) -> Mapping[str, object]:
         """Return the sessions at work, and the usage windows agents last reported, in whichever session."""
         await self._sessions.rooms.look()
         return {
@@ -180,13 +181,9 @@ class _Handlers:
             "windows": render_windows(self._sessions.rooms.list_windows()),
         }
 
-    async def _follow_move(self, request: Request) -> None:
-        """Reopen the session where its requester found it: it moves along with a renamed repository."""
-        await self._sessions.follow_move(request.text("session"), request.text("root", ""))
-
-    async def take_tree(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+    async def take_tree(self, asked: op.TreeFields, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
-        root = await asyncio.to_thread(find_requested_root, request.text("cwd"))
+        root = await asyncio.to_thread(find_requested_root, asked.cwd)
         await self._sessions.opener.take_over(root)
         return {"root": root}
 
@@ -227,10 +224,3 @@ def _find_owed(session: Session) -> str:
     left = session.retriable
     is_owed = session.state is State.ENDED and left is not None and not left.is_cancelled
     return left.to_agent if is_owed and left is not None else ""
-
-
-def _side(request: Request, name: str, default: int) -> int:
-    side = request.number(name, default)
-    if not 0 < side <= _SIDE_LIMIT:
-        raise WrongUseError(f"{request.op} needs {name} between 1 and {_SIDE_LIMIT}")
-    return side

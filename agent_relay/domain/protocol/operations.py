@@ -1,0 +1,296 @@
+"""The table of the daemon's operations: the name of each, and its fields with their types and defaults.
+
+Clients name an operation and send its fields. The daemon checks them here, and its rooms give each operation
+the function that performs it. docs/wire.md says what each does and answers. A field that is a Python keyword
+has an underscore behind its name here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.protocol.requests import Handler, Peer
+
+Side = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+"""Rows or columns of a terminal."""
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+Turns = Annotated[int, msgspec.Meta(ge=0, le=1000)]
+"""How many legs or turns there may be; 0 for no limit."""
+Seconds = Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
+Texts = tuple[str, ...]
+
+
+class Fields(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.removesuffix("_")
+):
+    """What a client sends with an operation, checked."""
+
+
+F = TypeVar("F", bound=Fields)
+
+
+class Operation(Generic[F]):
+    """An operation: its name and the fields it takes."""
+
+    __slots__ = ("fields", "name")
+
+    def __init__(self, name: str, fields: type[F]) -> None:
+        self.name = name
+        self.fields = fields
+
+    def parse(self, sent: Mapping[str, object]) -> F:
+        """Return the fields that were sent; raise WrongUseError for missing, wrong and unknown ones."""
+        try:
+            return msgspec.convert(sent, self.fields)
+        except msgspec.ValidationError as error:
+            raise WrongUseError(f"{self.name}: {error}") from None
+        except UnicodeEncodeError:
+            raise WrongUseError(f"{self.name}: a field's name is not text") from None
+
+    def performed_by(
+        self, perform: Callable[[F, Peer], Awaitable[Mapping[str, object]]]
+    ) -> tuple[str, Handler]:
+        """Return the name and a handler that gives `perform` the fields, checked."""
+
+        async def handle(sent: Mapping[str, object], peer: Peer) -> Mapping[str, object]:
+            return await perform(self.parse(sent), peer)
+
+        return self.name, handle
+
+
+class SessionFields(Fields):
+    """An operation on one session; `root` is where its requester found it, which may be after a move."""
+
+    session: str
+    root: str = ""
+
+
+class TermsFields(Fields):
+    """An operation that may begin a handoff, and what is expected of it."""
+
+    focus: str = ""
+    yes: bool = False
+    expect: Texts = ()
+    accept: Texts = ()
+    constraint: Texts = ()
+    needs: Texts = ()
+    question: Texts = ()
+    priority: str = ""
+    rollback: str = ""
+
+
+class HandoffFields(Fields):
+    """An operation on one handoff."""
+
+    session: str
+    handoff: str
+    note: str = ""
+    env: dict[str, str] = {}
+
+
+class OpenFields(TermsFields, kw_only=True):
+    """A session to find, hand over or begin."""
+
+    agent: str
+    cwd: str
+    env: dict[str, str] = {}
+    rows: Side = 24
+    cols: Side = 80
+    args: Texts = ()
+    task: str = ""
+    session: str = ""
+    new: bool = False
+    from_: str = ""
+    model: str = ""
+    no_launch: bool = False
+
+
+class UseFields(TermsFields, kw_only=True):
+    """A handoff to `agent`; empty for the next of the order."""
+
+    session: str
+    root: str = ""
+    agent: str
+    turn: bool = False
+
+
+class AgreeFields(SessionFields):
+    """Whether work goes on by itself when the rest is over."""
+
+    agreed: bool = True
+
+
+class NarrateFields(SessionFields):
+    """A handoff document to be written; `env` for a session nobody has at work."""
+
+    focus: str = ""
+    env: dict[str, str] | None = None
+
+
+class EnvironmentFields(SessionFields):
+    """What the session's next agent may start with."""
+
+    env: dict[str, str] = {}
+    rows: Side = 24
+    cols: Side = 80
+
+
+class RunFields(Fields):
+    """A headless turn."""
+
+    agent: str
+    task: str
+    cwd: str
+    env: dict[str, str] = {}
+    args: Texts = ()
+    session: str = ""
+    model: str = ""
+    most: Turns = 0
+    waits: bool = False
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCursor:
+    """How far a follower has read: the journal's line, and in a leg's stream the record and its events."""
+
+    number: Count
+    leg: str = ""
+    offset: Count = 0
+    events: Count = 0
+
+
+class FollowFields(SessionFields, kw_only=True):
+    """How much of a turn is known."""
+
+    told: StreamCursor
+
+
+class ChatFields(Fields):
+    """A chat to begin or go on with."""
+
+    cwd: str
+    env: dict[str, str] = {}
+    agents: Texts = ()
+    task: str = ""
+    session: str = ""
+    most: Turns = 0
+    message: str = ""
+
+
+class ChatNextFields(SessionFields, kw_only=True):
+    """The next turn of a chat; `after` is the journal's line of the last one."""
+
+    cwd: str
+    after: int
+    env: dict[str, str] = {}
+    task: str = ""
+    stop: bool = False
+
+
+class WatchFields(Fields):
+    """Which sessions are watched, and the newest change that is known."""
+
+    root: str = ""
+    session: str = ""
+    seen: int = 0
+    wait: bool = False
+
+
+class PlanFields(SessionFields):
+    """A handoff that might be."""
+
+    env: dict[str, str] = {}
+    needs: Texts = ()
+
+
+class RetryFields(HandoffFields):
+    """A handoff to start again."""
+
+    yes: bool = False
+
+
+class CloseFields(HandoffFields, kw_only=True):
+    """A handoff to judge."""
+
+    verdict: str
+
+
+class RaceBeginFields(Fields):
+    """A race to begin."""
+
+    agents: Texts
+    task: str
+    cwd: str
+    env: dict[str, str] = {}
+    test: str = ""
+    max_time_s: Seconds = 0
+    test_limit_s: Seconds = 0
+    apply: bool = False
+
+
+class RaceFields(Fields):
+    """An operation on one race."""
+
+    race: str
+
+
+class RaceResumeFields(RaceFields):
+    """A race to go on with."""
+
+    env: dict[str, str] = {}
+
+
+class RaceApplyFields(RaceFields):
+    """A runner's work to apply; 0 for the winner's."""
+
+    runner: int = 0
+
+
+class TreeFields(Fields):
+    """A working tree to take over."""
+
+    cwd: str
+
+
+PING = Operation("ping", Fields)
+SUBSCRIBE = Operation("subscribe", Fields)
+OPEN = Operation("open", OpenFields)
+WHERE = Operation("where", SessionFields)
+USE = Operation("use", UseFields)
+REST_AGREE = Operation("rest.agree", AgreeFields)
+REST_GO = Operation("rest.go", SessionFields)
+NARRATE = Operation("narrate", NarrateFields)
+NARRATE_CANCEL = Operation("narrate.cancel", SessionFields)
+SESSION_STOP = Operation("session.stop", SessionFields)
+SESSION_HOLD_BACK = Operation("session.hold_back", SessionFields)
+SESSION_HISTORY = Operation("session.history", SessionFields)
+SESSION_ENVIRONMENT = Operation("session.environment", EnvironmentFields)
+SESSION_LIST = Operation("session.list", Fields)
+RUN_BEGIN = Operation("run.begin", RunFields)
+RUN_FOLLOW = Operation("run.follow", FollowFields)
+RUN_FORGET = Operation("run.forget", SessionFields)
+CHAT_BEGIN = Operation("chat.begin", ChatFields)
+CHAT_NEXT = Operation("chat.next", ChatNextFields)
+WATCH_FOLLOW = Operation("watch.follow", WatchFields)
+HANDOFF_PLAN = Operation("handoff.plan", PlanFields)
+HANDOFF_CANCEL = Operation("handoff.cancel", HandoffFields)
+HANDOFF_RETRY = Operation("handoff.retry", RetryFields)
+HANDOFF_CLOSE = Operation("handoff.close", CloseFields)
+RACE_BEGIN = Operation("race.begin", RaceBeginFields)
+RACE_SHOW = Operation("race.show", RaceFields)
+RACE_RESUME = Operation("race.resume", RaceResumeFields)
+RACE_STOP = Operation("race.stop", RaceFields)
+RACE_APPLY = Operation("race.apply", RaceApplyFields)
+RACE_CLEAN = Operation("race.clean", RaceFields)
+TREE_TAKE = Operation("tree.take", TreeFields)
+DAEMON_STATUS = Operation("daemon.status", Fields)
+DAEMON_STOP = Operation("daemon.stop", Fields)
+DAEMON_LOGS = Operation("daemon.logs", Fields)
+
+OPERATIONS: Mapping[str, Operation[Fields]] = {
+    one.name: one for one in list(globals().values()) if isinstance(one, Operation)
+}
