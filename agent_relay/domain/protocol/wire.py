@@ -24,11 +24,7 @@ LINE_LIMIT_BYTES = 1 << 20
 """A line with its newline; longer ones are refused by either side."""
 
 OP_HELLO = "hello"
-OP_PING = "ping"
 OP_SUBSCRIBE = "subscribe"
-OP_DAEMON_STATUS = "daemon.status"
-OP_DAEMON_STOP = "daemon.stop"
-OP_DAEMON_LOGS = "daemon.logs"
 
 AT_WORK = "at-work"
 """Why a turn was refused that may be asked for again; other refusals do not say it in a word."""

@@ -11,7 +11,6 @@ import typer
 from agent_relay.client.autostart import connect_or_start, stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.domain.errors import DaemonUnreachableError
-from agent_relay.domain.protocol.wire import OP_DAEMON_STATUS
 from agent_relay.faces.cli.typer_runner import Function, run_group
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.system.disk.folders import get_folders
@@ -56,7 +55,7 @@ def status(*, as_json: AsJson = False) -> None:
     """Whether a daemon runs, which, and since when. Exit status 69 where none answers."""
     try:
         with Connection.open(get_folders()) as connection:
-            answer = connection.request(OP_DAEMON_STATUS)
+            answer = connection.request("daemon.status")
     except NobodyListensError:
         if as_json:
             print_json({"running": False})

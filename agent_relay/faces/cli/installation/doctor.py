@@ -16,7 +16,6 @@ from agent_relay.client.autostart import START_LIMIT_S, find_start_fault
 from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
 from agent_relay.client.signal_trap import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
-from agent_relay.domain.protocol.wire import OP_DAEMON_STATUS
 from agent_relay.domain.text.counts import render_count
 from agent_relay.faces.cli.installation._doctor_report import CheckResult, PendingAnswers, open_report
 from agent_relay.faces.cli.installation._program_versions import LIMIT_S, examine_versions
@@ -194,7 +193,7 @@ def _examine_connection(connection: Connection) -> CheckResult:
     if connection.daemon != __version__:
         older = f"the daemon is version {connection.daemon}, this is {__version__}"
         return CheckResult("note", older, "Run: agent-relay daemon restart")
-    fault = connection.request(OP_DAEMON_STATUS, limit_s=LIMIT_S).get("trouble")
+    fault = connection.request("daemon.status", limit_s=LIMIT_S).get("trouble")
     if fault:
         return CheckResult("problem", f"the daemon (pid {connection.pid}) can start no agent: {fault}")
     return CheckResult("ok", f"the daemon runs (pid {connection.pid})")

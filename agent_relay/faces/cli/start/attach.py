@@ -26,6 +26,7 @@ _LATER = (
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
     "agent_relay.faces.cli.start.prompt_hints",
+    "agent_relay.faces.cli.start.relay_prompt",
     "agent_relay.domain.text.hints",
     "agent_relay.faces.render.output",
     "agent_relay.faces.cli.start.open_options",
@@ -104,8 +105,7 @@ def load_screen() -> None:
     import agent_relay.client.attach.loop
     import agent_relay.client.attach.session_loop
     import agent_relay.client.environment
-    import agent_relay.client.keepalive
-    import agent_relay.faces.cli.start.relay_prompt  # noqa: F401 - loaded, and used by `follow`
+    import agent_relay.client.keepalive  # noqa: F401 - loaded, and used by `follow`
 
 
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
@@ -120,7 +120,6 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.environment import bring_environment
     from agent_relay.client.keepalive import watch_daemon
     from agent_relay.client.relay_key import read_relay_key
-    from agent_relay.faces.cli.start.relay_prompt import PromptContext, run_prompt_line
 
     relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")
@@ -140,6 +139,8 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "SessionPlace") -> "AttachOutcome":
         def command(text: str) -> "Sequence[str] | PendingAnswer":
+            from agent_relay.faces.cli.start.relay_prompt import PromptContext, run_prompt_line
+
             context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
             return run_prompt_line(text, context)
 
