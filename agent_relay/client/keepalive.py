@@ -3,12 +3,12 @@
 import importlib
 import os
 import signal
-import threading
 import time
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection, DaemonStoppingError
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
+from agent_relay.system.failures import start_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,11 @@ def watch_daemon(
     # Unix signals belong to the thread that has the terminal: a thread inherits the mask it is started under.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        # Not `_thread`: whichever thread loads `threading` first is its main thread, which an exit waits for.
-        threading.Thread(target=_watch, args=(folders, greet, later), daemon=True).start()
+        start_thread(
+            "keepalive",
+            lambda: _watch(folders, greet, later),
+            on_failure=lambda error: _report(folders, error),
+        )
     except RuntimeError:
         return  # no more threads for this user: the terminal works as well without
     finally:
@@ -64,22 +67,23 @@ def _watch(folders: "Folders", greet: "Callable[[Connection], None]", later: "Se
             importlib.import_module(name)
     except (ImportError, SyntaxError):
         pass  # gone already: whoever needs them says so
+    keep_running(
+        lambda: meet(connect_or_start(folders, unless_stopped=True)),
+        lambda: meet(Connection.open(folders)),
+    )
+
+
+def _report(folders: "Folders", error: BaseException) -> None:
+    """Write a crash report: a traceback would stand in the agent's screen."""
     try:
-        keep_running(
-            lambda: meet(connect_or_start(folders, unless_stopped=True)),
-            lambda: meet(Connection.open(folders)),
-        )
-    except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
-        try:
-            from datetime import UTC, datetime
+        from datetime import UTC, datetime
 
-            from agent_relay import __version__
-            from agent_relay.system.crash_reports import write_crash
-        except ImportError:
-            return
-
-        at = datetime.now(UTC)
-        write_crash(folders.crashes, error, at=at, version=__version__, doing="watching the daemon")
+        from agent_relay import __version__
+        from agent_relay.system.crash_reports import write_crash
+    except ImportError:
+        return  # the installation is gone
+    at = datetime.now(UTC)
+    write_crash(folders.crashes, error, at=at, version=__version__, doing="watching the daemon")
 
 
 def keep_running(

@@ -20,19 +20,19 @@ class Interrupted(Exception):  # noqa: N818 - no error: a Unix signal while some
 class SignalTrap:
     """Notes Unix signals while it is entered; `number` is the one that came, 0 for none.
 
-    `heeds` are the signals to note; outside the main thread it must be empty. A second one ends this process
-    at once. A signal that was ignored when this process started stays so: nohup, a script's background job.
+    `signals` are those to note; outside the main thread it must be empty. A second one ends this process at
+    once. A signal that was ignored when this process started stays so: nohup, a script's background job.
     """
 
-    def __init__(self, heeds: Sequence[int] = SIGNALS) -> None:
+    def __init__(self, signals: Sequence[int] = SIGNALS) -> None:
         self.number = 0
-        self._heeds = heeds
+        self._numbers = signals
         self._may_break = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
-        heeded = [number for number in self._heeds if signal.getsignal(number) is not signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self._hear) for number in heeded}
+        numbers = [number for number in self._numbers if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +53,7 @@ class SignalTrap:
         finally:
             self._may_break = False
 
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
         if self.number:
             os._exit(128 + number)
         self.number = number

@@ -4,9 +4,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
-from agent_relay.client.connection import NobodyListensError
+from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.client.environment import bring_environment
 from agent_relay.client.signal_trap import SIGNALS, Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
@@ -23,37 +22,25 @@ _FAILURES = 5
 Event = Mapping[str, object]
 
 
-class DaemonConnection(Protocol):
-    """The part of a connection to the daemon that is used here."""
-
-    def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
-        """Return the answer to one operation."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
-
-
 class TurnFollower:
     """Follows one turn or chat. `connect` finds or starts a daemon, `show` prints one event.
 
-    `heeds` are the Unix signals that end the turn; outside the main thread it must be empty.
+    `signals` are the Unix signals that end the turn; outside the main thread it must be empty.
     """
 
     def __init__(
         self,
-        connect: Callable[[], DaemonConnection],
+        connect: Callable[[], Connection],
         show: Callable[[Event], None],
         *,
-        heeds: Sequence[int] = SIGNALS,
+        signals: Sequence[int] = SIGNALS,
     ) -> None:
         self._connect = connect
         self._show = show
-        self._signals = SignalTrap(heeds)
-        self._connection: DaemonConnection | None = None
+        self._signals = SignalTrap(signals)
+        self._connection: Connection | None = None
         self._deadline = 0.0
-        self._brings: Callable[[DaemonConnection], None] | None = None
+        self._brings: Callable[[Connection], None] | None = None
 
     @property
     def ended_by(self) -> int:
@@ -69,7 +56,7 @@ class TurnFollower:
         """
         named = _name(wish)
         environ = _read_environ(wish)
-        with self._heeding():
+        with self._trapping():
             for _ in range(_FAILURES):
                 begun = self._begin("run.begin", named)
                 session = str(begun["session"])
@@ -82,7 +69,7 @@ class TurnFollower:
 
     def run_chat(self, wish: Mapping[str, object]) -> Event:
         """Begin a chat, follow its turns one after the other, and return its last event; else as `run`."""
-        with self._heeding():
+        with self._trapping():
             answer = self._begin("chat.begin", _name(wish))
             session = str(answer["session"])
             # Only a new chat's first words are told on: those said later stand in the journal.
@@ -102,13 +89,13 @@ class TurnFollower:
 
     def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
         """Follow a turn that was begun before, from the place `told` on, and return its last event."""
-        with self._heeding(), self._stopping(session), self._bringing(session, None):
+        with self._trapping(), self._stopping(session), self._bringing(session, None):
             last = self._follow(session, told)
             self._show_unbegun(last)
             return last
 
     @contextlib.contextmanager
-    def _heeding(self) -> Iterator[None]:
+    def _trapping(self) -> Iterator[None]:
         """Let Unix signals end the turn; close the connection at the end."""
         try:
             with self._signals:
@@ -166,7 +153,7 @@ class TurnFollower:
                 return last
             if is_stopped and time.monotonic() > self._deadline:
                 raise RelayError(
-                    "the agent has not ended yet; the daemon goes on ending it",
+                    "the agent has not ended yet; the daemon keeps trying to end it",
                     hint=f"See: agent-relay status; session {session}",
                 )
 

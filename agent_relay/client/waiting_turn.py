@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 
+from agent_relay.client.connection import Connection
 from agent_relay.client.signal_trap import Interrupted, SignalTrap
 from agent_relay.client.turn_follower import Event, TurnFollower
 from agent_relay.domain.values.moments import parse_moment, render_moment
@@ -19,20 +20,20 @@ _LOOK_S = 30.0
 class WaitingTurn:
     """One turn, tried again at each reset until an agent has done it.
 
-    `build_loop` makes the turn's follower, given the function that shows an event. `find_open` is the first
-    moment from another one on at which work may go on by itself; `None` for never.
+    `connect` finds or starts a daemon, `show` prints one event. `find_open` returns the first moment from
+    another one on at which work may go on by itself; `None` for never.
     """
 
     def __init__(
         self,
-        build_loop: Callable[[Callable[[Event], None]], TurnFollower],
+        connect: Callable[[], Connection],
         show: Callable[[Event], None],
         *,
         clock: Clock,
         zone: tzinfo,
         find_open: Callable[[datetime], datetime | None],
     ) -> None:
-        self._loop = build_loop(self._hear)
+        self._follower = TurnFollower(connect, self._take)
         self._show = show
         self._clock = clock
         self._zone = zone
@@ -49,8 +50,8 @@ class WaitingTurn:
         """
         most = wish.get("most")
         while True:
-            last = self._loop.run(wish)
-            self.ended_by = self._loop.ended_by
+            last = self._follower.run(wish)
+            self.ended_by = self._follower.ended_by
             left = most - self._legs if isinstance(most, int) else 1
             at = self._find_start(last) if not self.ended_by and left > 0 else None
             if at is None or not self._await(last, at):
@@ -60,7 +61,7 @@ class WaitingTurn:
             more = {"most": left} if isinstance(most, int) else {}
             wish = {**wish, **more, "session": last["session"]}
 
-    def _hear(self, event: Event) -> None:
+    def _take(self, event: Event) -> None:
         self._legs += event.get("type") == "leg"
         if event.get("type") == "end" and event.get("outcome") == "resting":
             self._held = event

@@ -71,9 +71,8 @@ def main(
     except Exception as error:  # noqa: BLE001 - the root of the process
         path = _write_crash(error)
         hint = f"A crash report without contents is in {path}" if path else ""
-        starter.tell(
-            render_line(build_refusal(OurBugError("the daemon made a mistake and ended", hint=hint)))
-        )
+        failure = OurBugError("the daemon ended because of an internal error", hint=hint)
+        starter.tell(render_line(build_refusal(failure)))
         return ExitCode.OUR_BUG
 
 

@@ -14,7 +14,7 @@ from agent_relay.transcripts.usage.readers import USAGE_READERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_log = logging.getLogger(__name__)
+_preload_log = logging.getLogger(__name__)
 
 AFTER_S = 2.0
 """The first seconds are left to whoever started the daemon."""
@@ -68,6 +68,7 @@ MODULES = (
     "socket",
     "sqlite3",
     "tempfile",
+    "threading",
     "urllib.parse",
     "watchdog.events",
     "watchdog.observers",
@@ -92,7 +93,7 @@ async def load_rest() -> None:
     """Load all of `MODULES` and every reader of usage, in a thread; log what cannot be loaded."""
     await asyncio.sleep(AFTER_S)
     await asyncio.to_thread(load_each, MODULES)
-    _log.info("preloaded modules=%d", len(MODULES))
+    _preload_log.info("preloaded modules=%d", len(MODULES))
 
 
 def load_each(modules: "Iterable[str]") -> None:
@@ -105,4 +106,4 @@ def load_each(modules: "Iterable[str]") -> None:
         try:
             load()
         except _HALF_REPLACED as error:
-            _log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)
+            _preload_log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)

@@ -246,7 +246,7 @@ def _tell_failure(op: object, report: str, error: Exception) -> RelayError:
     if why := find_outer_cause(error):
         return RelayError(f"the daemon could not do that just now: {why}", hint="Try again in a moment.")
     hint = f"A crash report without contents is in {report}" if report else ""
-    return OurBugError(f"the daemon made a mistake while answering {op}", hint=hint)
+    return OurBugError(f"an internal error occurred in the daemon while it answered {op}", hint=hint)
 
 
 def _introduction() -> dict[str, object]:

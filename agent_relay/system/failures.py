@@ -10,6 +10,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 
@@ -40,6 +41,25 @@ def _find(error: BaseException | None, numbers: frozenset[int]) -> str:
             return os.strerror(error.errno)
         error = error.__cause__ or error.__context__
     return ""
+
+
+def start_thread(
+    name: str, work: "Callable[[], object]", *, on_failure: "Callable[[BaseException], None]"
+) -> None:
+    """Run `work` on a thread that ends with the process; call `on_failure` there with what it raises.
+
+    Raises RuntimeError if this user may have no more threads.
+    """
+    # Not `_thread`: whichever thread loads `threading` first is its main thread, which an exit waits for.
+    import threading
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the root of a thread: somebody must hear of its end
+            on_failure(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
 
 
 _CHAIN_LIMIT = 8

@@ -125,7 +125,7 @@ def test_stopping_waits_for_the_end(folders: Folders) -> None:
     ("way", "kind", "sentence"),
     [
         ("refuses", NobodyAvailableError, "the tiny app refuses to start"),
-        ("breaks", OurBugError, "the daemon made a mistake and ended"),
+        ("breaks", OurBugError, "the daemon ended because of an internal error"),
     ],
 )
 def test_a_daemon_that_cannot_start_says_why(

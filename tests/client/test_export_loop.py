@@ -40,6 +40,6 @@ def test_figures_that_stand_still_are_said_to(tmp_path: os.PathLike[str]) -> Non
     with pytest.raises(OSError, match="over"):
         loop.run(lambda _event: None)
     assert warned == [
-        "the figures stay as they were: the disk is gone",
-        "the figures stay as they were: it burns",
+        "the figures are not being updated: the disk is gone",
+        "the figures are not being updated: it burns",
     ]

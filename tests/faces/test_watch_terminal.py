@@ -117,7 +117,7 @@ def test_a_session_is_shown_with_its_screen_in_eighty_columns(terminals: Termina
     assert any(row.startswith("demo") and "ready" in row for row in rows)
     assert any(row.endswith("demo waits for a prompt") for row in rows)
     assert max(len(row) for row in rows) <= 80
-    assert rows[23].strip() == "↑↓ session   q end"
+    assert rows[23].strip() == "↑↓ session   q quit"
 
 
 def test_another_size_is_drawn_anew(terminals: Terminals) -> None:
@@ -126,10 +126,10 @@ def test_another_size_is_drawn_anew(terminals: Terminals) -> None:
     seen = watch(terminals)
     seen.wait_for_text("ready | demo")
     seen.resize(160, 50)
-    rows = seen.wait_for(lambda rows: len(rows) == 50 and rows[49].strip() == "↑↓ session   q end")
+    rows = seen.wait_for(lambda rows: len(rows) == 50 and rows[49].strip() == "↑↓ session   q quit")
     assert any("│ demo agent - a scripted agent" in row for row in rows)
     seen.resize(40, 10)
-    rows = seen.wait_for(lambda rows: len(rows) == 10 and rows[9].strip() == "↑↓ session   q end")
+    rows = seen.wait_for(lambda rows: len(rows) == 10 and rows[9].strip() == "↑↓ session   q quit")
     seen.wait_for(lambda rows: rows[0].startswith(" agent-relay watch   1 session "))
 
 
@@ -242,7 +242,7 @@ def test_a_log_of_what_happens_is_printed_where_there_is_no_terminal(terminals: 
     child.expect_exact("No daemon is running")
     begin(terminals)
     # Which of the two is seen first is up to the moment.
-    awaited = ["A daemon runs again.", "demo waits for a prompt"]
+    awaited = ["The daemon is running again.", "demo waits for a prompt"]
     awaited.pop(child.expect_exact(awaited))
     child.expect_exact(awaited)
     assert b"\x1b" not in child.before

@@ -20,8 +20,8 @@ class _Paper:
     def write(self, _data: bytes) -> bool:
         return True
 
-    def size(self) -> tuple[int, int, int, int]:
-        return 24, 80, 0, 0
+    def cells(self) -> tuple[int, int]:
+        return 24, 80
 
 
 class Typed:

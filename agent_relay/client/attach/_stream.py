@@ -31,13 +31,7 @@ class Stream:
     def hold(self) -> bytes:
         """Read and show nothing until `held` is false again; return what was read but not sent."""
         self.held = True
-        waiting, self._waiting = self._waiting, b""
-        return waiting
-
-    def release(self, waiting: bytes) -> None:
-        """Go on as before `hold`; `waiting` is sent first."""
-        self.held = False
-        self._waiting = waiting
+        return self.take_waiting()
 
     def take_waiting(self) -> bytes:
         """Return what was read but not sent, and drop it here."""

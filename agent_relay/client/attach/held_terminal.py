@@ -131,7 +131,7 @@ class HeldTerminal:
             begun = self._keys is not None and bool(self._keys.held)
             ready = {number for number, _ in poll.poll(1000 * (min(left_s, _KEY_S) if begun else left_s))}
             if self._signals is not None and self._signals.fd in ready:
-                self._heed(self._signals.take())
+                self._handle_signals(self._signals.take())
             if self._signals is not None and self._terminal.source in ready:
                 self._read()
             elif begun and self._keys is not None:
@@ -189,15 +189,11 @@ class HeldTerminal:
         signals, self._signals = self._signals, None
         signals.__exit__()
 
-    def _size(self) -> tuple[int, int]:
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
-        return rows, cols
-
     def _paint(self) -> bytes:
         from agent_relay.client.attach._overlay import render_line
         from agent_relay.terminal.bar_row import render_bar
 
-        rows, cols = self._size()
+        rows, cols = self._terminal.cells()
         above = render_line(self._message, rows - 1, cols) if self._message and rows > 1 else b""
         return above + b"\x1b[?7l" + render_bar(self._texts, rows, cols)
 
@@ -205,16 +201,14 @@ class HeldTerminal:
         """Return what clears the bar and the message above it, with the cursor left where they began."""
         from agent_relay.client.attach._overlay import split_line
 
-        rows, cols = self._size()
+        rows, cols = self._terminal.cells()
         above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
         self._message = ""
         return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - above - 1, -1))
 
-    def _heed(self, seen: set[int]) -> None:
+    def _handle_signals(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
-            self._terminal.leave()
-            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self._terminal.suspend()
             self._terminal.enter()
             self._terminal.write(_HELD_MODES)
         self._terminal.write(self._paint())

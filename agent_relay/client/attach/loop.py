@@ -110,11 +110,11 @@ class _Attachment:
         try:
             self._begin(fields)
             if line:
-                self._tell(line)
+                self._show_message(line)
             while self._outcome is None:
                 self._wait(keys=False)
                 for event in self._take_events():
-                    self._deal(event, on_relay_key)
+                    self._handle_event(event, on_relay_key)
             return self._outcome
         finally:
             # Only when the holder has let go does nothing come after the terminal's restoration.
@@ -172,7 +172,7 @@ class _Attachment:
         size = self._terminal.size()
         return {} if size is None else dict(zip(("rows", "cols", "width_px", "height_px"), size, strict=True))
 
-    def _say(self, op: str, **fields: object) -> None:
+    def _send(self, op: str, **fields: object) -> None:
         try:
             self._sock.sendall(render_frame({"op": op, **fields}))
         except OSError:
@@ -180,7 +180,7 @@ class _Attachment:
 
     def _ask(self, op: str) -> dict[str, object]:
         """Send a request and return its answer, empty without one; keep events that come meanwhile."""
-        self._say(op, id=op)
+        self._send(op, id=op)
         deadline = time.monotonic() + _DONE_S
         poll = select.poll()
         poll.register(self._sock.fileno(), select.POLLIN)
@@ -207,7 +207,7 @@ class _Attachment:
             if fd == self._sock.fileno():
                 self._receive()
             elif fd == self._signals.fd:
-                self._heed(self._signals.take())
+                self._handle_signals(self._signals.take())
             elif keys and fd == self._terminal.source:
                 typed = True
             elif self._stream is not None:
@@ -233,24 +233,22 @@ class _Attachment:
             self._events.append({"event": "lost"})
         return [message for message in messages if "event" not in message]
 
-    def _heed(self, seen: set[int]) -> None:
+    def _handle_signals(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
             self._ask("pause")
-            self._terminal.leave()
-            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self._terminal.suspend()
         if seen & {signal.SIGTSTP, signal.SIGCONT}:
             self._terminal.enter()
             if not self._prompting:
-                self._say("resume")
+                self._send("resume")
         if size := self._size():
-            self._say("resize", **size)
+            self._send("resize", **size)
 
     def _take_events(self) -> list[dict[str, object]]:
         events, self._events = self._events, []
         return events
 
-    def _deal(self, event: dict[str, object], on_relay_key: "Command") -> None:
+    def _handle_event(self, event: dict[str, object], on_relay_key: "Command") -> None:
         kind = event["event"]
         if kind == "exit":
             status = event.get("status")
@@ -271,10 +269,10 @@ class _Attachment:
             from agent_relay.domain.values.relay_key import name_relay_key
 
             key = name_relay_key(self._key)
-            self._tell(render_over_screen(str(event.get("text", "")), key=key))
+            self._show_message(render_over_screen(str(event.get("text", "")), key=key))
         elif kind == "hold-back" and self._hold_back is not None:
             if text := self._hold_back():
-                self._tell(text, below=1)
+                self._show_message(text, below=1)
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 
@@ -295,9 +293,9 @@ class _Attachment:
                 lines = [error.sentence, error.hint] if error.hint else [error.sentence]
             if lines:
                 prompt.show(lines)
-        self._give_back(b"", relay_key=isinstance(line, PromptExit) and line.key, typed=prompt.left)
+        self._give_back(relay_key=isinstance(line, PromptExit) and line.key, typed=prompt.left)
 
-    def _tell(self, text: str, *, below: int = 0) -> None:
+    def _show_message(self, text: str, *, below: int = 0) -> None:
         """Show a message; keys typed meanwhile go to the agent, and end the message once it could be read.
 
         The `below` lowest rows stay as they are: those of the bar, if there is one.
@@ -307,7 +305,7 @@ class _Attachment:
         self._prompting, self._typed = True, False
         if self._stream is not None:
             self._stream.covered = True
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        rows, cols = self._terminal.cells()
         self._terminal.write(render_line(text, max(1, rows - below), cols))
         began = time.monotonic()
         while not self._events:
@@ -319,16 +317,16 @@ class _Attachment:
             self._stream.covered = False
         # The prompt that the relay key opens gives the terminal back itself.
         if not any(event["event"] == "relay-key" for event in self._events):
-            self._give_back(b"")
+            self._give_back()
 
-    def _give_back(self, waiting: bytes, *, relay_key: bool = False, typed: bytes = b"") -> None:
-        """Give the terminal back to the agent, with what was `typed` and what was `waiting`."""
+    def _give_back(self, *, relay_key: bool = False, typed: bytes = b"") -> None:
+        """Give the terminal back to the agent, with what was `typed`."""
         self._prompting = False
         self._events += self._said_meanwhile
         self._said_meanwhile = []
-        if self._stream is not None and self._stream.held:
-            self._stream.release(waiting)
-        self._say("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
+        if self._stream is not None:
+            self._stream.held = False
+        self._send("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
 
     def _read_key(self, *, wait: bool, limit_s: float = 0.0) -> bytes | None:
         """Return the next bytes typed; `None` if events are to be handled, or nothing came in `limit_s`."""

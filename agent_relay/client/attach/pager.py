@@ -26,7 +26,7 @@ def show(terminal: "UserTerminal", typed: "PromptInput", lines: "Sequence[str]")
     left = typed.take_rest()
     at = 0
     while True:
-        rows, cols, _, _ = terminal.size() or (24, 80, 0, 0)
+        rows, cols = terminal.cells()
         folded = [part for line in lines for part in fold(clean(line).rstrip(), max(1, cols - 1))]
         room = max(1, rows - 1)
         at = min(at, len(folded) - 1)

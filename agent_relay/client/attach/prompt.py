@@ -138,7 +138,7 @@ class LinePrompt:
         self._line = (self._line + text)[:_LONGEST]
 
     def _draw(self) -> None:
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        rows, cols = self._terminal.cells()
         line = self._line.decode("utf-8", "ignore")
         room = max(1, cols - len(LABEL) - 2)
         shown = line[-room:]
@@ -173,7 +173,7 @@ class LinePrompt:
         return lines
 
     def _draw_waiting(self, label: str, past_s: float) -> None:
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        rows, cols = self._terminal.cells()
         sign = _SPINNER[int(past_s / _TICK_S) % len(_SPINNER)]
         shown = f"{sign} {label} {past_s:.0f} s   Esc cancels"[: max(1, cols - len(LABEL) - 2)]
         self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}".encode())

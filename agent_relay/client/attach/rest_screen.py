@@ -16,18 +16,9 @@ from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongU
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
-    from agent_relay.client.attach.session_loop import Asking, SessionPlace
-
-    class Daemon(Asking, Protocol):
-        """The part of a connection to the daemon that is used here."""
-
-        def fileno(self) -> int:
-            """Return the descriptor to watch for notices."""
-
-        def take_notices(self) -> list[dict[str, object]]:
-            """Return the notices that have arrived."""
+    from agent_relay.client.attach.session_loop import SessionPlace
+    from agent_relay.client.connection import Connection
 
 
 IGNORE_KEYS_S = 0.7
@@ -46,7 +37,7 @@ _LEAVE = frozenset((b"l", b"q", b"\x03"))
 
 
 def show_rest(
-    place: "SessionPlace", *, reconnect: "Callable[[], Daemon]", agree_always: "Callable[[], None]"
+    place: "SessionPlace", *, reconnect: "Callable[[], Connection]", agree_always: "Callable[[], None]"
 ) -> tuple[str, str]:
     """Show the resting screen; return how it ended and a line to print.
 
@@ -69,7 +60,7 @@ class _RestScreen:
         place: "SessionPlace",
         terminal: UserTerminal,
         signals: Signals,
-        reconnect: "Callable[[], Daemon]",
+        reconnect: "Callable[[], Connection]",
         agree_always: "Callable[[], None]",
     ) -> None:
         self._session = place.session
@@ -78,7 +69,7 @@ class _RestScreen:
         self._signals = signals
         self._reconnect = reconnect
         self._agree_always = agree_always
-        self._daemon: Daemon | None = None
+        self._daemon: Connection | None = None
         self._rest = RestStatus({}, has_leg=bool(place.leg))
         self._input = PromptInput(_read_nothing)
         self._chooses = False
@@ -112,12 +103,9 @@ class _RestScreen:
         """Ask the daemon for the state of the rest; keep its last answer while it cannot be asked."""
         self._ask_at = time.monotonic() + _LOOK_S
         try:
-            if self._daemon is None:
-                self._daemon = self._reconnect()
-                self._daemon.subscribe()
-            answer = self._daemon.request("where", session=self._session, limit_s=_ANSWER_S)
+            answer = self._connect().request("where", session=self._session, limit_s=_ANSWER_S)
         except DaemonUnreachableError:
-            self._miss()
+            self._drop_daemon()
         except WrongUseError:
             # It is not at work any more: what became of it, its journal says.
             self._how = CONTINUE
@@ -130,7 +118,13 @@ class _RestScreen:
                 self._how = CONTINUE
             self._rest = RestStatus(answer, has_leg=bool(found))
 
-    def _miss(self) -> None:
+    def _connect(self) -> "Connection":
+        if self._daemon is None:
+            self._daemon = self._reconnect()
+            self._daemon.subscribe()
+        return self._daemon
+
+    def _drop_daemon(self) -> None:
         """Close the connection to a daemon that is gone; another one is found or started a moment later."""
         if self._daemon is not None:
             self._daemon.close()
@@ -141,12 +135,9 @@ class _RestScreen:
         """Send a request; return whether the daemon did it, and otherwise show why not."""
         self._notice = ""
         try:
-            if self._daemon is None:
-                self._daemon = self._reconnect()
-                self._daemon.subscribe()
-            self._daemon.request(op, session=self._session, limit_s=_ANSWER_S, **fields)
+            self._connect().request(op, session=self._session, limit_s=_ANSWER_S, **fields)
         except DaemonUnreachableError as error:
-            self._miss()
+            self._drop_daemon()
             self._notice = f"{error.sentence}; press the key again"
             return False
         except RelayError as error:
@@ -156,7 +147,7 @@ class _RestScreen:
         return True
 
     def _paint(self) -> None:
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        rows, cols = self._terminal.cells()
         lines = list_lines(self._rest, datetime.now(UTC), chooses=self._chooses, notice=self._notice)
         shown = fit(lines, rows, cols)
         painted = (rows, cols, shown)
@@ -180,11 +171,11 @@ class _RestScreen:
             poll.register(self._daemon.fileno(), select.POLLIN)
         for fd, _ in poll.poll(self._count_pause_s() * 1000):
             if fd == self._terminal.source:
-                self._hear_keys()
+                self._read_keys()
             elif fd == self._signals.fd:
-                self._heed(self._signals.take())
+                self._handle_signals(self._signals.take())
             else:
-                self._hear_notices()
+                self._read_notices()
 
     def _count_pause_s(self) -> float:
         """Return how long nothing changes by itself: up to the next whole second before the reset."""
@@ -196,25 +187,23 @@ class _RestScreen:
             return min(until_asked_s, _AGAIN_S)
         return min(until_asked_s, left_s % 1 + 0.01)
 
-    def _hear_notices(self) -> None:
+    def _read_notices(self) -> None:
         try:
             if self._daemon is not None:
                 self._daemon.take_notices()
             self._ask_at = 0.0
         except DaemonUnreachableError:
-            self._miss()
+            self._drop_daemon()
 
-    def _heed(self, seen: set[int]) -> None:
+    def _handle_signals(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
-            self._terminal.leave()
-            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self._terminal.suspend()
         if seen & {signal.SIGTSTP, signal.SIGCONT}:
             self._terminal.enter()
             self._terminal.write(_ENTER)
             self._painted = ()
 
-    def _hear_keys(self) -> None:
+    def _read_keys(self) -> None:
         """Obey a key that came alone; many at once are a paste, or were meant for the agent."""
         data = _read(self._terminal.source)
         if data == ESCAPE and select.select([self._terminal.source], [], [], _SPLIT_S)[0]:
@@ -227,12 +216,12 @@ class _RestScreen:
         if now < self._ignore_keys_until:
             self._ignore_keys_until = now + IGNORE_KEYS_S
         elif len(units) == 1 and len(units[0]) == 1 and not self._input.in_paste:
-            return self._obey(units[0].lower())
+            return self._press(units[0].lower())
         if any(len(unit) == 1 for unit in units):
             self._terminal.write(_BELL)
         return None
 
-    def _obey(self, key: bytes) -> None:
+    def _press(self, key: bytes) -> None:
         rest, self._notice = self._rest, ""
         if self._chooses:
             self._choose(key)

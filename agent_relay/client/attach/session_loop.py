@@ -9,50 +9,13 @@ from agent_relay.store.session_summaries import read_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Protocol
+    from collections.abc import Callable
 
-    class Asking(Protocol):
-        """The part of a connection to the daemon that is used here."""
+    from agent_relay.client.attach.held_terminal import HeldTerminal
+    from agent_relay.client.attach.loop import AttachOutcome
+    from agent_relay.client.connection import Connection
 
-        def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
-            """Return the answer to one operation."""
-
-        def subscribe(self) -> None:
-            """Ask for notices from now on."""
-
-        def notices(self, *, limit_s: float | None = ...) -> Iterator[dict[str, object]]:
-            """Yield notices as they come, until `limit_s` passes without one."""
-
-        def fileno(self) -> int:
-            """Return the descriptor that is ready when there are notices."""
-
-        def close(self) -> None:
-            """Close the connection."""
-
-    class Held(Protocol):
-        """The person's terminal while no agent has it."""
-
-        @property
-        def is_held(self) -> bool:
-            """Whether it shows the bar, and nothing may be printed on it."""
-
-        def show(self, texts: list[str]) -> None:
-            """Show this bar and hold keys; without texts give the terminal back to the person."""
-
-        def wait(self, fd: int, limit_s: float) -> None:
-            """Wait until `fd` is ready or `limit_s` is over; raise KeyboardInterrupt if the person leaves."""
-
-        def settle(self) -> str:
-            """Give the terminal back; return a line about what was typed and not delivered, or empty."""
-
-    class End(Protocol):
-        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 if unknown."""
-
-        why: str
-        status: int
-
-    Attach = Callable[["SessionPlace"], End]
+    Attach = Callable[["SessionPlace"], AttachOutcome]
     ShowRest = Callable[["SessionPlace"], tuple[str, str]]
 
 NEXT_LIMIT_S = 900.0
@@ -128,12 +91,12 @@ class SessionLoop:
 
     def __init__(
         self,
-        connection: "Asking",
+        connection: "Connection",
         *,
-        reconnect: "Callable[[], Asking]",
+        reconnect: "Callable[[], Connection]",
         attach: "Attach",
         say: "Callable[[str], None]",
-        held: "Held | None" = None,
+        held: "HeldTerminal | None" = None,
         rest: "ShowRest | None" = None,
     ) -> None:
         self._connection = connection

@@ -59,7 +59,7 @@ class UserTerminal:
         self.enter()
         if os.isatty(self.target):
             # What the person had on the screen moves into the scrollback instead of being painted over.
-            rows, cols, _, _ = self.size() or (24, 80, 0, 0)
+            rows, cols = self.cells()
             away = b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H"
             self.write(REMEMBER if self._over else REMEMBER + away)
 
@@ -75,7 +75,7 @@ class UserTerminal:
         self._saved, is_held = termios.tcgetattr(self.source), False
         try:
             self.enter()
-            rows, _, _, _ = self.size() or (24, 80, 0, 0)
+            rows, _ = self.cells()
             self.write(REMEMBER + b"\x1b[%d;1H\n" % rows)
             is_held = True
         finally:
@@ -132,6 +132,17 @@ class UserTerminal:
             if rows and cols:
                 return rows, cols, width_px, height_px
         return None
+
+    def cells(self) -> tuple[int, int]:
+        """Return rows and columns; 24 and 80 if no terminal knows them."""
+        rows, cols, _, _ = self.size() or (24, 80, 0, 0)
+        return rows, cols
+
+    def suspend(self) -> None:
+        """Give the terminal back and stop this process; return when the shell continues it."""
+        self.leave()
+        # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
+        os.kill(os.getpid(), signal.SIGSTOP)
 
     def write(self, data: bytes) -> bool:
         """Write `data`; return whether all was written. A gone or stalled terminal is not waited for."""

@@ -12,6 +12,7 @@ from agent_relay.faces.export._figures import ExportReader
 from agent_relay.faces.watch.figures_text import render_unknown_rests
 from agent_relay.faces.watch.view import View, list_changes
 from agent_relay.faces.watch.watcher import Watcher
+from agent_relay.system.failures import start_thread
 from agent_relay.system.net.delivery_report import DeliveryCounter, build_delivery_figures
 
 _SHARE = 20
@@ -105,7 +106,7 @@ class ExportLoop:
 
         Raises the error of its thread if that failed.
         """
-        threading.Thread(target=self._guard, name="figures", daemon=True).start()
+        start_thread("figures", self._go_on_reading, on_failure=self._fail)
         news = NewEvents(datetime.now(UTC))
         while self._failure is None:
             for event in news.take(self._watcher.read()):
@@ -115,18 +116,19 @@ class ExportLoop:
             self._is_over.wait(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
         raise self._failure
 
-    def _guard(self) -> None:
+    def _go_on_reading(self) -> None:
         wait_s, told = self._interval_s, ""
-        try:
-            while not self._is_over.wait(wait_s):
-                began, why = time.monotonic(), ""
-                try:
-                    self.read()
-                except RelayError as error:
-                    why = error.sentence
-                if why and why != told:
-                    self._warn(f"the figures stay as they were: {why}")
-                told = why
-                wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
-        except BaseException as error:  # noqa: BLE001 - the thread's root: figures that stand still would be believed
-            self._failure = error
+        while not self._is_over.wait(wait_s):
+            began, why = time.monotonic(), ""
+            try:
+                self.read()
+            except RelayError as error:
+                why = error.sentence
+            if why and why != told:
+                self._warn(f"the figures are not being updated: {why}")
+            told = why
+            wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
+
+    def _fail(self, error: BaseException) -> None:
+        # Figures that stand still would be believed.
+        self._failure = error

@@ -44,12 +44,12 @@ def export(
         int | None, typer.Option("--prometheus", help="Serve figures at this port of 127.0.0.1.")
     ] = None,
     otlp: Annotated[str, typer.Option("--otlp", help="Push figures to this OpenTelemetry collector.")] = "",
-    webhook: Annotated[str, typer.Option("--webhook", help="Tell this address of events.")] = "",
+    webhook: Annotated[str, typer.Option("--webhook", help="Send events to this address.")] = "",
     interval: Annotated[
         float | None, typer.Option("--interval", help="Seconds between two readings.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Where to, as JSON: {prometheus, otlp, webhook}.")
+        bool, typer.Option("--json", help="Print the destinations as JSON: {prometheus, otlp, webhook}.")
     ] = False,
 ) -> int:
     """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
@@ -94,7 +94,7 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
         raise WrongUseError(
             "export needs somewhere to send figures or events",
-            hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
+            hint="Give --prometheus PORT, --otlp URL or --webhook URL, or add [export] to config.toml",
         )
     return chosen
 
@@ -139,7 +139,7 @@ def _tell(wanted: ExportConfig, port: int, *, as_json: bool) -> None:
     else:
         titles = {"prometheus": "Prometheus", "otlp": "OpenTelemetry", "webhook": "Webhook"}
         print_lines(*(f"{titles[name]}: {place}" for name, place in places.items() if place))
-        print_lines("Ctrl-C ends it.")
+        print_lines("Press Ctrl-C to stop.")
     sys.stdout.flush()
 
 

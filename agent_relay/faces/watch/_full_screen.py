@@ -42,8 +42,9 @@ def show(loop: WatchLoop, zone: tzinfo) -> int:
     """Show the sessions until a key or a Unix signal ends it; restore the terminal, return the status."""
     latest = loop.start()
     try:
-        with _signal_pipe() as heard, FullScreen(UserTerminal()) as whole:
-            return _WatchScreen(latest, whole, heard, zone).run()
+        terminal = UserTerminal()
+        with _signal_pipe() as signals, FullScreen(terminal) as whole:
+            return _WatchScreen(latest, terminal, whole, signals, zone).run()
     finally:
         loop.stop()
 
@@ -51,10 +52,13 @@ def show(loop: WatchLoop, zone: tzinfo) -> int:
 class _WatchScreen:
     """What is on the terminal now, and which session is chosen."""
 
-    def __init__(self, latest: LatestView, whole: "FullScreen", heard: int, zone: tzinfo) -> None:
+    def __init__(
+        self, latest: LatestView, terminal: UserTerminal, whole: "FullScreen", signals: int, zone: tzinfo
+    ) -> None:
         self._latest = latest
+        self._terminal = terminal
         self._whole = whole
-        self._heard = heard
+        self._signals = signals
         self._zone = zone
         self._view: View | None = None
         self._chosen = ""
@@ -62,13 +66,13 @@ class _WatchScreen:
 
     def run(self) -> int:
         poll = select.poll()
-        for source in (0, self._heard, self._latest.fileno()):
+        for source in (0, self._signals, self._latest.fileno()):
             poll.register(source, select.POLLIN)
         while True:
             self._draw()
             ready = dict(poll.poll(int(self._find_tick_s() * 1000)))
-            if self._heard in ready:
-                ended_by = self._hear(os.read(self._heard, 64))
+            if self._signals in ready:
+                ended_by = self._handle_signals(os.read(self._signals, 64))
                 if ended_by:
                     return 128 + ended_by
             if 0 in ready and self._is_ended_by(_read_keys()):
@@ -81,7 +85,7 @@ class _WatchScreen:
         runs = self._view is not None and any(one.now.turn_since for one in self._view.sessions)
         return _TICK_S if runs else 60.0 - datetime.now(UTC).second
 
-    def _hear(self, numbers: bytes) -> int:
+    def _handle_signals(self, numbers: bytes) -> int:
         """Handle Unix signals; return the one that ends this, 0 for none of them."""
         for number in numbers:
             if number in _ENDS:
@@ -102,10 +106,10 @@ class _WatchScreen:
         return bool(_QUIT & set(keys)) and not keys.startswith("\x1b")
 
     def _draw(self) -> None:
-        rows, cols = self._whole.size()
+        rows, cols = self._terminal.cells()
         now = datetime.now(UTC)
         frame = Frame(rows, cols, self._chosen, now, self._zone, is_plain=self._is_plain)
-        lines = draw(self._view, frame) if self._view is not None else [Text("Looking …")]
+        lines = draw(self._view, frame) if self._view is not None else [Text("Loading …")]
         self._whole.paint(lines)
 
 
@@ -133,14 +137,9 @@ class FullScreen:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def size(self) -> tuple[int, int]:
-        """Return rows and columns now."""
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
-        return rows, cols
-
     def paint(self, lines: Sequence[Text]) -> None:
         """Show `lines` on the terminal; write only those that changed."""
-        size = self.size()
+        size = self._terminal.cells()
         if size != self._size:
             self._size, self._shown = size, []
         is_anew = not self._shown

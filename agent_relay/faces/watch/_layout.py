@@ -108,7 +108,7 @@ def draw(view: View, frame: Frame) -> list[Text]:
     lines = lines[: frame.rows - 1]
     lines += [Text()] * (frame.rows - 1 - len(lines))
     lines.append(
-        Text(" ↑↓ session   q end" if not frame.is_plain else " arrows: session   q: end", style="dim")
+        Text(" ↑↓ session   q quit" if not frame.is_plain else " arrows: session   q: quit", style="dim")
     )
     for line in lines:
         cut(line, frame.cols)

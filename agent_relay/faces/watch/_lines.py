@@ -21,7 +21,7 @@ from agent_relay.faces.watch.view import SessionView, View, list_changes
 from agent_relay.session.views.summary import NO_TITLE
 
 NO_SESSION_TEXT = "Nothing is running here. Start: agent-relay <agent>"
-NO_DAEMON_TEXT = "No daemon is running: agents work on, and only files are seen."
+NO_DAEMON_TEXT = "No daemon is running: agents keep working, but only files are read."
 _BAR = 20
 _EVENTS = 10
 
@@ -83,13 +83,13 @@ class LineLog:
                 case DaemonTold(state="away"):
                     print_lines(NO_DAEMON_TEXT)
                 case DaemonTold() if before is not None:
-                    print_lines("A daemon runs again.")
+                    print_lines("The daemon is running again.")
                 case RestsTold(unknown=why) if why:
                     print_lines(render_unknown_rests(why))
                 case EventTold():
                     self._print(event, now)
                 case SessionLeft(session=session):
-                    print_lines(f"{session} is not watched any more")
+                    print_lines(f"{session} is no longer watched")
                 case _:
                     pass
         sys.stdout.flush()

@@ -3,13 +3,14 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from agent_relay.faces.watch._figures import FiguresReader
 from agent_relay.faces.watch.view import View
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.system.disk.folders import Folders
+from agent_relay.system.failures import start_thread
 from agent_relay.usage.gather import Wanted
 
 MOST_OFTEN_S = 0.25
@@ -89,8 +90,8 @@ class WatchLoop:
 
         The end of the process does not wait for the threads.
         """
-        for name, work in (("watch", self._follow), ("figures", self._go_on_reading)):
-            threading.Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
+        start_thread("watch", self._follow, on_failure=self._fail)
+        start_thread("figures", self._go_on_reading, on_failure=self._fail)
         return self._latest
 
     def stop(self) -> None:
@@ -98,12 +99,9 @@ class WatchLoop:
         self._is_over.set()
         self._is_stale.set()
 
-    def _guard(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - the thread's root: whoever waits for views must hear of it
-            if not self._is_over.is_set():
-                self._latest.fail(error)
+    def _fail(self, error: BaseException) -> None:
+        if not self._is_over.is_set():
+            self._latest.fail(error)
 
     def _follow(self) -> None:
         self._watcher.connect()

@@ -13,7 +13,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 
 import uvicorn
@@ -37,39 +36,30 @@ UNAUTHENTICATED_LIMIT_S = 10.0
 Address = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Unauthenticated:
-    end: Callable[[], None]
-    timer: asyncio.TimerHandle
-
-
 class ConnectionLimit:
     """Limits the number and time of unauthenticated connections; the oldest are closed first."""
 
     def __init__(self, *, most: int = MOST_UNAUTHENTICATED, limit_s: float = UNAUTHENTICATED_LIMIT_S) -> None:
         self._most = most
         self._limit_s = limit_s
-        self._strangers: dict[Address, _Unauthenticated] = {}
+        self._strangers: dict[Address, tuple[Callable[[], None], asyncio.TimerHandle]] = {}
 
     def enter(self, address: Address, end: Callable[[], None]) -> None:
         """Add a new connection; `end` closes it."""
-        timer = asyncio.get_running_loop().call_later(self._limit_s, end)
-        self._strangers[address] = _Unauthenticated(end, timer)
-        while len(self._strangers) > self._most:
-            oldest = next(iter(self._strangers))
-            end_oldest = self._strangers[oldest].end
+        self._strangers[address] = end, asyncio.get_running_loop().call_later(self._limit_s, end)
+        if len(self._strangers) > self._most:
+            oldest, (end_oldest, _) = next(iter(self._strangers.items()))
             self.leave(oldest)
             end_oldest()
 
     def leave(self, address: Address) -> None:
         """Remove a connection that is closed, or has shown the token and may stay."""
-        stranger = self._strangers.pop(address, None)
-        if stranger is not None:
-            stranger.timer.cancel()
+        if stranger := self._strangers.pop(address, None):
+            stranger[1].cancel()
 
 
-def build_protocol(crowd: ConnectionLimit) -> type[asyncio.Protocol]:
-    """Build the server's protocol; its connections belong to `crowd` until they leave it."""
+def build_protocol(limit: ConnectionLimit) -> type[asyncio.Protocol]:
+    """Build the server's protocol; its connections count for `limit` until they leave it."""
 
     class Counted(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
@@ -77,11 +67,11 @@ def build_protocol(crowd: ConnectionLimit) -> type[asyncio.Protocol]:
             if self.client is None:
                 transport.abort()  # they are gone again
             else:
-                crowd.enter(self.client, transport.abort)
+                limit.enter(self.client, transport.abort)
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self.client is not None:
-                crowd.leave(self.client)
+                limit.leave(self.client)
             super().connection_lost(exc)
 
     return Counted
@@ -121,11 +111,11 @@ def serve(loop: WatchLoop, port: int) -> int:
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     # Behind the `#` it is sent to nobody: not in a request, a log, or the address another page sees.
-    print_lines(f"Watching at http://{HOST}:{port}/#{token}", "Ctrl-C ends it.")
+    print_lines(f"Watching at http://{HOST}:{port}/#{token}", "Press Ctrl-C to stop.")
     # Nobody finds the page without its token, also who reads the address from a log or a pipe.
     sys.stdout.flush()
-    crowd = ConnectionLimit()
-    app = build_app(loop.start(), token, port, crowd)
+    limit = ConnectionLimit()
+    app = build_app(loop.start(), token, port, limit)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -136,7 +126,7 @@ def serve(loop: WatchLoop, port: int) -> int:
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=1,
-            http=build_protocol(crowd),
+            http=build_protocol(limit),
             backlog=_WAITING,
         )
     )
@@ -150,11 +140,11 @@ def serve(loop: WatchLoop, port: int) -> int:
     return 128 + signal.SIGTERM
 
 
-def build_app(latest: LatestView, token: str, port: int, crowd: ConnectionLimit) -> ASGIApp:
+def build_app(latest: LatestView, token: str, port: int, limit: ConnectionLimit) -> ASGIApp:
     """Build the page, its two files, and the stream of events for clients that have the token."""
     board = _ViewBroadcast(latest)
     routes = [Route(path, _build_file(name, kind)) for path, (name, kind) in _FILES.items()]
-    routes.append(Route("/events", _build_stream(board, token, crowd)))
+    routes.append(Route("/events", _build_stream(board, token, limit)))
     app = Starlette(routes=routes, lifespan=lambda _app: board.kept())
     return _Guard(app, {f"{name}:{port}" for name in (HOST, "localhost")})
 
@@ -181,11 +171,11 @@ class _Guard:
 
     def _refuse(self, method: str, headers: Mapping[bytes, bytes]) -> Response | None:
         if headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
-            return PlainTextResponse("not under this name", HTTPStatus.MISDIRECTED_REQUEST)
+            return PlainTextResponse("not served under this host name", HTTPStatus.MISDIRECTED_REQUEST)
         if headers.get(b"sec-fetch-site", b"none") not in {b"none", b"same-origin"}:
-            return PlainTextResponse("not from another page", HTTPStatus.FORBIDDEN)
+            return PlainTextResponse("requests from other pages are refused", HTTPStatus.FORBIDDEN)
         if method not in {"GET", "HEAD"}:
-            return PlainTextResponse("this can only look", HTTPStatus.METHOD_NOT_ALLOWED)
+            return PlainTextResponse("this page is read-only", HTTPStatus.METHOD_NOT_ALLOWED)
         return None
 
 
@@ -197,7 +187,6 @@ class _ViewBroadcast:
         self._view: View | None = None
         self._changed = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
-        self._failure: BaseException | None = None
         self.streams = 0
 
     @contextlib.asynccontextmanager
@@ -276,18 +265,20 @@ def _build_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]
 
 
 def _build_stream(
-    board: _ViewBroadcast, token: str, crowd: ConnectionLimit
+    board: _ViewBroadcast, token: str, limit: ConnectionLimit
 ) -> Callable[[Request], Awaitable[Response]]:
     wanted = f"Bearer {token}".encode()
 
     async def answer(request: Request) -> Response:
         given = request.headers.get("authorization", "").encode("utf-8", "replace")
         if not secrets.compare_digest(given, wanted):
-            return PlainTextResponse("only with the token of the address", HTTPStatus.UNAUTHORIZED)
+            return PlainTextResponse(
+                "open the address that was printed: it has the token", HTTPStatus.UNAUTHORIZED
+            )
         if board.streams >= _MOST_STREAMS:
-            return PlainTextResponse("too many look on already", HTTPStatus.SERVICE_UNAVAILABLE)
+            return PlainTextResponse("too many pages are open", HTTPStatus.SERVICE_UNAVAILABLE)
         if request.client is not None:
-            crowd.leave((request.client.host, request.client.port))
+            limit.leave((request.client.host, request.client.port))
         return _Stream(board)
 
     return answer

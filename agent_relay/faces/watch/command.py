@@ -34,18 +34,16 @@ def run(words: list[str]) -> int:
 def watch(
     session: Annotated[str, typer.Argument(help="Only this one: the beginning or end of its id.")] = "",
     *,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All your sessions, in every repository.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Your sessions in all repositories.")] = False,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Go on, or show what is now and end.")
+        bool, typer.Option("--follow/--no-follow", help="Keep watching, or print the current state and exit.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="An event a line; see docs/watch.md.")] = False,
-    web: Annotated[bool, typer.Option("--web", help="In a browser: serve a page on this machine.")] = False,
-    port: Annotated[
-        int, typer.Option("--port", help="Where the page is served; by default any free one.")
-    ] = 0,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one event per line; see docs/watch.md.")
+    ] = False,
+    web: Annotated[bool, typer.Option("--web", help="Serve a page on this machine, for a browser.")] = False,
+    port: Annotated[int, typer.Option("--port", help="The port of the page; by default any free one.")] = 0,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of an event.")] = False,
 ) -> int:
     """Sessions as they go: state, screen, turn, tokens, limits, context, plan, and what happened.
 

@@ -124,7 +124,7 @@ def port(terminals: Terminals, receiver: Receiver) -> Iterator[int]:
     assert process.stdout is not None
     told = [process.stdout.readline() for _ in range(4)]
     assert told[0] == f"Prometheus: http://127.0.0.1:{found}/metrics\n"
-    assert told[3] == "Ctrl-C ends it.\n"
+    assert told[3] == "Press Ctrl-C to stop.\n"
     yield found
     pushes = len(receiver.heard["/v1/metrics"])
     process.send_signal(signal.SIGTERM)

@@ -105,7 +105,7 @@ def test_a_collector_that_never_answers_keeps_nobody_from_ending(
         taken, _ = silent.accept()
         with taken:
             assert process.stdout is not None
-            while process.stdout.readline() != "Ctrl-C ends it.\n":
+            while process.stdout.readline() != "Press Ctrl-C to stop.\n":
                 pass
             process.send_signal(number)
             assert process.wait(_LIMIT_S) == 128 + number

@@ -61,7 +61,7 @@ I paint.
 
 
 
- ↑↓ session   q end
+ ↑↓ session   q quit
 """
 
 

@@ -125,8 +125,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     session = str(answer.get("session") or "")
 
     def greet(found: "Connection") -> None:
-        rows, cols = measure()
-        bring_environment(found, session, rows=rows, cols=cols)
+        bring_environment(found, session, size=measure())
 
     def reconnect() -> "Connection":
         found = connect_or_start(folders)

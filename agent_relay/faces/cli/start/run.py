@@ -90,7 +90,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
         )
     zone = LocalZone()
     return WaitingTurn(
-        partial(TurnFollower, partial(connect_or_start, folders)),
+        partial(connect_or_start, folders),
         show,
         clock=SystemClock(),
         zone=zone,

@@ -11,7 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_relay.client.turn_follower import DaemonConnection, TurnFollower
+from agent_relay.client.connection import Connection
+from agent_relay.client.turn_follower import TurnFollower
 from agent_relay.domain.errors import AtWorkError, RelayError, WrongUseError
 from agent_relay.faces.render.output import plain
 from agent_relay.faces.render.turn_view import TurnView
@@ -34,7 +35,7 @@ _HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
 
 def build_turn(
     conversation: Conversation,
-    connect: Callable[[], DaemonConnection],
+    connect: Callable[[], Connection],
     view: TurnView,
     *,
     message: QueuedMessage,
@@ -56,7 +57,7 @@ def build_turn(
         with suppress(OSError):
             view.show(event)
 
-    follower = TurnFollower(connect, show, heeds=())
+    follower = TurnFollower(connect, show, signals=())
     wish = conversation.build_wish(message.text) | {"message": message.id}
     agent, session = conversation.agent, conversation.session
 
@@ -96,7 +97,7 @@ class Turns:
         conversation: Conversation,
         typed: MessageQueue,
         *,
-        connect: Callable[[], DaemonConnection],
+        connect: Callable[[], Connection],
         view: TurnView,
         paper: Scrollback,
         changed: Callable[[], None],

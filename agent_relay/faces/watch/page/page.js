@@ -136,7 +136,7 @@ function know(id) {
 function hear(event, changed) {
   if (event.type === "daemon") {
     for (const known of sessions.values()) if (event.state === "away") { known.screen = null; changed.add(known); }
-    say(event.state === "away" ? "No daemon is running: agents work on, and only files are seen." : "");
+    say(event.state === "away" ? "No daemon is running: agents keep working, but only files are read." : "");
   } else if (event.type === "resting") {
     const told = event.agents.map((one) => `${one.agent} rests until ${time(one.until) || "you say otherwise"} (${limitName(one)})`);
     if (event.unknown) told.unshift(`who rests is unknown: ${event.unknown}`);
