@@ -5,9 +5,8 @@ import select
 import signal
 import time
 
-from agent_relay.client.attach._signals import Signals
 from agent_relay.client.attach.loop import attach
-from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.domain.errors import RelayError
 from agent_relay.terminal.restore import RESTORE_MODES
 

@@ -7,10 +7,9 @@ import time
 from datetime import UTC, datetime
 
 from agent_relay.client.attach._rest_text import RestStatus, fit, list_lines
-from agent_relay.client.attach._signals import Signals
 from agent_relay.client.attach.prompt_input import ESCAPE, PromptInput
 from agent_relay.client.attach.session_loop import CONTINUE, LEFT, SHOW_SCREEN
-from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 
 TYPE_CHECKING = False

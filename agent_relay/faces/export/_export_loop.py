@@ -1,6 +1,5 @@
 """Keep exports current: a thread reads figures now and then, the caller gets events at once."""
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -85,7 +84,6 @@ class ExportLoop:
         self._watcher = watcher
         self._reader = reader
         self._interval_s = interval_s
-        self._is_over = threading.Event()
         self._failure: BaseException | None = None
         self._unread = ""
         self._unknown = ""
@@ -113,12 +111,13 @@ class ExportLoop:
                 tell(event)
             began = time.monotonic()
             self._watcher.wait()
-            self._is_over.wait(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
+            time.sleep(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
         raise self._failure
 
     def _go_on_reading(self) -> None:
         wait_s, told = self._interval_s, ""
-        while not self._is_over.wait(wait_s):
+        while True:
+            time.sleep(wait_s)
             began, why = time.monotonic(), ""
             try:
                 self.read()

@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -29,7 +30,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from agent_relay import __version__
-from agent_relay.domain.protocol.figure import Figure
 from agent_relay.faces.export._export_loop import LatestFigures
 from agent_relay.system.net.delivery_report import DeliveryCounter
 from agent_relay.system.net.request_deadline import Deadline, LookUp, Resolver, ask_system
@@ -185,7 +185,7 @@ def start_otlp(
         )
         create(
             f"{_PREFIX}{figure.name}",
-            [_Observer(newest, figure.name)],
+            [partial(_observe, newest, figure.name)],
             unit=figure.unit,
             description=figure.about,
         )
@@ -230,19 +230,9 @@ class _CountedExporter(MetricExporter):
         self._exporter.shutdown(timeout_millis, **options)
 
 
-class _Observer:
-    """Reads one figure when it is to be pushed."""
-
-    def __init__(self, newest: LatestFigures, name: str) -> None:
-        self._newest = newest
-        self._name = name
-
-    def __call__(self, _options: CallbackOptions) -> Iterable[Observation]:
-        for figure in self._newest.get():
-            if figure.name == self._name:
-                yield from _observe(figure)
-
-
-def _observe(figure: Figure) -> Iterable[Observation]:
-    for labels, value in figure.values.items():
-        yield Observation(value, dict(zip(figure.labels, labels, strict=True)))
+def _observe(newest: LatestFigures, name: str, _options: CallbackOptions) -> Iterable[Observation]:
+    """Yield the values of one figure when it is to be pushed."""
+    for figure in newest.get():
+        if figure.name == name:
+            for labels, value in figure.values.items():
+                yield Observation(value, dict(zip(figure.labels, labels, strict=True)))

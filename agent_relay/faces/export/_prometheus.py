@@ -56,22 +56,22 @@ def start_prometheus(newest: LatestFigures, port: int) -> int:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Figures(newest))
     try:
-        server = make_server(HOST, port, _refuse, server_class=_Server, handler_class=_Silent)
+        app = _guard(make_wsgi_app(registry))
+        server = make_server(HOST, port, app, server_class=_Server, handler_class=_Silent)
     except (OSError, OverflowError) as error:
         raise RelayError(
             f"cannot listen on port {port} of {HOST}: {getattr(error, 'strerror', None) or error}",
             hint="Choose another one with --prometheus",
         ) from error
-    found = int(server.server_address[1])
-    server.set_app(_guard(make_wsgi_app(registry), {f"{name}:{found}" for name in (HOST, "localhost")}))
     threading.Thread(target=server.serve_forever, name="prometheus", daemon=True).start()
-    return found
+    return server.server_port
 
 
-def _guard(app: "WSGIApplication", hosts: set[str]) -> "WSGIApplication":
+def _guard(app: "WSGIApplication") -> "WSGIApplication":
     """Answer scrapes under our own name only: a page elsewhere can have its name point here."""
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        hosts = {f"{name}:{environ['SERVER_PORT']}" for name in (HOST, "localhost")}
         if str(environ.get("HTTP_HOST", "")).lower() not in hosts:
             return _say(start_response, HTTPStatus.MISDIRECTED_REQUEST)
         if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
@@ -81,10 +81,6 @@ def _guard(app: "WSGIApplication", hosts: set[str]) -> "WSGIApplication":
         return app(environ, start_response)
 
     return answer
-
-
-def _refuse(_environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-    return _say(start_response, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def _say(start_response: "StartResponse", status: HTTPStatus) -> Iterable[bytes]:

@@ -8,16 +8,14 @@ import os
 import select
 import signal
 import termios
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from types import FrameType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.text import Text
 
-from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.faces.render.output import is_fancy
 from agent_relay.faces.render.table import is_plain_output
 from agent_relay.faces.watch._layout import Frame, choose_next, draw, find_chosen
@@ -32,18 +30,19 @@ _LEAVE = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 _TICK_S = 1.0
 """How often clocks are redrawn."""
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_HEEDED = (*_ENDS, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 _QUIT = frozenset({"q", "Q"})
 _STEPS = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1, "\t": 1}
 
 
 def show(loop: WatchLoop, zone: tzinfo) -> int:
-    """Show the sessions until a key or a Unix signal ends it; restore the terminal, return the status."""
+    """Show the sessions until a key ends it; return the status.
+
+    The terminal is restored on every way out. Raises SystemExit with 128 + number if a Unix signal ends it.
+    """
     latest = loop.start()
     try:
         terminal = UserTerminal()
-        with _signal_pipe() as signals, FullScreen(terminal) as whole:
+        with Signals() as signals, FullScreen(terminal) as whole:
             return _WatchScreen(latest, terminal, whole, signals, zone).run()
     finally:
         loop.stop()
@@ -53,7 +52,7 @@ class _WatchScreen:
     """What is on the terminal now, and which session is chosen."""
 
     def __init__(
-        self, latest: LatestView, terminal: UserTerminal, whole: "FullScreen", signals: int, zone: tzinfo
+        self, latest: LatestView, terminal: UserTerminal, whole: "FullScreen", signals: Signals, zone: tzinfo
     ) -> None:
         self._latest = latest
         self._terminal = terminal
@@ -66,15 +65,13 @@ class _WatchScreen:
 
     def run(self) -> int:
         poll = select.poll()
-        for source in (0, self._signals, self._latest.fileno()):
+        for source in (0, self._signals.fd, self._latest.fileno()):
             poll.register(source, select.POLLIN)
         while True:
             self._draw()
             ready = dict(poll.poll(int(self._find_tick_s() * 1000)))
-            if self._signals in ready:
-                ended_by = self._handle_signals(os.read(self._signals, 64))
-                if ended_by:
-                    return 128 + ended_by
+            if self._signals.fd in ready:
+                self._handle_signals(self._signals.take())
             if 0 in ready and self._is_ended_by(_read_keys()):
                 return 0
             if self._latest.fileno() in ready:
@@ -85,16 +82,11 @@ class _WatchScreen:
         runs = self._view is not None and any(one.now.turn_since for one in self._view.sessions)
         return _TICK_S if runs else 60.0 - datetime.now(UTC).second
 
-    def _handle_signals(self, numbers: bytes) -> int:
-        """Handle Unix signals; return the one that ends this, 0 for none of them."""
-        for number in numbers:
-            if number in _ENDS:
-                return number
-            if number == signal.SIGTSTP:
-                self._whole.suspend()
-            if number == signal.SIGCONT:
-                self._whole.take()
-        return 0
+    def _handle_signals(self, seen: set[int]) -> None:
+        if signal.SIGTSTP in seen:
+            self._whole.suspend()
+        elif signal.SIGCONT in seen:
+            self._whole.take()
 
     def _is_ended_by(self, keys: str | None) -> bool:
         if keys is None:
@@ -131,7 +123,7 @@ class FullScreen:
 
     def __exit__(self, *_: object) -> None:
         # Nothing may come between this and the end: a second Ctrl-C would leave a terminal without echo.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             self._give_back()
         finally:
@@ -179,27 +171,6 @@ class FullScreen:
         with self._console.capture() as captured:
             self._console.print(line, end="", overflow="ignore", no_wrap=True, crop=False)
         return captured.get().encode("utf-8", "replace")
-
-
-@contextmanager
-def _signal_pipe() -> Iterator[int]:
-    """Yield a descriptor that gives the numbers of Unix signals, a byte each; ignored ones stay ignored."""
-    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _do_nothing) for number in heeded}
-    wakeup = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    try:
-        yield heard
-    finally:
-        signal.set_wakeup_fd(wakeup)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        os.close(heard)
-        os.close(told)
-
-
-def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: the number is written to the pipe."""
 
 
 def _read_keys() -> str | None:
