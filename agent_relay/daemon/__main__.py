@@ -20,7 +20,6 @@ import socket
 from typing import TYPE_CHECKING
 
 from agent_relay import __version__
-from agent_relay.domain.documents.lean_imports import NoGarbageCollection
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugError, RelayError
 from agent_relay.domain.protocol.wire import build_hello, build_refusal, render_line
 from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
@@ -180,18 +179,17 @@ def _busy(sentence: str) -> DaemonUnreachableError:
 
 def _load(open_app: "OpenApp | None") -> "OpenApp":
     """Load all that a daemon is made of; return `open_app`, or else our own application's."""
-    with NoGarbageCollection():
-        import asyncio  # noqa: F401
+    import asyncio  # noqa: F401
 
-        import agent_relay.daemon._log
-        import agent_relay.daemon.run
-        import agent_relay.system.clock  # noqa: F401
+    import agent_relay.daemon._log
+    import agent_relay.daemon.run
+    import agent_relay.system.clock  # noqa: F401
 
-        if open_app is not None:
-            return open_app
-        from agent_relay.daemon._application import open_app as own
+    if open_app is not None:
+        return open_app
+    from agent_relay.daemon._application import open_app as own
 
-        return own
+    return own
 
 
 def _detach() -> None:

@@ -1,13 +1,9 @@
 """Look up what models cost in the data that comes with the price library: nothing is fetched."""
 
-import contextlib
-import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from agent_relay.domain.documents.lean_imports import ReplacedModule, StubbedModule, load_lean
 from agent_relay.usage.totals import Rate
 
 TYPE_CHECKING = False
@@ -15,52 +11,13 @@ if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
 _HOUR_MS = 3_600_000
-_LIBRARY, _CHECKER, _TELLER = "genai_prices", "pydantic", "importlib.metadata"
-_FETCHER, _PARSER = f"{_LIBRARY}.update_prices", "urllib.parse"
-_TOLD = ".dist-info"
 # One token more than a threshold is the first that pays its price.
 _ABOVE = 1
 
 
 def load_prices() -> None:
-    """Import the price library; slow, and only what shows money needs it.
-
-    Stubbed out are the parts that fetch newer prices, check them, find the library's version and take apart
-    a provider's address: none is used here, and together they take longer than the rest. What it imports
-    from `typing_extensions` Python has itself.
-    """
-    load_lean(
-        _LIBRARY,
-        _try_out,
-        StubbedModule(_FETCHER),
-        StubbedModule(_PARSER),
-        StubbedModule(_CHECKER, is_mute=True),
-        StubbedModule(_TELLER, is_mute=True),
-        ReplacedModule("typing_extensions", "typing"),
-    )
-
-
-def _try_out() -> None:
-    """Look up the price of the first model the library knows."""
-    from genai_prices import data_snapshot
-
-    snapshot = data_snapshot.get_snapshot()
-    for provider in snapshot.providers[:1]:
-        for model in provider.models[:1]:
-            _ask(snapshot, model.id, datetime.now(UTC))
-
-
-def _find_version() -> str:
-    """Return the library's version, read from the name of its `.dist-info` folder."""
-    beside = os.path.dirname(os.path.dirname(sys.modules[_LIBRARY].__file__ or ""))
-    names = list[str]()
-    with contextlib.suppress(OSError):
-        names = [one for one in os.listdir(beside) if one.startswith(f"{_LIBRARY}-") and one.endswith(_TOLD)]
-    if len(names) == 1:
-        return names[0].removeprefix(f"{_LIBRARY}-").removesuffix(_TOLD)
-    from importlib.metadata import version
-
-    return version(_LIBRARY)
+    """Import the price library; slow, and only what shows money needs it."""
+    import genai_prices.data_snapshot  # noqa: F401
 
 
 class PriceList:
@@ -88,7 +45,9 @@ class PriceList:
     @property
     def source(self) -> str:
         """Where the prices come from: the library and its version."""
-        return f"genai-prices {_find_version()}"
+        from genai_prices import __version__
+
+        return f"genai-prices {__version__}"
 
     def find_newest(self, today: date) -> date | None:
         """Return the date of the newest price change up to today: the data is at least as new."""

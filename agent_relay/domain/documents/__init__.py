@@ -2,6 +2,5 @@
 
 `adapter` (`Adapter`), `rules` (`Rules`), `config` (`UserConfig`, `ProjectConfig`, `build_roster`),
 `packet` (`ResumePacket`) and `packet_json`; `record_matching` evaluates the conditions of rules;
-`document` (`Document`, `Strict`) is the base of all. No hot command may load them. `lean_imports`, which
-loads nothing, is how pydantic and other large libraries are loaded quickly.
+`document` (`Document`, `Strict`) is the base of all. No hot command may load them.
 """

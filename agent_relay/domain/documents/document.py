@@ -2,10 +2,6 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from agent_relay.domain.documents.lean_imports import disable_pydantic_plugins
-
-disable_pydantic_plugins()
-
 
 class Document(BaseModel):
     """A frozen model that carries fields of newer versions untouched."""

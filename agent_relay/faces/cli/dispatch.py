@@ -5,7 +5,6 @@ import importlib
 import os
 import sys
 
-from agent_relay.domain.documents.lean_imports import NoGarbageCollection
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.values.environment import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
@@ -157,10 +156,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
 
 def _load(name: str) -> "ModuleType":
     """Return the module; import it unless the relay shell has done so before."""
-    if name in sys.modules:
-        return sys.modules[name]
-    with NoGarbageCollection():
-        return importlib.import_module(name)
+    return importlib.import_module(name)
 
 
 def _help(_rest: list[str]) -> int:

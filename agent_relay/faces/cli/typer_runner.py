@@ -7,14 +7,12 @@ from types import FunctionType
 
 import typer
 
-from agent_relay.domain.documents.lean_imports import disable_pydantic_plugins
 from agent_relay.domain.errors import ExitCode, WrongUseError
 
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
 _AS_THEY_ARE = (str, int, float, bool)
 """Defaults of these kinds reach a function unchanged."""
-disable_pydantic_plugins()
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
 

@@ -8,7 +8,6 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.documents.lean_imports import NoGarbageCollection
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.metrics._cache_key import build_cache_key
 from agent_relay.faces.cli.metrics._options import MetricsOptions
@@ -59,10 +58,9 @@ def answer_query(asked: MetricsOptions, words: list[str]) -> None:
 
 def _load() -> None:
     """Load what makes a report, while the figures are being gathered."""
-    with NoGarbageCollection():
-        from agent_relay.usage.prices import load_prices
+    from agent_relay.usage.prices import load_prices
 
-        load_prices()
+    load_prices()
 
 
 def _parse_by(text: str) -> Grouping:
