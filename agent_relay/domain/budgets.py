@@ -21,10 +21,10 @@ class Mark(StrEnum):
 
     def is_above(self, other: "Mark") -> bool:
         """Return whether more of the budget is used than at `other`."""
-        return _ORDER.index(self) > _ORDER.index(other)
+        return _MARKS.index(self) > _MARKS.index(other)
 
 
-_ORDER = tuple(Mark)
+_MARKS = tuple(Mark)
 
 
 @dataclass(frozen=True, slots=True)

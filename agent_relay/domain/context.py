@@ -17,10 +17,10 @@ class Level(StrEnum):
 
     def is_above(self, other: "Level") -> bool:
         """Return whether this level means a fuller context than `other`."""
-        return _ORDER.index(self) > _ORDER.index(other)
+        return _LEVELS.index(self) > _LEVELS.index(other)
 
 
-_ORDER = tuple(Level)
+_LEVELS = tuple(Level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Make a program's error message readable: without log prefixes, the JSON around it, or a stack."""
 
 import json
-import re
 
+from agent_relay.domain.text.patterns import compile_late
 from agent_relay.domain.text.plain import clean_text
 
 _LONGEST = 300
@@ -11,17 +11,17 @@ _DEEPEST = 4
 _FEWEST_WORDS = 3
 """With fewer, a class before them says most of it: `KeyError: 'x'`."""
 
-_STAMP = re.compile(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*\]?\s+")
-_LEVEL = re.compile(
+_STAMP = compile_late(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*\]?\s+")
+_LEVEL = compile_late(
     r"^(?:\[(?:ERROR|WARN|WARNING|FATAL|INFO|DEBUG)\]|(?:ERROR|WARN|WARNING|FATAL|INFO|DEBUG)\b):?\s*"
 )
-_MODULE = re.compile(r"^\w+(?:::\w+)+:\s+")
-_CLASS = re.compile(r"^\w*(?:Error|Exception):\s+")
-_FIELD = re.compile(r'(?:^|\s)([A-Za-z][\w.]*)=(?:"((?:[^"\\]|\\.)*)"?|(\S+))')
-_OBJECT = re.compile(r'\[? ?\{ ?"')
-_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
-_CODE = re.compile(r'"(?:reason|status|code)"\s*:\s*"([A-Za-z_]+)"')
-_FRAME = re.compile(r"^\s*+(?:at |[\s\[\]{}(),;.]*+$|Node\.js v)")
+_MODULE = compile_late(r"^\w+(?:::\w+)+:\s+")
+_CLASS = compile_late(r"^\w*(?:Error|Exception):\s+")
+_FIELD = compile_late(r'(?:^|\s)([A-Za-z][\w.]*)=(?:"((?:[^"\\]|\\.)*)"?|(\S+))')
+_OBJECT = compile_late(r'\[? ?\{ ?"')
+_MESSAGE = compile_late(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
+_CODE = compile_late(r'"(?:reason|status|code)"\s*:\s*"([A-Za-z_]+)"')
+_FRAME = compile_late(r"^\s*+(?:at |[\s\[\]{}(),;.]*+$|Node\.js v)")
 
 
 def find_reason(errors: str) -> str:

@@ -18,6 +18,12 @@ def parse_moment(text: object) -> "datetime | None":
     return moment if moment is not None and moment.tzinfo is not None else None
 
 
+def render_moment_text(text: object, now: "datetime", zone: "tzinfo | None") -> str:
+    """Render the moment that `text` is, as `render_moment` does; empty if `parse_moment` finds none."""
+    at = parse_moment(text)
+    return render_moment(at, now, zone) if at is not None else ""
+
+
 def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
     """Render when something was: `today 18:20`, `yesterday 09:10`, `Nov 21`, or `Nov 21, 2025`.
 

@@ -17,6 +17,7 @@ from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.signal import Record, Signal
 from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.moments import parse_moment
 from agent_relay.faces.render.output import print_error
 from agent_relay.sources.evidence_files import read_evidence
 from agent_relay.sources.recording import read_recording
@@ -180,11 +181,8 @@ def _parse_size(text: str) -> tuple[int, int]:
 
 
 def _parse_moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = parse_moment(text)
+    if moment is None:
         raise WrongUseError(
             f"replay does not understand the moment {text!r}", hint="Write 2026-11-20T10:31:00+00:00."
         )

@@ -8,7 +8,7 @@ from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import State
 from agent_relay.domain.text.counts import count_columns
 from agent_relay.domain.text.plain import clean_text
-from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.domain.values.moments import render_moment_text
 from agent_relay.session.views.messages import render_limit
 from agent_relay.session.warnings import find_spent
 
@@ -158,9 +158,8 @@ def _render_why(session: Session, handoff: Handoff, zone: tzinfo) -> tuple[str, 
     if find_spent(session, handoff):
         return handoff.why, "budget used up"
     if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
-        until = parse_moment(limit.until)
-        when = f" until {render_moment(until, handoff.began_at, zone)}" if until is not None else ""
-        return render_limit(limit, handoff.began_at, zone), f"limit{when}"
+        until = render_moment_text(limit.until, handoff.began_at, zone)
+        return render_limit(limit, handoff.began_at, zone), f"limit until {until}" if until else "limit"
     if handoff.reason == "context":
         return handoff.why, "context full"
     if handoff.reason == "failure":

@@ -4,7 +4,7 @@ The agents' and the user's own words are left out. How a process ended and how f
 here.
 """
 
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from agent_relay.domain.events.handoff import (
     HandoffBegun,
@@ -39,7 +39,7 @@ from agent_relay.domain.events.turn import TurnBegun, TurnEnded
 from agent_relay.domain.events.usage import ContextCompacting, ContextNoted, DraftBegun
 from agent_relay.domain.session import BY_HAND, Session, Step
 from agent_relay.domain.text.limit_names import name_limit
-from agent_relay.domain.values.moments import render_moment
+from agent_relay.domain.values.moments import render_moment_text
 
 _ENDS = {"lost": "was lost", "unstarted": "could not be started"}
 _STEPS = {
@@ -132,7 +132,7 @@ def _render_signal(event: Event, zone: tzinfo) -> str:
     body = event.body
     if not isinstance(body, SignalSeen):
         return ""
-    until = _render_until(body.until, event.at, zone)
+    until = render_moment_text(body.until, event.at, zone)
     ends = f", resets {until}" if until else ""
     # Told apart from what acts: a screen may show anything.
     return f"{_name_signal(body)}{ends}{'' if body.decides else ', not acted on'}"
@@ -200,7 +200,7 @@ def _render_session(session: Session, event: Event) -> str:
 def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
     match event.body:
         case SessionRested(why, until):
-            ends = _render_until(until, event.at, zone)
+            ends = render_moment_text(until, event.at, zone)
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
         case SessionWoke(offers=offers):
             return "its limit has reset; waiting for you to continue" if offers else "session continues"
@@ -209,7 +209,7 @@ def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
         case ResumeAgreed(agreed):
             return "work will continue at the reset" if agreed else "work will wait for you at the reset"
         case LegContinues(leg, at, allowed) if at:
-            when = _render_until(at, event.at, zone)
+            when = render_moment_text(at, event.at, zone)
             plan = f"continue by itself{f' at {when}' if when else ''}"
             agent = _name_agent(session, leg)
             return (
@@ -221,11 +221,3 @@ def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
 
 def _name_agent(session: Session, leg_id: str) -> str:
     return next((leg.agent for leg in session.legs if leg.id == leg_id), "the agent")
-
-
-def _render_until(text: str, at: datetime, zone: tzinfo) -> str:
-    try:
-        until = datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return ""
-    return "" if until is None or until.tzinfo is None else render_moment(until, at, zone)

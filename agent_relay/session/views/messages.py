@@ -9,7 +9,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.commands import agent_command, continue_command, retry_command
 from agent_relay.domain.text.limit_names import name_limit
 from agent_relay.domain.text.reasons import quote_reason
-from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.domain.values.moments import render_moment, render_moment_text
 from agent_relay.domain.values.project_layout import get_session_folder
 from agent_relay.session.warnings import (
     capitalize,
@@ -56,7 +56,7 @@ def render_rest_line(session: Session, zone: tzinfo) -> str:
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
-    until = _render_moment(session.rested_until, session.updated_at, zone)
+    until = render_moment_text(session.rested_until, session.updated_at, zone)
     earliest = f" The first reset is at {until}." if until else ""
     reasons = "; ".join(session.skipped)
     owed = session.retriable
@@ -167,7 +167,7 @@ def render_offer_line(session: Session) -> str:
 
 def render_near_line(near: Limit, zone: tzinfo) -> str:
     """Render which limit an agent is near, in its own words, and that nothing need be done."""
-    until = _render_moment(near.until, near.at, zone)
+    until = render_moment_text(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It keeps working; to hand over sooner: agent-relay relay"
     return f"→ {near.agent} is near {name_limit(near.scope, near.model, near.text)} ({said}). {go_on}"
@@ -287,7 +287,7 @@ def _render_refusal(refusal: Limit) -> str:
 
 def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
     """Return who hit which limit, and its reset: `claude hit its session limit (resets 21:00)`."""
-    until = _render_moment(limit.until, now, zone)
+    until = render_moment_text(limit.until, now, zone)
     named = name_limit(limit.scope, limit.model, limit.text)
     return f"{limit.agent} hit {named}{f' (resets {until})' if until else ''}"
 
@@ -295,8 +295,3 @@ def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
 def _shorten(text: str) -> str:
     """Return an agent's words in one line, cut."""
     return quote_reason(text)[:_SAID_LENGTH].rstrip(". ")
-
-
-def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:
-    moment = parse_moment(text)
-    return render_moment(moment, now, zone) if moment is not None else ""
