@@ -1,4 +1,4 @@
-"""What the journal says of full contexts, near limits and used budgets, and how people read it.
+"""What the journal says of full contexts, near limits and used budgets.
 
 The user is warned once for each window of a limit: a session remembers the warnings its user has seen. Fold
 and messages both import this module, so it imports nothing but the domain.
@@ -61,14 +61,6 @@ def begin_context(context: Context, *, is_relief: bool) -> Context:
     return replace(kept, is_spent=is_relief)
 
 
-def render_fill(context: Context) -> str:
-    """Render how full it is: `91 % full (152,000 of 167,000 tokens)`."""
-    if not context.room:
-        return f"{context.used:,} tokens long"
-    percent = int(100 * context.used / context.room)
-    return f"{percent} % full ({context.used:,} of {context.room:,} tokens)"
-
-
 # Countdowns and clock times move the reset they imply by their rounding; usage windows are hours apart.
 _SAME_WINDOW = timedelta(minutes=10)
 
@@ -112,16 +104,6 @@ def _is_same(known: Limit, agent: str, model: str, until: str) -> bool:
 def _is_open(known: Limit, at: datetime) -> bool:
     until = parse_moment(known.until)
     return until is not None and until > at
-
-
-_FOLLOWS = {
-    ("warn", Mark.WARN): "",
-    ("warn", Mark.SPENT): "It is yours to decide what follows",
-    ("handoff", Mark.WARN): "When it is used up, another agent takes over",
-    ("handoff", Mark.SPENT): "Another agent takes over at the end of this turn",
-    ("stop", Mark.WARN): "When it is used up, the session ends",
-    ("stop", Mark.SPENT): "The session ends",
-}
 
 
 def fold_spending(session: Session, body: BudgetNoted | BudgetApplied, event: Event) -> Session:
@@ -201,19 +183,6 @@ def find_worst_budget(session: Session, now: datetime) -> Spending | None:
 def is_ended_by_budget(session: Session) -> bool:
     """Return whether the reason the session knows for its end is a budget."""
     return any(session.why == known.text for known in session.budgets)
-
-
-def render_spending_line(known: Spending) -> str:
-    """Render how much of a budget is used, and what follows."""
-    follows = _FOLLOWS.get((known.then, known.mark), "")
-    if known.is_done:
-        follows = "It was acted on once, and is not again"
-    return f"→ {capitalize(known.text)}{f'. {follows}' if follows else ''}"
-
-
-def capitalize(text: str) -> str:
-    """Return `text` as the beginning of a sentence."""
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def find_spent(session: Session, handoff: Handoff) -> str:

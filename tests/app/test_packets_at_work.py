@@ -24,7 +24,7 @@ def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> Non
     answer = world.open("understudy", no_launch=True, focus="the door")
     path = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md"
     assert str(answer["message"]).startswith(
-        f"Packet for understudy: {path}. Nobody was started. Give it: agent-relay "
+        f"Packet for understudy: {path}. No agent was started. Give it: agent-relay "
     )
     assert (answer["session"], answer["agent"], answer["handoff"]) == (session, "demo", "")
     with open(path, encoding="utf-8") as file:

@@ -152,7 +152,7 @@ def test_what_the_bar_shows_is_not_printed_as_well() -> None:
 
 def test_when_no_agent_comes_the_terminal_is_given_back_before_the_last_line() -> None:
     """What was typed for nobody is told then, and the end in the words of the daemon."""
-    line = "→ ada hit its session limit. Nobody can take over."
+    line = "→ ada hit its session limit. No agent is available."
     status, done = _run_held(
         [_where("handing-off") | {"bar": ["ada → bob"]}, _where("resting", message=line)],
         [_End("ended", 143)],
@@ -210,7 +210,7 @@ def test_detaching_leaves_with_zero_and_says_how_to_come_back() -> None:
 
 def test_nobody_left_is_status_three_and_says_until_when() -> None:
     """Scripts wait for the earliest reset; people read it."""
-    line = "→ ada hit its session limit. Nobody can take over. The first reset is at 21:00."
+    line = "→ ada hit its session limit. No agent is available. The first reset is at 21:00."
     status, _, said, _ = _run(_where("busy", "L1"), [_where("resting", message=line)], [_End("ended", 0)])
     assert (status, said) == (3, [line])
 

@@ -98,7 +98,7 @@ def test_the_end_of_an_agent_and_of_its_limit_are_told(
     child = attach(terminals, installation)
     installation.move_away()
     child.send("limit\r")
-    child.expect(r"Nobody can take over \(understudy: agent-relay is no longer installed in")
+    child.expect(r"No agent is available \(understudy: agent-relay is no longer installed in")
     press(child, "v", r"ready \| demo")
     child.send("/quit\r")
     child.expect("l leave")

@@ -136,7 +136,7 @@ def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) 
     child.expect_exact("understudy goes on")
     child.expect_exact("ready | understudy")
     child.send("limit\r")
-    child.expect_exact("Nobody can take over (demo: rests until")
+    child.expect_exact("No agent is available (demo: rests until")
     child.expect_exact("Every agent rests. First reset: demo at")
     _press(child, "l", "To return: agent-relay attach")
     assert _end(child) == 3

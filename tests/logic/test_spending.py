@@ -7,8 +7,8 @@ from agent_relay.domain.budgets import Mark
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.usage import BudgetApplied, BudgetNoted
 from agent_relay.session.fold import fold_event, fold_events
-from agent_relay.session.views.messages import render_message
-from agent_relay.session.warnings import find_worst_budget, render_spending_line
+from agent_relay.session.views.messages import render_message, render_spending_line
+from agent_relay.session.warnings import find_worst_budget
 from tests.logic.spending_story import MIDNIGHT, at_work, spend
 from tests.logic.story import NOW
 

@@ -157,7 +157,7 @@ def test_in_a_chat_a_limit_is_told_of_the_seat_alone() -> None:
     end = report_end(story.now, UTC)
     assert isinstance(end, Ended)
     assert (end.outcome, end.resets_at) == ("resting", RESET.isoformat())
-    assert end.message.endswith("(resets 21:20). Nobody takes its place.")
+    assert end.message.endswith("(resets 21:20). No agent can take its place.")
     assert "can take over" not in end.message
 
 

@@ -67,7 +67,7 @@ def test_a_resting_session_says_who_rests_and_when_the_first_is_back() -> None:
         skipped=("bob: rests until 20:00", "cas: not installed"),
     )
     assert render_message(session, UTC) == (
-        "→ ann hit its weekly limit (resets 21:00). Nobody can take over "
+        "→ ann hit its weekly limit (resets 21:00). No agent is available "
         "(bob: rests until 20:00; cas: not installed). The first reset is at 20:00."
     )
 

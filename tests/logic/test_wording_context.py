@@ -8,8 +8,7 @@ from agent_relay.domain.inputs import SignalFound
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.session.outcome import Outcome
-from agent_relay.session.views.messages import render_message
-from agent_relay.session.warnings import render_fill
+from agent_relay.session.views.messages import render_fill, render_message
 from tests.logic.filling_story import Filling
 
 ASK = ContextWishes(mode="ask")

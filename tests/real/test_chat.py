@@ -97,7 +97,7 @@ def test_when_nobody_is_left_the_earliest_reset_is_told(world: World) -> None:
     world.play("claude", LIMITS["claude"])
     done = chat(world, "codex", "claude", TASK)
     assert done.returncode == 3, f"{done.stdout}{done.stderr}\n{describe(world)}"
-    assert "→ Nobody is left to talk to (claude: rests until " in done.stderr
+    assert "→ No agent is left to talk to (claude: rests until " in done.stderr
     assert "The first reset is at " in done.stderr
     again = chat(world, "codex", "claude", TASK, "--json")
     end = read_lines(world, again)[-1]

@@ -166,7 +166,7 @@ def test_when_all_rest_the_earliest_reset_is_told(world: World) -> None:
     world.play("codex", LIMITS["codex"])
     done = run(world, "claude", TASK)
     assert done.returncode == 3, f"{done.stdout}{done.stderr}\n{describe(world)}"
-    assert "Nobody can take over" in done.stderr
+    assert "No agent is available" in done.stderr
     assert "The first reset is at " in done.stderr
     asked = len(world.requests("claude")) + len(world.requests("codex"))
     again = run(world, "claude", TASK, "--json")

@@ -1,4 +1,4 @@
-"""Counts: things in words, columns of a terminal, and how much of an agent's output is reported."""
+"""Words for counts, columns of a terminal, and how much of an agent's output is reported."""
 
 import unicodedata
 
@@ -6,6 +6,11 @@ import unicodedata
 def render_count(number: int, word: str) -> str:
     """Return `1 handoff`, `2 handoffs`; for words whose plural ends in s."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def capitalize(text: str) -> str:
+    """Return `text` as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def count_columns(text: str) -> int:

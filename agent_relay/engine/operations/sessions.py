@@ -10,6 +10,7 @@ from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
+from agent_relay.domain.text.counts import capitalize
 from agent_relay.engine.legs.live_leg import LaunchEnvironment
 from agent_relay.engine.operations.handoffs import build_handoff_handlers, build_terms
 from agent_relay.engine.sessions.active_session import ActiveSession
@@ -23,7 +24,6 @@ from agent_relay.session.views.messages import (
     render_saved,
     session_folder,
 )
-from agent_relay.session.warnings import capitalize
 
 
 async def describe_rest(room: ActiveSession) -> Mapping[str, object]:

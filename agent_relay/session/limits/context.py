@@ -15,7 +15,8 @@ from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff
 from agent_relay.session.lineage import inherit_terms
 from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
 from agent_relay.session.policy import choose_successor
-from agent_relay.session.warnings import note_context, render_fill
+from agent_relay.session.views.messages import render_fill
+from agent_relay.session.warnings import note_context
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
 

@@ -304,7 +304,7 @@ def render_chat_end(chat: Chat, over: ChatEnd, now: datetime, zone: tzinfo) -> s
             return f"→ {turns}, as many as were asked for."
         case "resting":
             reset = f" The first reset is at {render_moment(over.until, now, zone)}." if over.until else ""
-            return f"→ Nobody is left to talk to ({'; '.join(over.skipped)}).{reset}"
+            return f"→ No agent is left to talk to ({'; '.join(over.skipped)}).{reset}"
         case _:
             return f"→ The chat {'failed' if over.outcome == 'failed' else 'was stopped'} after {turns}."
 

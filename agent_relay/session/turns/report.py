@@ -37,9 +37,9 @@ from agent_relay.session.views.messages import (
     render_rest_line,
     render_seat_line,
     render_sign_in,
+    render_spending_line,
     session_folder,
 )
-from agent_relay.session.warnings import render_spending_line
 
 
 def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEvent | None:  # noqa: PLR0911 - one arm an event

@@ -3,21 +3,20 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.context import Level
+from agent_relay.domain.budgets import Mark, Spending
+from agent_relay.domain.context import Context, Level
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.commands import agent_command, continue_command, retry_command
+from agent_relay.domain.text.counts import capitalize
 from agent_relay.domain.text.limit_names import name_limit
 from agent_relay.domain.text.reasons import quote_reason
 from agent_relay.domain.values.moments import render_moment, render_moment_text
 from agent_relay.domain.values.project_layout import get_session_folder
 from agent_relay.session.warnings import (
-    capitalize,
     find_spent,
     find_worst_budget,
     is_ended_by_budget,
-    render_fill,
-    render_spending_line,
 )
 
 _SAID_LENGTH = 100
@@ -34,6 +33,16 @@ _CANCELLING = {
     Step.DELIVERED: "{0.to_agent} has its packet.",
 }
 """What cancelling means at each step: whoever gave way is gone or going."""
+
+
+_FOLLOWS = {
+    ("warn", Mark.WARN): "",
+    ("warn", Mark.SPENT): "It is yours to decide what follows",
+    ("handoff", Mark.WARN): "When it is used up, another agent takes over",
+    ("handoff", Mark.SPENT): "Another agent takes over at the end of this turn",
+    ("stop", Mark.WARN): "When it is used up, the session ends",
+    ("stop", Mark.SPENT): "The session ends",
+}
 
 
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
@@ -62,7 +71,7 @@ def render_rest_line(session: Session, zone: tzinfo) -> str:
     owed = session.retriable
     # Who could not be given it was perhaps kept from it by something that has passed.
     waits = f" Give {owed.to_agent} its packet: {_go_on(session, owed)}" if owed is not None else ""
-    return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}{waits}"
+    return f"→ {cause}. No agent is available{f' ({reasons})' if reasons else ''}.{earliest}{waits}"
 
 
 def _go_on(session: Session, owed: Handoff) -> str:
@@ -71,7 +80,7 @@ def _go_on(session: Session, owed: Handoff) -> str:
 
 def render_seat_line(session: Session, zone: tzinfo) -> str:
     """Render who rests until when in a chat; the next line says whether the chat goes on."""
-    return f"→ {_render_halt(session, zone)}. Nobody takes its place."
+    return f"→ {_render_halt(session, zone)}. No agent can take its place."
 
 
 def _render_halt(session: Session, zone: tzinfo) -> str:
@@ -179,6 +188,22 @@ def render_context_line(session: Session) -> str:
     return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
 
 
+def render_fill(context: Context) -> str:
+    """Render how full it is: `91 % full (152,000 of 167,000 tokens)`."""
+    if not context.room:
+        return f"{context.used:,} tokens long"
+    percent = int(100 * context.used / context.room)
+    return f"{percent} % full ({context.used:,} of {context.room:,} tokens)"
+
+
+def render_spending_line(known: Spending) -> str:
+    """Render how much of a budget is used, and what follows."""
+    follows = _FOLLOWS.get((known.then, known.mark), "")
+    if known.is_done:
+        follows = "It was acted on once, and is not again"
+    return f"→ {capitalize(known.text)}{f'. {follows}' if follows else ''}"
+
+
 def render_slow_start(session: Session, agent: str) -> str:
     """Render that `agent`, started a while ago, shows no prompt yet, and what waits for that."""
     handoff = session.handoff
@@ -198,7 +223,7 @@ def render_resting_note(agent: str, until: datetime | None, now: datetime, zone:
 
 def render_saved(session: Session, agent: str, path: str) -> str:
     """Render that a packet was made and no agent started, where it is, and which command delivers it."""
-    return f"Packet for {agent}: {path}. Nobody was started. Give it: {continue_command(agent, session.id)}"
+    return f"Packet for {agent}: {path}. No agent was started. Give it: {continue_command(agent, session.id)}"
 
 
 def render_left_out(broken: Sequence[tuple[str, str]]) -> str:

@@ -26,7 +26,7 @@ def test_at_the_first_reset_the_person_is_told_and_asked() -> None:
     with rest_world(SOON) as world:
         person = ShellPerson(world)
         person.type("a long job")
-        person.wait_for(r"Nobody can take over\. The first reset is at")
+        person.wait_for(r"No agent is available\. The first reset is at")
         person.wait_for(r"demo rests until .* 1 not sent \(every agent rests\): Enter sends on")
         person.wait_for("The first reset has passed: Enter sends what waits")
         person.wait_for(r"(?m)^demo · 1 not sent \(the first reset has passed\): Enter sends on")

@@ -107,9 +107,9 @@ def test_the_end_is_said_in_a_sentence() -> None:
     assert said(ChatEnd("failed", "it broke")) == "→ The chat failed after 1 turn."
     rests = ChatEnd("resting", "", RESET, ("bob: rests until 21:20", "cas: not installed"))
     assert said(rests) == (
-        "→ Nobody is left to talk to (bob: rests until 21:20; cas: not installed)."
+        "→ No agent is left to talk to (bob: rests until 21:20; cas: not installed)."
         " The first reset is at 21:20."
     )
-    assert said(ChatEnd("resting", "", None, ("bob: gone",))) == "→ Nobody is left to talk to (bob: gone)."
+    assert said(ChatEnd("resting", "", None, ("bob: gone",))) == "→ No agent is left to talk to (bob: gone)."
     none = ChatStory().chat
     assert render_chat_end(none, ChatEnd("agreed"), NOW, UTC) == "→ Everybody agreed after 0 turns."

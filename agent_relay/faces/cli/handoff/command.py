@@ -128,7 +128,7 @@ def plan(
     print_table(("place", "agent", "verdict", "because"), rows, empty="Nobody is in the order.")
     if not view["successor"]:
         earliest = render_moment(view["earliest"])
-        print_lines(f"Nobody can take over{f' before {earliest}' if earliest else ''}.")
+        print_lines(f"No agent is available{f' before {earliest}' if earliest else ''}.")
 
 
 def retry(

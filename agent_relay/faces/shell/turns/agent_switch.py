@@ -89,7 +89,7 @@ def find_next(ask: Ask, session: str) -> str:
     """Return the agent a handoff would go to now. Raise NobodyAvailableError if there is none."""
     plan = ask("handoff.plan", session=session, needs=["headless"], env=dict(os.environ))
     if not plan.get("successor"):
-        raise NobodyAvailableError("nobody can take over now", hint="See: /handoff plan")
+        raise NobodyAvailableError("no agent is available now", hint="See: /handoff plan")
     return str(plan["successor"])
 
 
