@@ -3,12 +3,14 @@
 import re
 import shlex
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from agent_relay.domain.facts import CommandRun
 from agent_relay.domain.text.patterns import compile_late
+from agent_relay.packet.extract.phrases import get_phrases
 
 Kind = Literal["tests", "lint", "typecheck"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _TESTS = (
     *("pytest", "py.test", "unittest", "nosetests", "tox", "nox", "stestr", "behave", "ctest", "bats"),
@@ -107,24 +109,9 @@ _TARGETS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (compile_late(r"(?:.*[:_-])?(?:lint|format-check|fmt)(?:[:_-].*)?"), "lint"),
     (compile_late(r"(?:.*[:_-])?(?:tests?|check|spec|ci|unit|e2e|integration)(?:[:_-].*)?"), "tests"),
 )
-_FAILURES: dict[Kind, re.Pattern[str]] = {
-    "tests": compile_late(
-        r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b"
-        r"|^FAILED\b|^--- FAIL|^FAIL\b|test result: FAILED|^not ok ",
-        re.MULTILINE,
-    ),
-    "lint": compile_late(r"Found [1-9]\d* errors?|[1-9]\d* problems?\b|would reformat|\b[1-9]\d* errors?\b"),
-    "typecheck": compile_late(r"Found [1-9]\d* errors?|error TS\d+|\b[1-9]\d* errors?\b"),
-}
-_SUCCESSES: dict[Kind, re.Pattern[str]] = {
-    "tests": compile_late(r"\b[1-9]\d* pass(?:ed|ing)\b|^OK\b|test result: ok|^ok\s|^PASS\b", re.MULTILINE),
-    "lint": compile_late(r"All checks passed|already formatted|no issues|0 problems|0 errors", re.IGNORECASE),
-    "typecheck": compile_late(r"Success: no issues|0 errors", re.IGNORECASE),
-}
-_TELLING = compile_late(
-    r"^(?:FAILED|ERROR|E  +|FAIL\b|--- FAIL|not ok|panicked|thread '.*' panicked|error(?:\[|:| TS)|\w*Error:)"
-    r"|\b(?:AssertionError|[A-Z]\w+Error|Exception)\b|error:|\u2717|\u2718|\u00d7"
-)
+_FAILURES = {kind: get_phrases(f"{kind}-failed") for kind in KINDS}
+_SUCCESSES = {kind: get_phrases(f"{kind}-passed") for kind in KINDS}
+_TELLING = get_phrases("telling-line")
 _MAX_WORDS = 40
 
 

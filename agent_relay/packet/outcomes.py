@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from agent_relay.domain.documents.packet import Attempt, Blocker, Provenance, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
-from agent_relay.packet._checks import Kind, find_checks, find_telling_line, judge
+from agent_relay.packet._checks import KINDS, Kind, find_checks, find_telling_line, judge
 from agent_relay.packet.extract.conversation import USER_SAID
 
-_KINDS: tuple[Kind, ...] = ("tests", "lint", "typecheck")
 _TAIL = 1500
 RUNS = 12
 _FAILED_COMMANDS = 8
@@ -87,7 +86,7 @@ def build_blockers(
     """
     found = {blocker.id: blocker for blocker in before}
     last = {run.kind: run for run in runs}
-    for kind in _KINDS:
+    for kind in KINDS:
         run = last.get(kind)
         if run is not None and run.verdict != "failed":
             found.pop(kind, None)

@@ -13,8 +13,8 @@ from tests.support.wheel import build_wheel
 
 
 @pytest.mark.slow
-def test_the_wheel_carries_adapters_and_example_and_nothing_else(tmp_path: os.PathLike[str]) -> None:
-    """Without adapters an installed relay knows no agent; a top-level `adapters` would be another's."""
+def test_the_wheel_carries_adapters_example_and_phrases_and_nothing_else(tmp_path: os.PathLike[str]) -> None:
+    """Without them an installed relay knows no agent and builds no packet; other names are others'."""
     with zipfile.ZipFile(build_wheel(f"{tmp_path}")) as wheel:
         names = set(wheel.namelist())
         program = wheel.getinfo("agent_relay/_adapters/demo/agent.py")
@@ -23,6 +23,7 @@ def test_the_wheel_carries_adapters_and_example_and_nothing_else(tmp_path: os.Pa
         assert f"agent_relay/_adapters/{name}/rules.toml" in names
     assert "agent_relay/_adapters/resume.md.j2" in names
     assert "agent_relay/_example/agent-relay.json" in names
+    assert "agent_relay/packet/extract/phrases.toml" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"agent_relay"}
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
     assert stat.S_IMODE(program.external_attr >> 16) & 0o111

@@ -1,7 +1,8 @@
 """Find requests, rules and statements in a conversation by its words, as verbatim quotations.
 
 `conversation` leaves out what relay itself typed; `sentences` and `_passages` cut text into quotable
-pieces; `phrases` and `salience` hold the expressions and weigh a statement by them; `requests` finds what
-the user wants, `statements` what the agent decided, tried and intends. Every expression takes linear time.
-Called by `build`, `_merge`, `outcomes`, `budget` and `score`; the engine uses `strip_packets`.
+pieces; `phrases` looks up the expressions of `phrases.toml`, and `salience` weighs a statement by them;
+`requests` finds what the user wants, `statements` what the agent decided, tried and intends. Every
+expression takes linear time. Called by `build`, `_merge`, `outcomes`, `budget` and `score`; the engine uses
+`strip_packets`.
 """

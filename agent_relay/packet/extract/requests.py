@@ -1,29 +1,23 @@
 """Find what the user wants, in the user's own words: requests, rules and corrections."""
 
-import re
-
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.packet.extract.conversation import USER_SAID, Quotation
-from agent_relay.packet.extract.phrases import (
-    APPROVAL,
-    CONSENT,
-    CONTRAST,
-    CORRECTION,
-    MILD,
-    POLITE,
-    RULE,
-    STANDING,
-    STATEMENT,
-    plain_apostrophes,
-)
+from agent_relay.packet.extract.phrases import get_phrases, plain_apostrophes
 from agent_relay.packet.extract.sentences import is_alike, split_sentences
 
+_CONSENT = get_phrases("consent")
+_RULE = get_phrases("rule")
+_STANDING = get_phrases("standing-rule")
+_CORRECTION = get_phrases("correction")
+_MILD = get_phrases("mild-correction")
+_POLITE = get_phrases("polite-request")
+_STATEMENT = get_phrases("statement")
+_APPROVAL = get_phrases("approval")
+_CONTRAST = get_phrases("contrast")
+_CLAUSE_BREAK = get_phrases("clause-break")
 _CORRECTION_LENGTH = 300
 # A message whose secret was taken out told little else.
 _REMOVED = "[redacted"
-_CLAUSE = re.compile(
-    r"(?:(?<!\s)\s+)?(?:(?<![,;:.!()\u2013\u2014])[,;:.!()\u2013\u2014]++(?:\s|$)|\s-\s|\bbut\b|\bbecause\b|\bcause\b|\bso\b)\s*"
-)
 _WORDS = 4
 _PRAISE = 8
 # A wish that passes says the same as a later one: the newest is kept, looked for among so many.
@@ -38,7 +32,7 @@ def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
     """
     found: list[Message] = []
     for said in facts.conversation:
-        if said.role != "user" or CONSENT.fullmatch(said.text.strip()):
+        if said.role != "user" or _CONSENT.fullmatch(said.text.strip()):
             continue
         sentences = split_sentences(said.text)
         is_first = not found and not has_task
@@ -52,9 +46,9 @@ def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
 def is_rule(sentence: str) -> bool:
     """Check whether a sentence of the user's is a rule or a correction, not a question."""
     plain = plain_apostrophes(sentence)
-    if plain.endswith("?") and not POLITE.match(plain):
+    if plain.endswith("?") and not _POLITE.match(plain):
         return False
-    return bool(RULE.search(plain) or STANDING.search(plain) or CORRECTION.match(plain))
+    return bool(_RULE.search(plain) or _STANDING.search(plain) or _CORRECTION.match(plain))
 
 
 def weigh_rule(text: str) -> int:
@@ -63,10 +57,10 @@ def weigh_rule(text: str) -> int:
     Rules that hold throughout and contradictions weigh 2.
     """
     plain = plain_apostrophes(text)
-    if STANDING.search(plain) or (CORRECTION.match(plain) and not MILD.match(plain)):
+    if _STANDING.search(plain) or (_CORRECTION.match(plain) and not _MILD.match(plain)):
         return 2
     if _is_statement(plain):
-        return 2 if CONTRAST.search(plain) else 1
+        return 2 if _CONTRAST.search(plain) else 1
     return 1 if is_explained(plain) else 0
 
 
@@ -111,31 +105,31 @@ def _is_kept_whole(said: Message) -> bool:
 def _is_correction(text: str) -> bool:
     """Check whether the user contradicts or states something, questions aside."""
     plain = plain_apostrophes(text)
-    if not plain.endswith("?") and (CORRECTION.match(plain) or _is_statement(plain)):
+    if not plain.endswith("?") and (_CORRECTION.match(plain) or _is_statement(plain)):
         return True
     told = [sentence for sentence in split_sentences(text) if not sentence.endswith("?")]
     return any(_is_telling(plain_apostrophes(sentence)) for sentence in told)
 
 
 def _is_telling(plain: str) -> bool:
-    return bool(CORRECTION.match(plain)) or _is_statement(plain) or is_explained(plain)
+    return bool(_CORRECTION.match(plain)) or _is_statement(plain) or is_explained(plain)
 
 
 def is_explained(plain: str) -> bool:
     """Check whether a request comes with its reason, limit or opposite: it has more than one clause."""
     if plain.endswith("?"):
         return False
-    clauses = [clause for clause in _CLAUSE.split(plain) if clause and not _is_praise(clause)]
+    clauses = [clause for clause in _CLAUSE_BREAK.split(plain) if clause and not _is_praise(clause)]
     return len(clauses) > 1 and sum(len(clause.split()) for clause in clauses) >= _WORDS
 
 
 def _is_praise(plain: str) -> bool:
     """Check whether the user only consents or approves."""
-    if CONSENT.fullmatch(plain):
+    if _CONSENT.fullmatch(plain):
         return True
-    return bool(APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
+    return bool(_APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
 
 
 def _is_statement(plain: str) -> bool:
     """Check whether the user states something other than approval."""
-    return bool(STATEMENT.match(plain)) and not _is_praise(plain)
+    return bool(_STATEMENT.match(plain)) and not _is_praise(plain)

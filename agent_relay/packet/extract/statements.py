@@ -24,7 +24,7 @@ from agent_relay.packet.extract._passages import (
     split_passages,
 )
 from agent_relay.packet.extract.conversation import Quotation
-from agent_relay.packet.extract.phrases import CONSENT, INTENT, LABEL, OUTCOME, REASON, plain_apostrophes
+from agent_relay.packet.extract.phrases import get_phrases, plain_apostrophes
 from agent_relay.packet.extract.requests import is_rule
 from agent_relay.packet.extract.salience import (
     ARROW,
@@ -37,6 +37,12 @@ from agent_relay.packet.extract.salience import (
 )
 from agent_relay.packet.extract.sentences import cut_sentences, split_sentences
 
+_CONSENT = get_phrases("consent")
+_ALTERNATIVES = get_phrases("alternatives")
+_LABEL = get_phrases("label")
+_REASON = get_phrases("reason")
+_OUTCOME = get_phrases("outcome")
+_INTENT = get_phrases("intent")
 _COMMIT = compile_late(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
 _MESSAGE = compile_late(
     r"\s-(?:-message(?:=|\s+)|[a-z]*m\s*)"
@@ -47,7 +53,6 @@ _MESSAGE = compile_late(
 _TRAILER = compile_late(
     r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^[^\w\n]*Generated with .*$", re.MULTILINE
 )
-_ALTERNATIVES = compile_late(r"\bor\b|\bwhich\b|\b[ab]\)", re.IGNORECASE)
 _LONGEST_REPLY = 160
 _LONGEST_QUESTION = 240
 _BARE = 48
@@ -90,7 +95,7 @@ def _find_question(text: str) -> str:
     asks = any(
         DESIGN_QUESTION.search(one) for one in sentences if is_question(one) and not STATUS.search(one)
     )
-    names = len(plain.split()) <= _NAME and not CONSENT.fullmatch(plain) and not is_rule(plain)
+    names = len(plain.split()) <= _NAME and not _CONSENT.fullmatch(plain) and not is_rule(plain)
     return plain if asks or names else ""
 
 
@@ -124,7 +129,7 @@ def _settles(question: str, answer: str) -> bool:
         return False
     if _ALTERNATIVES.search(question):
         return True
-    return not PROCEDURE.search(question) and bool(CONSENT.match(answer) or len(answer.split()) > 1)
+    return not PROCEDURE.search(question) and bool(_CONSENT.match(answer) or len(answer.split()) > 1)
 
 
 def find_commits(facts: Facts) -> list[Quotation]:
@@ -197,9 +202,9 @@ def _sort_sentences(said: Message, found: Statements) -> list[str]:
             continue
         plain = plain_apostrophes(sentence)
         if is_decision(plain):
-            found.decisions.append(_explain(said, sentence, after, REASON))
+            found.decisions.append(_explain(said, sentence, after, _REASON))
         elif is_failure(plain):
-            found.attempts.append(_explain(said, sentence, after, OUTCOME))
+            found.attempts.append(_explain(said, sentence, after, _OUTCOME))
         else:
             continue
         sure.append(sentence)
@@ -211,11 +216,11 @@ def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) 
 
     If it has none, the next sentence is the clause, unless that says something new.
     """
-    label = LABEL.match(sentence)
+    label = _LABEL.match(sentence)
     found = clause.search(sentence, label.end() if label else 0)
     words = next((words for words in found.groups() if words), "") if found else ""
     plain = plain_apostrophes(after)
-    is_new = INTENT.match(plain) or is_decision(plain) or is_failure(plain)
+    is_new = _INTENT.match(plain) or is_decision(plain) or is_failure(plain)
     if not words and after and not is_new:
         return Quotation(sentence, said, after)
     return Quotation(sentence, said, words)
@@ -266,5 +271,7 @@ def find_intent(facts: Facts) -> str:
     last = next((said for said in reversed(facts.conversation) if said.role == "assistant"), None)
     if last is None:
         return ""
-    found = [sentence for sentence in split_sentences(last.text) if INTENT.match(plain_apostrophes(sentence))]
+    found = [
+        sentence for sentence in split_sentences(last.text) if _INTENT.match(plain_apostrophes(sentence))
+    ]
     return found[-1] if found else ""
