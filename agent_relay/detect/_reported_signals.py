@@ -15,7 +15,7 @@ _MOST_WARNINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Reported:
     signal: Signal
     exact: bool
     window: str
@@ -25,7 +25,7 @@ class ReportedSignals:
     """The newest signal of each limit, by kind, scope and model, and the newest warnings."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str, str], _Told] = {}
+        self._newest: dict[tuple[str, str, str], _Reported] = {}
         self._warnings: deque[Signal] = deque(maxlen=_MOST_WARNINGS)
 
     def admit(self, signal: Signal, *, exact: bool, window: str = "") -> tuple[Signal, ...]:
@@ -36,14 +36,14 @@ class ReportedSignals:
         """
         if signal.kind is Kind.NEAR_LIMIT:
             return self._admit_warning(signal)
-        key = _key(signal)
-        before = self._find_decided(signal) or self._told.get(key)
+        key = (*_identify(signal), signal.model)
+        before = self._find_decided(signal) or self._newest.get(key)
         if before is not None:
             if before.signal.decides and not signal.decides:
                 return ()
             if not _adds(before, signal, exact=exact):
                 return ()
-        self._told[key] = _Told(signal, exact, window)
+        self._newest[key] = _Reported(signal, exact, window)
         return (signal,)
 
     def _admit_warning(self, signal: Signal) -> tuple[Signal, ...]:
@@ -58,28 +58,28 @@ class ReportedSignals:
         self._warnings.append(signal)
         return (signal,)
 
-    def _find_decided(self, signal: Signal) -> _Told | None:
+    def _find_decided(self, signal: Signal) -> _Reported | None:
         """Return a deciding signal of the same kind and scope that may mean the same limit.
 
         Sources name a model differently or not at all, and a screen's words never outweigh a decision.
         """
-        for told in self._told.values():
-            same = (_family(told.signal.kind), told.signal.scope) == (_family(signal.kind), signal.scope)
-            models = {signal.model, told.signal.model}
-            if same and told.signal.decides and (len(models) == 1 or "" in models or not signal.decides):
-                return told
+        for reported in self._newest.values():
+            models = {signal.model, reported.signal.model}
+            may_be_same = len(models) == 1 or "" in models or not signal.decides
+            if _identify(reported.signal) == _identify(signal) and reported.signal.decides and may_be_same:
+                return reported
         return None
 
-    def coarse(self) -> Iterator[tuple[Signal, str]]:
+    def iterate_coarse(self) -> Iterator[tuple[Signal, str]]:
         """Yield deciding signals whose reset a usage window could make exact, with its name."""
-        for told in tuple(self._told.values()):
-            if told.signal.decides and told.window and not told.exact:
-                yield told.signal, told.window
+        for reported in tuple(self._newest.values()):
+            if reported.signal.decides and reported.window and not reported.exact:
+                yield reported.signal, reported.window
 
-    def has_told(self, finding: LimitFinding) -> bool:
+    def has_reported(self, finding: LimitFinding) -> bool:
         """Return whether a signal of this kind and scope was reported, of whichever model."""
-        wanted = (_family(finding.kind), finding.scope)
-        return any((_family(told.signal.kind), told.signal.scope) == wanted for told in self._told.values())
+        wanted = _identify(finding)
+        return any(_identify(reported.signal) == wanted for reported in self._newest.values())
 
     def close(self) -> None:
         """Note that the agent answered: earlier limits are over, and the same one may decide again.
@@ -87,14 +87,14 @@ class ReportedSignals:
         Retries are forgotten; the rest is kept as undecided, so that old words still on the screen
         are not reported again.
         """
-        self._told = {
-            key: replace(told, signal=replace(told.signal, decides=False))
-            for key, told in self._told.items()
-            if told.signal.kind is not Kind.RETRY
+        self._newest = {
+            key: replace(reported, signal=replace(reported.signal, decides=False))
+            for key, reported in self._newest.items()
+            if reported.signal.kind is not Kind.RETRY
         }
 
 
-def _adds(before: _Told, signal: Signal, *, exact: bool) -> bool:
+def _adds(before: _Reported, signal: Signal, *, exact: bool) -> bool:
     if signal.decides and not before.signal.decides:
         return True
     old, new = before.signal.resets_at, signal.resets_at
@@ -113,9 +113,7 @@ def _covers(known: Signal, signal: Signal) -> bool:
     return abs(known.resets_at - signal.resets_at) <= _SAME_MOMENT
 
 
-def _key(signal: Signal) -> tuple[str, str, str]:
-    return (_family(signal.kind), signal.scope, signal.model)
-
-
-def _family(kind: Kind) -> str:
-    return Kind.LIMIT if kind is Kind.SILENT_LIMIT else kind
+def _identify(limit: Signal | LimitFinding) -> tuple[str, str]:
+    """Return kind and scope; a limit that an agent only waits for is of the same kind as another."""
+    kind = Kind.LIMIT if limit.kind is Kind.SILENT_LIMIT else limit.kind
+    return (kind, limit.scope)

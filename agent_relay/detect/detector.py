@@ -93,7 +93,7 @@ class Detector:
         self._said = LegConversation(rules.progress)
         self._windows = UsageWindows(rules.windows, zone)
         self._continuation = Continuation(rules, zone)
-        self._memory = ReportedSignals()
+        self._reported = ReportedSignals()
         self._streak: _Streak | None = None
         self._held: dict[str, _Held] = {}
         self._unseen: _Unseen | None = None
@@ -168,7 +168,7 @@ class Detector:
             if self._streak is not None and at >= self._streak.said.at:
                 self._streak = None
         if "answer" in means and (self._decided is None or at > self._decided.at):
-            self._memory.close()
+            self._reported.close()
         for feed in self._feeds:
             if feed.source is not record.source or not is_meant(feed.where, record.data):
                 continue
@@ -179,7 +179,7 @@ class Detector:
             if finding is None:
                 continue
             self._continuation.note_limit(finding)
-            if finding.rule.corroborate == "seen" and not self._memory.has_told(finding):
+            if finding.rule.corroborate == "seen" and not self._reported.has_reported(finding):
                 self._unseen = _Unseen(finding, record)
                 break
             self._note_retry(finding, at, now, record.where)
@@ -222,12 +222,12 @@ class Detector:
         readings = self._windows.hear(record, at)
         for reading in readings:
             if 0 < reading.window.near_percent <= reading.used < FULL_PERCENT:
-                signals += self._memory.admit(self._near(reading, record), exact=True)
+                signals += self._reported.admit(self._near(reading, record), exact=True)
         if readings:
-            for signal, name in self._memory.coarse():
+            for signal, name in self._reported.iterate_coarse():
                 exact = self._windows.find_exact(name, signal.resets_at, at)
                 if exact is not None:
-                    signals += self._memory.admit(replace(signal, resets_at=exact), exact=True, window=name)
+                    signals += self._reported.admit(replace(signal, resets_at=exact), exact=True, window=name)
         return signals
 
     def _near(self, reading: WindowReading, record: Record) -> Signal:
@@ -315,4 +315,4 @@ class Detector:
         if signal.decides and signal.kind in _LIMITS:
             known = self._decided
             self._decided = known if known is not None and known.at > at else start_at(at)
-        return self._memory.admit(signal, exact=exact, window=rule.window)
+        return self._reported.admit(signal, exact=exact, window=rule.window)

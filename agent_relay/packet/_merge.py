@@ -5,12 +5,13 @@ git's state counts.
 """
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar
 
 from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
-from agent_relay.domain.facts import Facts, FileChange, Message
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, ToolError
 from agent_relay.domain.values.project_layout import FOLDER
 from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
 from agent_relay.packet.extract.conversation import Quotation
@@ -28,11 +29,13 @@ _TASK_LENGTH = 12_000
 _REQUEST_LENGTH = 2_000
 _REQUESTS = 8
 _THEN = "\n\nThen: "
+_TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
+_SUMMARY: Callable[[Decision | Attempt], str] = attrgetter("summary")
 
 
-def tell_source(agent: str, said: Message) -> Provenance:
-    """Build the provenance of a message: its agent, and its place in the transcript."""
-    return Provenance(agent=agent, transcript=said.place, turn=said.turn, at=said.at)
+def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError) -> Provenance:
+    """Build the provenance of a fact: its agent, and its place in the transcript."""
+    return Provenance(agent=agent, transcript=fact.place, turn=fact.turn, at=fact.at)
 
 
 def build_task(before: str | None, requests: Sequence[Message], *, waiting: str = "") -> str | None:
@@ -44,17 +47,18 @@ def build_task(before: str | None, requests: Sequence[Message], *, waiting: str 
     task = before
     later = list(requests)
     if task is None and later:
-        task = _cut(later.pop(0).text.strip(), _TASK_LENGTH)
+        task = cut_middle(later.pop(0).text.strip(), _TASK_LENGTH)
     if task is None:
         return None
     fresh = [said.text.strip() for said in later]
     fresh = [text for text in fresh if text not in task and text not in waiting]
     for text in fresh[-_REQUESTS:]:
-        task += _THEN + _cut(text, _REQUEST_LENGTH)
-    return _cut(task, _TASK_LENGTH)
+        task += _THEN + cut_middle(text, _REQUEST_LENGTH)
+    return cut_middle(task, _TASK_LENGTH)
 
 
-def _cut(text: str, limit: int) -> str:
+def cut_middle(text: str, limit: int) -> str:
+    """Cut an overlong text to its beginning and its end, of half of `limit` characters each, with a mark."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -67,15 +71,23 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
     Of too many, those that hold throughout are kept, then the oldest and the newest.
     """
     quotes = list(before)
-    known = {normalise(quote.text) for quote in quotes}
-    for spoken in found:
-        key = normalise(spoken.text)
-        if key not in known:
-            known.add(key)
-            quotes.append(Quote(text=spoken.text, source=tell_source(agent, spoken.said)))
+    fresh = _leave_known(found, list(map(_TEXT, quotes)), _TEXT)
+    quotes += [Quote(text=spoken.text, source=tell_source(agent, spoken.said)) for spoken in fresh]
     last = len(quotes) - 1
     ranks = [(-weigh_rule(quote.text), min(at, last - at)) for at, quote in enumerate(quotes)]
     return _keep(quotes, ranks, _CONSTRAINTS)
+
+
+def _leave_known(
+    found: Iterable[_EntryT], known: Iterable[str], read: Callable[[_EntryT], str]
+) -> Iterator[_EntryT]:
+    """Yield the entries whose text by `read` is neither among `known` nor that of an earlier one."""
+    seen = set(map(normalise, known))
+    for entry in found:
+        key = normalise(read(entry))
+        if key not in seen:
+            seen.add(key)
+            yield entry
 
 
 def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: int) -> tuple[_EntryT, ...]:
@@ -105,17 +117,12 @@ def merge_decisions(
     Of too many the firmest are kept, then the newest.
     """
     decisions = list(before)
-    known = {normalise(decision.summary) for decision in decisions}
-    number = max((_number(decision.id) for decision in decisions), default=0)
-    for spoken in found:
-        key = normalise(spoken.text)
-        if key in known:
-            continue
-        known.add(key)
-        number += 1
+    fresh = _leave_known(found, list(map(_SUMMARY, decisions)), _TEXT)
+    last = max((_number(decision.id) for decision in decisions), default=0)
+    for number, spoken in enumerate(fresh, last + 1):
         source = tell_source(agent, spoken.said)
         decisions.append(Decision(id=f"D{number}", summary=spoken.text, why=spoken.clause, source=source))
-    return _keep_told(decisions, [one.summary for one in decisions], _DECISIONS)
+    return _keep_told(decisions, list(map(_SUMMARY, decisions)), _DECISIONS)
 
 
 def _number(name: str) -> int:
@@ -126,23 +133,18 @@ def merge_attempts(
     before: Iterable[Attempt], found: Iterable[Quotation], failures: Iterable[Attempt], agent: str
 ) -> tuple[Attempt, ...]:
     """Merge what was tried so far with what was tried since; of too many keep the weightiest."""
-    attempts = list(before)
     spoken_of = [
         Attempt(summary=one.text, outcome=one.clause, source=tell_source(agent, one.said)) for one in found
     ]
-    known = {normalise(attempt.summary) for attempt in attempts}
-    for attempt in [*spoken_of, *failures]:
-        key = normalise(attempt.summary)
-        if key not in known:
-            known.add(key)
-            attempts.append(attempt)
-    return _keep_told(attempts, [one.summary for one in attempts], _ATTEMPTS)
+    attempts = list(before)
+    attempts += _leave_known([*spoken_of, *failures], list(map(_SUMMARY, attempts)), _SUMMARY)
+    return _keep_told(attempts, list(map(_SUMMARY, attempts)), _ATTEMPTS)
 
 
 def merge_remarks(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
     """Merge the remarks so far with the new; of too many keep those that say most."""
     quotes = [*before, *(Quote(text=one.text, source=tell_source(agent, one.said)) for one in found)]
-    return _keep_told(quotes, [quote.text for quote in quotes], _REMARKS)
+    return _keep_told(quotes, list(map(_TEXT, quotes)), _REMARKS)
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:
@@ -220,7 +222,7 @@ def _is_own(path: str) -> bool:
 
 def _apply(found: dict[str, TouchedFile], change: FileChange, places: Places, agent: str) -> None:
     path = places.shorten(change.path)
-    source = Provenance(agent=agent, transcript=change.place, turn=change.turn, at=change.at)
+    source = tell_source(agent, change)
     known = found.pop(path, None)
     if change.action == "read":
         found[path] = known or TouchedFile(path=path, status="read", source=source)

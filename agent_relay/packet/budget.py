@@ -86,16 +86,16 @@ def _bound(packet: ResumePacket, characters: int) -> ResumePacket:
 
     Done first, so that a pasted novel is not rendered fifty times.
     """
-    for field, part in (("narrative", ""), ("unprocessed_prompt", "text"), ("task", ""), ("next_task", "")):
-        step = shorten_field(field, part, to=characters)
-        most = step.most(packet)
-        packet = step.cut(packet, most) if most > 0 else packet
-    for field, part in (
-        ("recent_turns", "text"),
-        ("validation_runs", "output_tail"),
-        ("constraints", "text"),
-    ):
-        step = shorten(field, part, to=characters)
+    steps = (
+        shorten_field("narrative", to=characters),
+        shorten_field("unprocessed_prompt", "text", to=characters),
+        shorten_field("task", to=characters),
+        shorten_field("next_task", to=characters),
+        shorten("recent_turns", "text", to=characters),
+        shorten("validation_runs", "output_tail", to=characters),
+        shorten("constraints", "text", to=characters),
+    )
+    for step in steps:
         most = step.most(packet)
         packet = step.cut(packet, most) if most > 0 else packet
     return packet

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay.domain.documents.packet import (
-    Attempt,
     Background,
-    Blocker,
     GitState,
     LimitFacts,
     LineageEntry,
@@ -27,6 +25,7 @@ from agent_relay.packet._checks import find_telling_line
 from agent_relay.packet._merge import (
     Places,
     build_task,
+    cut_middle,
     merge_attempts,
     merge_constraints,
     merge_decisions,
@@ -89,30 +88,32 @@ class _Leg:
 
 def build_packet(
     facts: Facts,
-    occasion: PacketContext,
+    context: PacketContext,
     *,
     tree: Tree | None = None,
     signal: Signal | None = None,
     previous: ResumePacket | None = None,
 ) -> ResumePacket:
     """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
-    leg = _read_leg(facts, occasion, tree=tree, previous=previous)
-    agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
-    runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
+    leg = _read_leg(facts, context, tree=tree, previous=previous)
+    agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
+    runs = build_runs(facts, agent=agent, before=before.validation_runs)
+    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
+    failures = build_failures(facts, agent, told=blockers)
     plan, said = merge_plan(before.plan, facts, agent), sort_statements(facts)
-    task, task_source = _find_task(leg, occasion)
+    task, task_source = _find_task(leg, context)
     return ResumePacket(
-        packet_id=occasion.packet_id,
-        session_id=occasion.session_id,
-        sequence=occasion.sequence,
-        created_at=occasion.at,
+        packet_id=context.packet_id,
+        session_id=context.session_id,
+        sequence=context.sequence,
+        created_at=context.at,
         previous_agent=agent,
-        target_agent=occasion.target_agent,
-        checkpoint_reason=occasion.reason,
+        target_agent=context.target_agent,
+        checkpoint_reason=context.reason,
         turn_count=(before.turn_count or 0) + sum(said.role == "user" for said in facts.conversation),
         task=task,
         task_source=task_source,
-        focus=occasion.focus or None,
+        focus=context.focus or None,
         constraints=merge_constraints(before.constraints, find_constraints(facts), agent),
         decisions=merge_decisions(before.decisions, said.decisions, agent),
         attempts=merge_attempts(before.attempts, said.attempts, failures, agent),
@@ -129,58 +130,44 @@ def build_packet(
         git=_build_git(tree),
         limit=_build_limit(signal),
         usage=_build_usage(facts.tokens),
-        lineage=(*before.lineage, _build_entry(facts, occasion)),
+        lineage=(*before.lineage, _build_entry(facts, context)),
         narrative=facts.summary or before.narrative,
     )
 
 
-def _find_obstacles(
-    facts: Facts, *, agent: str, before: ResumePacket
-) -> tuple[tuple[ValidationRun, ...], tuple[Blocker, ...], list[Attempt]]:
-    """Find the checks, the blockers, and the failed commands that are neither."""
-    runs = build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
-    return runs, blockers, build_failures(facts, agent, told=blockers)
-
-
 def _read_leg(
-    facts: Facts, occasion: PacketContext, *, tree: Tree | None, previous: ResumePacket | None
+    facts: Facts, context: PacketContext, *, tree: Tree | None, previous: ResumePacket | None
 ) -> _Leg:
-    own, waits = strip_relay(select_since(facts, occasion.since), occasion.relay_texts)
-    before = previous or _nothing(occasion)
+    own, waits = strip_relay(select_since(facts, context.since), context.relay_texts)
+    before = previous or _nothing(context)
     waiting = before if waits or not own.conversation else None
-    places = _find_places(facts, occasion, tree=tree)
-    return _Leg(own, before, waiting, _find_prompt(own, waiting, occasion.previous_agent), places)
+    root = tree.root if tree else context.root or facts.cwd
+    places = Places(root=root, cwd=facts.cwd, prefix=context.prefix)
+    return _Leg(own, before, waiting, _find_prompt(own, waiting, context.previous_agent), places)
 
 
-def _nothing(occasion: PacketContext) -> ResumePacket:
+def _nothing(context: PacketContext) -> ResumePacket:
     """Build an empty packet, for the first handoff of a session."""
     return ResumePacket(
         packet_id="",
-        session_id=occasion.session_id,
+        session_id=context.session_id,
         sequence=1,
-        created_at=occasion.at,
+        created_at=context.at,
         previous_agent="",
-        target_agent=occasion.previous_agent,
-        checkpoint_reason=occasion.reason,
+        target_agent=context.previous_agent,
+        checkpoint_reason=context.reason,
     )
 
 
-def _find_task(leg: _Leg, occasion: PacketContext) -> tuple[str | None, Provenance | None]:
+def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, Provenance | None]:
     """Find the task, and its source if that is known."""
-    given = leg.before.task or occasion.task or None
+    given = leg.before.task or context.task or None
     requests = find_requests(leg.facts, has_task=given is not None)
     task = build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
     source = leg.before.task_source
     if source is None and task and requests and task.startswith(requests[0].text.strip()[:_EXCERPT_LENGTH]):
-        source = tell_source(occasion.previous_agent, requests[0])
+        source = tell_source(context.previous_agent, requests[0])
     return task, source
-
-
-def _find_places(facts: Facts, occasion: PacketContext, *, tree: Tree | None) -> Places:
-    """Find the folders that paths in the transcript are relative to."""
-    root = tree.root if tree else occasion.root or facts.cwd
-    return Places(root=root, cwd=facts.cwd, prefix=occasion.prefix)
 
 
 def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quote | None:
@@ -234,10 +221,7 @@ def _build_recent(facts: Facts, agent: str) -> tuple[TurnExcerpt, ...]:
 
 
 def _quote(said: Message, agent: str) -> TurnExcerpt:
-    text = said.text
-    if len(text) > _EXCERPT_LENGTH:
-        half = _EXCERPT_LENGTH // 2
-        text = f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    text = cut_middle(said.text, _EXCERPT_LENGTH)
     return TurnExcerpt(role=said.role, text=text, source=tell_source(agent, said))
 
 
@@ -283,14 +267,14 @@ def _build_usage(tokens: Tokens) -> Usage | None:
     )
 
 
-def _build_entry(facts: Facts, occasion: PacketContext) -> LineageEntry:
+def _build_entry(facts: Facts, context: PacketContext) -> LineageEntry:
     """Describe the predecessor's leg: who it was, and the packet by which it handed over."""
     return LineageEntry(
-        agent=occasion.previous_agent,
-        leg_id=occasion.leg_id,
+        agent=context.previous_agent,
+        leg_id=context.leg_id,
         native_id=facts.native_id,
-        started_at=occasion.leg_started_at or facts.started_at,
+        started_at=context.leg_started_at or facts.started_at,
         ended_at=facts.ended_at,
-        reason=str(occasion.reason),
-        packet_id=occasion.packet_id,
+        reason=str(context.reason),
+        packet_id=context.packet_id,
     )

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agent_relay.domain.documents.packet import Attempt, Blocker, Provenance, ValidationRun, ValidationState
+from agent_relay.domain.documents.packet import Attempt, Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
 from agent_relay.packet._checks import KINDS, Kind, find_checks, find_telling_line, judge
+from agent_relay.packet._merge import tell_source
 from agent_relay.packet.extract.conversation import USER_SAID
 
 _TAIL = 1500
@@ -18,11 +19,6 @@ _FAILED_COMMANDS = 8
 _COMMAND_LENGTH = 300
 # A status other than 0 is these programs' answer, not a failure.
 _ASKING = frozenset({"grep", "rg", "diff", "test", "[", "which", "cmp", "pgrep", "ls", "find", "cat", "git"})
-
-
-def tell_source(agent: str, run: CommandRun) -> Provenance:
-    """Build the provenance of a command: its agent, and its place in the transcript."""
-    return Provenance(agent=agent, transcript=run.place, turn=run.turn, at=run.at)
 
 
 def build_runs(
@@ -103,7 +99,7 @@ def build_blockers(
         found.pop("tool", None)
     if errors:
         error = errors[-1]
-        source = Provenance(agent=agent, transcript=error.place, turn=error.turn, at=error.at)
+        source = tell_source(agent, error)
         summary = f"{error.tool} failed: {find_telling_line(error.text)}"
         evidence = _tell_evidence(error.place, error.text)
         found["tool"] = Blocker(id="tool", summary=summary, evidence=evidence, source=source)

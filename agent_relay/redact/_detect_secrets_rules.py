@@ -51,26 +51,37 @@ _ADOPTED = (
 _ENDLESS = re.compile(r"( |\\s|\.|\[A-Za-z0-9-_\])([*+])")
 _COUNTED = {(True, "*"): "{0,20}", (True, "+"): "{1,20}", (False, "*"): "{0,200}", (False, "+"): "{1,200}"}
 
+
+def _is_telegram_token(found: str) -> bool:
+    account, _, secret = found.partition(":")
+    return account.isdigit() and is_varied(secret)
+
+
+def _is_discord_token(found: str) -> bool:
+    """Return whether the first part is the account's number in base64."""
+    head = found.partition(".")[0]
+    try:
+        return b64decode(head + "=" * (-len(head) % 4), altchars=b"-_").isdigit()
+    except (ValueError, NotBase64Error):
+        return False
+
+
 # These begin with nothing a search could go by and would fire inside longer words. They are looked for
 # by the punctuation they must hold, and judged with each of the lengths their first part can have.
 _BY_PUNCTUATION = (
     (
         TelegramBotTokenDetector,
         "telegram-token",
-        re.compile(r":[\w-]{35}(?![\w-])", re.ASCII),
+        re.compile(r"(?::|%3A)[\w-]{35}(?![\w-])", re.ASCII),
         (10, 9, 8),
-    ),
-    (
-        TelegramBotTokenDetector,
-        "telegram-token",
-        re.compile(r"%3A[\w-]{35}(?![\w-])", re.ASCII),
-        (10, 9, 8),
+        _is_telegram_token,
     ),
     (
         DiscordBotTokenDetector,
         "discord-token",
         re.compile(r"\.[\w-]{6}\.[\w-]{27,40}(?![\w-])", re.ASCII),
         (26, 25, 24),
+        _is_discord_token,
     ),
 )
 # The same two over line ends: of fixed length there, because what follows may be the next line's word.
@@ -80,7 +91,7 @@ FOLDING = (
         "discord-token",
         ".",
         re.compile(r"[MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{38}|[\w-]{27})", re.ASCII),
-        lambda found: _is_plausible("discord-token", found),
+        _is_discord_token,
     ),
 )
 
@@ -106,27 +117,13 @@ def _bound(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 def find_by_punctuation(text: str, *, rank: int) -> Iterator[SecretSpan]:
     """Yield tokens without a literal beginning: Telegram's and Discord's."""
-    for detector, kind, pattern, lengths in _BY_PUNCTUATION:
+    for detector, kind, pattern, lengths, is_plausible in _BY_PUNCTUATION:
         for match in pattern.finditer(text):
             for length in lengths:
                 start = match.start() - length
                 if start < 0:
                     continue
-                found = text[start : match.end()]
-                if any(rule.match(found.replace("%3A", ":")) for rule in detector.denylist) and _is_plausible(
-                    kind, found
-                ):
+                found = text[start : match.end()].replace("%3A", ":")
+                if any(rule.match(found) for rule in detector.denylist) and is_plausible(found):
                     yield SecretSpan(start, match.end(), kind, rank)
                     break
-
-
-def _is_plausible(kind: str, found: str) -> bool:
-    if kind == "telegram-token":
-        account, _, secret = found.replace("%3A", ":").partition(":")
-        return account.isdigit() and is_varied(secret)
-    # The first part of Discord's is the account's number in base64.
-    head = found.partition(".")[0]
-    try:
-        return b64decode(head + "=" * (-len(head) % 4), altchars=b"-_").isdigit()
-    except (ValueError, NotBase64Error):
-        return False

@@ -54,7 +54,7 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
         case SignalSeen():
             return replace(body, text=clean(body.text), model=clean(body.model))
         case HandoffBegun():
-            return _clean_begun(body, clean)
+            return _clean_begun(body, clean, clean_all)
         case PacketPublished():
             return replace(body, lacks=clean(body.lacks))
         case HandoffClosed():
@@ -109,10 +109,11 @@ def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
     return shorten_message(clean(said[beyond:])[_MARGIN:], before=beyond + _MARGIN)
 
 
-def _clean_begun(body: HandoffBegun, clean: Callable[[str], str]) -> HandoffBegun:
-    def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(clean(text) for text in texts)
-
+def _clean_begun(
+    body: HandoffBegun,
+    clean: Callable[[str], str],
+    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> HandoffBegun:
     return replace(
         body,
         why=clean(body.why),

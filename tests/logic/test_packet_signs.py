@@ -5,7 +5,7 @@ import pytest
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.packet.extract.requests import find_constraints, weigh_rule
 from agent_relay.packet.extract.salience import weigh
-from agent_relay.packet.extract.statements import find_attempts, find_decisions
+from agent_relay.packet.extract.statements import sort_statements
 
 
 def _talk(*turns: str) -> Facts:
@@ -37,7 +37,9 @@ def _talk(*turns: str) -> Facts:
 )
 def test_a_decisions_reason_may_follow_it(words: str, summary: str, clause: str) -> None:
     """People state first and explain after; an announcement is no explanation."""
-    assert [(one.text, one.clause) for one in find_decisions(_talk("go", words))] == [(summary, clause)]
+    assert [(one.text, one.clause) for one in sort_statements(_talk("go", words)).decisions] == [
+        (summary, clause)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,17 +56,17 @@ def test_a_decisions_reason_may_follow_it(words: str, summary: str, clause: str)
 def test_what_was_given_up_is_an_attempt(words: str) -> None:
     """Whoever does not know it walks the same way again."""
     facts = _talk("go", words)
-    assert len(find_attempts(facts)) == 1
-    assert find_decisions(facts) == []
+    assert len(sort_statements(facts).attempts) == 1
+    assert sort_statements(facts).decisions == []
 
 
 def test_a_choice_that_names_what_it_rules_out_is_a_decision() -> None:
     """Its label says what it is."""
     facts = _talk("go", "Decision: no good reason for a queue was found, so none.")
-    assert [one.text for one in find_decisions(facts)] == [
+    assert [one.text for one in sort_statements(facts).decisions] == [
         "Decision: no good reason for a queue was found, so none."
     ]
-    assert find_attempts(facts) == []
+    assert sort_statements(facts).attempts == []
 
 
 @pytest.mark.parametrize(

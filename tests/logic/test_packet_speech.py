@@ -9,7 +9,7 @@ from agent_relay.domain.facts import Facts, Message, ToolError
 from agent_relay.packet.extract.conversation import select_since, strip_relay
 from agent_relay.packet.extract.requests import find_constraints, find_requests, is_rule
 from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
-from agent_relay.packet.extract.statements import find_attempts, find_decisions, find_intent
+from agent_relay.packet.extract.statements import find_intent, sort_statements
 
 
 def _talk(*turns: str) -> Facts:
@@ -99,7 +99,7 @@ def test_decisions_carry_their_reason() -> None:
         "- Going with sqlite; postgres needs a server.\n"
         "- add() subtracts instead of adding.",
     )
-    assert [(one.text, one.clause) for one in find_decisions(facts)] == [
+    assert [(one.text, one.clause) for one in sort_statements(facts).decisions] == [
         (
             "I'll use a lock instead of a queue because the queue loses ordering.",
             "the queue loses ordering.",
@@ -113,11 +113,11 @@ def test_failed_approaches_are_attempts_and_no_decisions() -> None:
     facts = _talk(
         "go", "I tried a regex, but it fails on nested quotes. That broke the parser because of tabs."
     )
-    assert [(one.text, one.clause) for one in find_attempts(facts)] == [
+    assert [(one.text, one.clause) for one in sort_statements(facts).attempts] == [
         ("I tried a regex, but it fails on nested quotes.", "it fails on nested quotes."),
         ("That broke the parser because of tabs.", "of tabs."),
     ]
-    assert find_decisions(facts) == []
+    assert sort_statements(facts).decisions == []
 
 
 def test_consent_is_no_request() -> None:

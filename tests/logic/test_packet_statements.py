@@ -10,7 +10,7 @@ from agent_relay.packet.extract._passages import Passage, split_passages
 from agent_relay.packet.extract.conversation import Quotation
 from agent_relay.packet.extract.requests import find_constraints, find_requests, weigh_rule
 from agent_relay.packet.extract.salience import is_decision, weigh
-from agent_relay.packet.extract.statements import find_decisions, sort_statements
+from agent_relay.packet.extract.statements import sort_statements
 
 
 def _talk(*turns: str) -> Facts:
@@ -29,7 +29,7 @@ def _commit(message: str, *, code: int | None = 0) -> Facts:
 
 
 def _decided(facts: Facts) -> list[str]:
-    return [one.text for one in find_decisions(facts)]
+    return [one.text for one in sort_statements(facts).decisions]
 
 
 def test_a_short_answer_to_a_question_of_design_is_a_decision_with_its_question() -> None:

@@ -1,36 +1,14 @@
-"""Cut an agent's message into passages, and recognise the surroundings of a statement.
-
-A passage is a run of sentences that belong together, with the heading or line above it. The surroundings
-count, too: the heading of its list, the question before it, work that was undone beside it.
-"""
+"""Cut an agent's message into passages: runs of sentences that belong together, with their heading."""
 
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from agent_relay.domain.text.patterns import compile_late
 from agent_relay.packet.extract.phrases import get_phrases, plain_apostrophes
 from agent_relay.packet.extract.sentences import MAX_LENGTH, TextBlock, cut_sentences, iterate_blocks
 
 _NARRATION = get_phrases("narration")
-GOOD_LEAD = get_phrases("choices-heading")
-BAD_LEAD = get_phrases("other-heading")
-DESIGN_QUESTION = get_phrases("design-question")
-STATUS = get_phrases("status-question")
-PROCEDURE = get_phrases("procedural-question")
-_QUESTION = get_phrases("question")
-_MARKS = "?! \t\n"
-# Commands by which work is taken back.
-UNDOING = compile_late(
-    r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
-)
-
-
-def is_question(text: str) -> bool:
-    """Check whether `text` begins or ends as a question does, in time linear in its length."""
-    return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_MARKS)) :]
-
-
+CHOICES_HEADING = get_phrases("choices-heading")
 LENGTH = 320
 _RULE_ROW = re.compile(r"[\s|:-]+")
 _SHORT = 12
@@ -57,7 +35,7 @@ def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
             heading, lead = block.text, ""
         elif block.kind == "row":
             columns = block.text if after and _RULE_ROW.fullmatch(after.text) else columns
-            is_choice = columns != block.text and bool(GOOD_LEAD.search(columns))
+            is_choice = columns != block.text and bool(CHOICES_HEADING.search(columns))
             if is_choice and len(block.text) <= MAX_LENGTH and not _RULE_ROW.fullmatch(block.text):
                 yield Passage(block.text, f"{heading} {columns}".strip())
         elif block.kind == "text" and block.text.endswith(":"):

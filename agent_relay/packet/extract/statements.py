@@ -11,18 +11,7 @@ from itertools import pairwise
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.domain.text.patterns import compile_late
-from agent_relay.packet.extract._passages import (
-    BAD_LEAD,
-    DESIGN_QUESTION,
-    GOOD_LEAD,
-    LENGTH,
-    PROCEDURE,
-    STATUS,
-    UNDOING,
-    Passage,
-    is_question,
-    split_passages,
-)
+from agent_relay.packet.extract._passages import CHOICES_HEADING, LENGTH, Passage, split_passages
 from agent_relay.packet.extract.conversation import Quotation
 from agent_relay.packet.extract.phrases import get_phrases, plain_apostrophes
 from agent_relay.packet.extract.requests import is_rule
@@ -37,12 +26,22 @@ from agent_relay.packet.extract.salience import (
 )
 from agent_relay.packet.extract.sentences import cut_sentences, split_sentences
 
+_OTHER_HEADING = get_phrases("other-heading")
+_QUESTION = get_phrases("question")
+_DESIGN_QUESTION = get_phrases("design-question")
+_STATUS_QUESTION = get_phrases("status-question")
+_PROCEDURAL_QUESTION = get_phrases("procedural-question")
 _CONSENT = get_phrases("consent")
 _ALTERNATIVES = get_phrases("alternatives")
 _LABEL = get_phrases("label")
 _REASON = get_phrases("reason")
 _OUTCOME = get_phrases("outcome")
 _INTENT = get_phrases("intent")
+_QUESTION_MARKS = "?! \t\n"
+# Commands by which work is taken back.
+_UNDOING = compile_late(
+    r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
+)
 _COMMIT = compile_late(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
 _MESSAGE = compile_late(
     r"\s-(?:-message(?:=|\s+)|[a-z]*m\s*)"
@@ -63,7 +62,7 @@ _COMMAND_LENGTH = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class AgentMessage:
+class _AgentMessage:
     """A message of the agent's with its surroundings.
 
     `asked` is the user's question about the design it answers, empty if there is none; `is_closing` is
@@ -76,16 +75,16 @@ class AgentMessage:
     is_undone: bool
 
 
-def iterate_messages(facts: Facts) -> Iterator[AgentMessage]:
+def _iterate_messages(facts: Facts) -> Iterator[_AgentMessage]:
     """Yield the agent's messages in order."""
-    undone = {run.turn for run in facts.commands if "git" in run.command and UNDOING.search(run.command)}
+    undone = {run.turn for run in facts.commands if "git" in run.command and _UNDOING.search(run.command)}
     roles = [*(said.role for said in facts.conversation), "user"]
     asked = ""
     for said, after in zip(facts.conversation, roles[1:], strict=True):
         if said.role == "user":
             asked = _find_question(said.text)
         else:
-            yield AgentMessage(said, asked, after == "user", said.turn in undone)
+            yield _AgentMessage(said, asked, after == "user", said.turn in undone)
 
 
 def _find_question(text: str) -> str:
@@ -93,13 +92,20 @@ def _find_question(text: str) -> str:
     plain = " ".join(text.split())
     sentences = [plain_apostrophes(sentence) for sentence in split_sentences(text)]
     asks = any(
-        DESIGN_QUESTION.search(one) for one in sentences if is_question(one) and not STATUS.search(one)
+        _DESIGN_QUESTION.search(one)
+        for one in sentences
+        if _is_question(one) and not _STATUS_QUESTION.search(one)
     )
     names = len(plain.split()) <= _NAME and not _CONSENT.fullmatch(plain) and not is_rule(plain)
     return plain if asks or names else ""
 
 
-def find_replies(facts: Facts) -> list[Quotation]:
+def _is_question(text: str) -> bool:
+    """Check whether `text` begins or ends as a question does, in time linear in its length."""
+    return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_QUESTION_MARKS)) :]
+
+
+def _find_replies(facts: Facts) -> list[Quotation]:
     """Quote each question an agent asked together with the user's short answer."""
     found: list[Quotation] = []
     for said, after in pairwise(facts.conversation):
@@ -129,10 +135,12 @@ def _settles(question: str, answer: str) -> bool:
         return False
     if _ALTERNATIVES.search(question):
         return True
-    return not PROCEDURE.search(question) and bool(_CONSENT.match(answer) or len(answer.split()) > 1)
+    return not _PROCEDURAL_QUESTION.search(question) and bool(
+        _CONSENT.match(answer) or len(answer.split()) > 1
+    )
 
 
-def find_commits(facts: Facts) -> list[Quotation]:
+def _find_commits(facts: Facts) -> list[Quotation]:
     """Find the messages of commits that explain themselves."""
     found: list[Quotation] = []
     for run in facts.commands:
@@ -184,12 +192,12 @@ def sort_statements(facts: Facts) -> Statements:
     a list of choices, at a turn's end. A short answer to such a question is quoted whole, with the question.
     """
     found = Statements()
-    for moment in iterate_messages(facts):
+    for moment in _iterate_messages(facts):
         is_answer = bool(moment.asked) and len(moment.said.text) <= LENGTH
         sure = [] if is_answer else _sort_sentences(moment.said, found)
         _sort_passages(moment, sure, found)
-    found.decisions.extend(find_replies(facts))
-    found.decisions.extend(find_commits(facts))
+    found.decisions.extend(_find_replies(facts))
+    found.decisions.extend(_find_commits(facts))
     found.decisions.sort(key=lambda spoken: spoken.said.turn)
     return found
 
@@ -226,11 +234,11 @@ def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) 
     return Quotation(sentence, said, words)
 
 
-def _sort_passages(moment: AgentMessage, sure: list[str], found: Statements) -> None:
+def _sort_passages(moment: _AgentMessage, sure: list[str], found: Statements) -> None:
     """Add to `found` what the message says besides the sentences in `sure`."""
     said = moment.said
     question = moment.asked if len(moment.asked) <= _LONGEST_QUOTED_QUESTION else ""
-    asks = is_question(moment.asked)
+    asks = _is_question(moment.asked)
     for at, passage in enumerate(split_passages(said.text, sure)):
         plain = plain_apostrophes(passage.text)
         answers = bool(moment.asked) and (at == 0 or len(said.text) <= _ANSWER)
@@ -253,17 +261,7 @@ def _sort_passages(moment: AgentMessage, sure: list[str], found: Statements) -> 
 def _weigh_place(passage: Passage) -> int:
     if not passage.lead:
         return 0
-    return 2 * bool(GOOD_LEAD.search(passage.lead)) - 2 * bool(BAD_LEAD.search(passage.lead))
-
-
-def find_decisions(facts: Facts) -> list[Quotation]:
-    """Find what the agent decided."""
-    return sort_statements(facts).decisions
-
-
-def find_attempts(facts: Facts) -> list[Quotation]:
-    """Find what the agent says it tried in vain."""
-    return sort_statements(facts).attempts
+    return 2 * bool(CHOICES_HEADING.search(passage.lead)) - 2 * bool(_OTHER_HEADING.search(passage.lead))
 
 
 def find_intent(facts: Facts) -> str:
