@@ -164,7 +164,7 @@ def _read_handoff(document: dict[str, object], name: str) -> AircHandoff:
         ) from None
     if not handoff.version.startswith("1"):
         raise UntrustedDataError(
-            f"{name} is an AIRC handoff of another version than 1", hint="Upgrade agent-relay."
+            f"{name} is an AIRC handoff of an unknown version", hint="Upgrade agent-relay."
         )
     return handoff
 

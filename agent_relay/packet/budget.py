@@ -101,16 +101,13 @@ def _bound(packet: ResumePacket, characters: int) -> ResumePacket:
     return packet
 
 
-def _is_read(entry: Document) -> bool:
-    return getattr(entry, "status", "") == "read"
+def _has_status(*statuses: str) -> Callable[[Document], bool]:
+    return lambda entry: getattr(entry, "status", "") in statuses
 
 
-def _is_done(entry: Document) -> bool:
-    return getattr(entry, "status", "") in ("completed", "cancelled")
-
-
-def _is_untracked(entry: Document) -> bool:
-    return getattr(entry, "status", "") == "untracked"
+_is_read = _has_status("read")
+_is_done = _has_status("completed", "cancelled")
+_is_untracked = _has_status("untracked")
 
 
 def _weigh(entry: Document) -> int:

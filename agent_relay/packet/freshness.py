@@ -30,7 +30,7 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
         names = ", ".join(changed[:_NAMED]) + (", …" if len(changed) > _NAMED else "")
         found.append(f"{len(changed)} {'file' if len(changed) == 1 else 'files'} changed since: {names}")
     elif not found:
-        found.append("the contents of changed files are not what they were")
+        found.append("changed files now have other contents")
     return tuple(found)
 
 
@@ -45,7 +45,7 @@ def list_later(facts: Facts, agent: str, since: datetime) -> tuple[str, ...]:
     notes: list[str] = []
     if prompts:
         which = "prompt was" if len(prompts) == 1 else "prompts were"
-        notes.append(f"{len(prompts)} more {which} given to {agent}, whose work on it is not in here")
+        notes.append(f"{len(prompts)} more {which} given to {agent}, whose work on it is not included")
     waiting = facts.unprocessed_prompt
     if waiting is not None and waiting.at is not None and waiting.at > since:
         notes.append(f"the user sent this last and got no answer: {waiting.text}")

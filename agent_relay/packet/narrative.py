@@ -41,10 +41,10 @@ class NarrativeOutcome(StrEnum):
 
 _MESSAGES = {
     NarrativeOutcome.WRITTEN: "The handoff document is written",
-    NarrativeOutcome.EMPTY: "The handoff document is empty: the agent answered without a word",
+    NarrativeOutcome.EMPTY: "The handoff document is empty: the agent's answer had no text",
     NarrativeOutcome.CANCELLED: "Handoff cancelled",
     NarrativeOutcome.NOTHING: "Nothing to hand off (no messages yet)",
-    NarrativeOutcome.UNABLE: "This agent writes no handoff documents",
+    NarrativeOutcome.UNABLE: "This agent cannot write handoff documents",
 }
 
 
@@ -126,14 +126,14 @@ def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -
             if _matches(record, failure.when):
                 if failure.is_empty:
                     return NarrativeResult(NarrativeOutcome.EMPTY)
-                return fail(_find_text(record, failure.text) or "the agent does not say why")
+                return fail(_find_text(record, failure.text) or "the agent gave no reason")
         is_done = is_done or _matches(record, answer.done)
         if is_text := _matches(record, answer.when):
             part = _find_text(record, answer.text)
             text = text + part if was_text and answer.join == "run" else part
         was_text = is_text
     if not is_done:
-        return fail(find_reason(errors) or f"its answer broke off (status {status})")
+        return fail(find_reason(errors) or f"its answer was cut off (status {status})")
     return _judge(text)
 
 

@@ -115,8 +115,8 @@ def find_record_gap(facts: Facts, *, agent: str, version: str, leg: Leg) -> Reco
     if not is_wordless:
         return RecordGap()
     if not facts.transcript:
-        return RecordGap(f"no record of {agent}'s own of this work was found{newer}", is_wordless)
-    return RecordGap(f"{agent}'s own record has no word of what it was last asked{newer}", is_wordless)
+        return RecordGap(f"{agent}'s own record of this work was not found{newer}", is_wordless)
+    return RecordGap(f"{agent}'s own record does not mention what it was last asked{newer}", is_wordless)
 
 
 def _is_asked(said: Message, since: datetime) -> bool:

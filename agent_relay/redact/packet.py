@@ -109,7 +109,7 @@ def redact_packet(
 
 def _redact(value: object, cleaner: _Cleaner, *, depth: int) -> object:
     if depth > _DEEPEST:
-        raise UntrustedDataError("the packet has fields nested too deeply to look for secrets in them")
+        raise UntrustedDataError("the packet is nested too deeply to be searched for secrets")
     if isinstance(value, str):
         redacted = cleaner.redact(clean_text(value))
         cleaner.counts.update(_REMOVED.findall(redacted.text))

@@ -220,7 +220,8 @@ def test_of_a_record_that_was_cleared_in_the_middle_that_is_told(world: RelayWor
     with open(leg.transcript, "w", encoding="utf-8") as file:
         file.write(head)
     packet, _ = _hand_over(world, session)
-    assert str(packet["not_understood"]).startswith("demo's own record has no word of what it was last asked")
+    lacks = str(packet["not_understood"])
+    assert lacks.startswith("demo's own record does not mention what it was last asked")
     assert "paint the shed" in str(packet["last_screen"])
 
 

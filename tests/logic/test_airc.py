@@ -148,7 +148,7 @@ def test_the_next_step_is_never_empty(fields: dict[str, object], step: str) -> N
         ({"to": None}, "is not an AIRC handoff: to: "),
         ({"task": {"title": "x"}}, "task.intent: Field required"),
         ({"context": {"current_state": "x"}}, "context.next_step: Field required"),
-        ({"version": "2.0"}, "of another version than 1"),
+        ({"version": "2.0"}, "of an unknown version"),
         ({"type": "text"}, "is not an AIRC handoff: type: "),
     ],
 )

@@ -75,7 +75,7 @@ def test_many_names_are_cut_after_five() -> None:
 def test_an_edit_that_keeps_all_counts_is_still_seen() -> None:
     """The fingerprint knows better than the line counts."""
     assert verify_freshness(build(THEN, EDITED), with_files(TreeFile("a.py", "modified", 3, 1))) == (
-        "the contents of changed files are not what they were",
+        "changed files now have other contents",
     )
 
 
@@ -126,7 +126,7 @@ def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() 
     waiting = replace(talk[2], text="and the fence\n\nand the door")
     facts = Facts("alpha", conversation=talk, unprocessed_prompt=waiting)
     assert list_later(facts, "alpha", began + timedelta(minutes=1)) == (
-        "2 more prompts were given to alpha, whose work on it is not in here",
+        "2 more prompts were given to alpha, whose work on it is not included",
         "the user sent this last and got no answer: and the fence\n\nand the door",
     )
     assert list_later(facts, "alpha", began + timedelta(minutes=2))[0].startswith("1 more prompt was given")

@@ -115,7 +115,7 @@ def test_half_an_answer_is_no_document(agent: str) -> None:
     """An agent that was interrupted may end with status 0 and half of its words said."""
     half = REAL[agent][0].rstrip("\n").rpartition("\n")[0]
     assert read_answer(get_answer(agent), half, status=0).message == (
-        "Handoff failed: its answer broke off (status 0)"
+        "Handoff failed: its answer was cut off (status 0)"
     )
     assert read_answer(get_answer(agent), half, status=1, errors="node:1\n\nNo such session\n\n").message == (
         "Handoff failed: No such session"
@@ -128,7 +128,7 @@ def test_an_empty_answer_is_told_as_empty(agent: str) -> None:
     answer = get_answer(agent)
     done = {key.replace(".", "|"): value for key, value in answer.done.items()}
     told = read_answer(answer, json.dumps(done) + "\n", status=0)
-    assert told.message == "The handoff document is empty: the agent answered without a word"
+    assert told.message == "The handoff document is empty: the agent's answer had no text"
 
 
 def test_an_agent_that_calls_an_empty_answer_an_error_is_told_as_empty() -> None:
@@ -154,7 +154,7 @@ def test_lines_that_are_no_records_are_passed_over() -> None:
 def test_a_failure_without_words_says_so() -> None:
     """A sentence that ends in a colon and nothing would be no reason."""
     told = read_answer(get_answer("codex"), '{"type":"turn.failed","error":null}', status=1)
-    assert told.message == "Handoff failed: the agent does not say why"
+    assert told.message == "Handoff failed: the agent gave no reason"
 
 
 def test_plain_output_is_the_document_where_the_program_ended_well() -> None:
@@ -181,7 +181,7 @@ def test_the_reason_of_a_failure_is_one_short_line() -> None:
         (NarrativeResult(NarrativeOutcome.WRITTEN, "x"), "The handoff document is written"),
         (NarrativeResult(NarrativeOutcome.CANCELLED), "Handoff cancelled"),
         (NarrativeResult(NarrativeOutcome.NOTHING), "Nothing to hand off (no messages yet)"),
-        (NarrativeResult(NarrativeOutcome.UNABLE), "This agent writes no handoff documents"),
+        (NarrativeResult(NarrativeOutcome.UNABLE), "This agent cannot write handoff documents"),
     ],
 )
 def test_every_outcome_has_its_words(told: NarrativeResult, message: str) -> None:

@@ -36,7 +36,7 @@ def test_lines_that_are_not_understood_are_counted() -> None:
 def test_a_record_without_a_word_of_the_leg_is_told_of() -> None:
     """It was cleared or begun anew, or speaks in a way nobody here has heard."""
     old = replace(WHOLE, conversation=(replace(ASKED, at=BEGAN - timedelta(hours=1)),))
-    why = f"bob's own record has no word of what it was last asked; {NEWER}"
+    why = f"bob's own record does not mention what it was last asked; {NEWER}"
     assert tell(old) == RecordGap(why, is_wordless=True)
     assert tell(replace(WHOLE, conversation=())) == RecordGap(why, is_wordless=True)
 
@@ -44,5 +44,5 @@ def test_a_record_without_a_word_of_the_leg_is_told_of() -> None:
 def test_a_record_that_was_not_found_is_told_of() -> None:
     """An agent that keeps its conversations elsewhere now must not look as if it had done nothing."""
     assert tell(Facts("bob")) == RecordGap(
-        f"no record of bob's own of this work was found; {NEWER}", is_wordless=True
+        f"bob's own record of this work was not found; {NEWER}", is_wordless=True
     )
