@@ -14,19 +14,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _TESTS = (
     *("pytest", "py.test", "unittest", "nosetests", "tox", "nox", "stestr", "behave", "ctest", "bats"),
-    *(
-        "jest",
-        "vitest",
-        "mocha",
-        "ava",
-        "tap",
-        "karma",
-        "playwright",
-        "cypress",
-        "rspec",
-        "phpunit",
-        "gotestsum",
-    ),
+    *("jest", "vitest", "mocha", "ava", "tap", "karma", "playwright", "cypress", "rspec", "phpunit"),
+    "gotestsum",
 )
 _LINT = (
     *("ruff", "flake8", "pylint", "black", "isort", "pre-commit", "yamllint", "shellcheck", "hadolint"),
@@ -42,22 +31,8 @@ PROGRAMS: dict[str, Kind] = {
 }
 
 _TESTING = (
-    *(
-        "go",
-        "cargo",
-        "npm",
-        "pnpm",
-        "yarn",
-        "bun",
-        "deno",
-        "swift",
-        "dotnet",
-        "mix",
-        "make",
-        "just",
-        "gradle",
-    ),
-    *("mvn", "rake", "rails", "zig", "bazel", "hatch", "meson"),
+    *("go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "swift", "dotnet", "mix", "make", "just"),
+    *("gradle", "mvn", "rake", "rails", "zig", "bazel", "hatch", "meson"),
 )
 SUBCOMMANDS: dict[tuple[str, str], Kind] = {
     **{(program, "test"): "tests" for program in _TESTING},
