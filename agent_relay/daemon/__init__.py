@@ -2,5 +2,6 @@
 
 Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop,
 `server` reads requests, `_notices` notifies subscribers of changes, `_application` composes `engine` and
-`race` and collects their operations. Nobody imports it but its own program.
+`race` and collects the functions that perform the operations of `domain`'s table. Nobody imports it but its
+own program.
 """
