@@ -19,7 +19,8 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.operations.handoffs import build_narrate_handlers
 from agent_relay.engine.operations.sessions import build_handlers
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.lifecycle import recover_sessions
+from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.system.config.config_file import ReloadingConfig
@@ -55,7 +56,7 @@ class Application:
         self._services = services
         self._loading: asyncio.Task[None] | None = None
         self._narrating = NarrativeWriter(services)
-        self._sessions = SessionLifecycle(services, self._narrating)
+        self._sessions = SessionRegistry(services, self._narrating)
         self._racing: RaceRegistry | None = None
 
     async def start(self) -> None:
@@ -64,7 +65,7 @@ class Application:
         for folder in (folders.state, folders.sessions, folders.crashes):
             await asyncio.to_thread(sweep_unfinished, folder)
         await asyncio.to_thread(sweep_unmade, folders)
-        await self._sessions.start()
+        await recover_sessions(self._sessions)
         if await asyncio.to_thread(_has_races, folders):
             await self._get_racing().start()
         self._loading = asyncio.create_task(load_rest())

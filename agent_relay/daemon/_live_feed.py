@@ -8,9 +8,9 @@ from agent_relay.domain.protocol.live_session import LiveSession, build_context,
 from agent_relay.domain.protocol.operations import WATCH_FOLLOW, WatchFields
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.protocol.watch_output import WindowUsed
-from agent_relay.engine.sessions.active_session import ActiveSession
 from agent_relay.engine.sessions.change_notifier import wait_for
-from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.registry import SessionRegistry
 
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is delayed."""
@@ -18,23 +18,22 @@ _ENOUGH = 384 << 10
 """Characters of one answer; with one more session it stays below a line's limit."""
 
 
-async def _follow(sessions: SessionLifecycle, asked: WatchFields) -> tuple[list[dict[str, object]], int]:
+async def _follow(sessions: SessionRegistry, asked: WatchFields) -> tuple[list[dict[str, object]], int]:
     """Return the sessions at work that changed after change number `seen`, and the newest number.
 
     Only those of one working tree or one session if these are named. If nothing changed and the requester
     will `wait`, so does the answer, for a while. Nothing is kept for viewers: a request names the newest it
     knows.
     """
-    rooms = sessions.rooms
     deadline = asyncio.get_running_loop().time() + _LISTEN_S
     while True:
-        change = rooms.changes.listen()
+        change = sessions.changes.listen()
         changed = [
-            room
-            for room in sorted(rooms, key=lambda room: room.changes.number)
-            if room.changes.number > asked.seen
-            and asked.root in {"", room.session.root}
-            and asked.session in {"", room.session.id}
+            host
+            for host in sorted(sessions, key=lambda host: host.changes.number)
+            if host.changes.number > asked.seen
+            and asked.root in {"", host.session.root}
+            and asked.session in {"", host.session.id}
         ]
         left_s = deadline - asyncio.get_running_loop().time()
         if changed or left_s <= 0 or not asked.wait:
@@ -42,29 +41,28 @@ async def _follow(sessions: SessionLifecycle, asked: WatchFields) -> tuple[list[
         await wait_for(change, left_s)
 
 
-def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]], int]:
+def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     told: list[dict[str, object]] = []
     size = 0
-    for room in rooms:
-        live = render_live(build_live(room))
+    for host in hosts:
+        live = render_live(build_live(host))
         told.append(live)
-        seen = room.changes.number
+        seen = host.changes.number
         size += len(json.dumps(live))
         if size >= _ENOUGH:
             break
     return told, seen
 
 
-def build_live(room: ActiveSession) -> LiveSession:
+def build_live(host: Host) -> LiveSession:
     """Return the session as its daemon knows it."""
-    session = room.session
+    session = host.session
     leg = session.living_leg
-    live = room.stage.find_live(leg.id) if leg is not None else None
+    live = host.runner.find_live(leg.id) if leg is not None else None
     if leg is None or live is None:
-        return LiveSession(session.id, session.number, trouble=room.trouble)
-    watch = live.watch
-    title, rows = cut_screen(watch.screen) if watch.screen is not None else ("", ())
-    reading = watch.reading
+        return LiveSession(session.id, session.number, trouble=host.trouble)
+    title, rows = cut_screen(live.screen) if live.screen is not None else ("", ())
+    reading = live.reading
     windows = tuple(
         WindowUsed(
             name=one.window.name,
@@ -72,7 +70,7 @@ def build_live(room: ActiveSession) -> LiveSession:
             used_percent=one.used,
             resets_at=one.resets_at.isoformat(),
         )
-        for one in watch.windows
+        for one in live.windows
     )
     return LiveSession(
         session=session.id,
@@ -80,14 +78,14 @@ def build_live(room: ActiveSession) -> LiveSession:
         leg=leg.id,
         title=title,
         rows=rows,
-        trouble=room.trouble,
+        trouble=host.trouble,
         model=reading.model if reading is not None else "",
         context=build_context(reading.used, reading.room) if reading is not None else None,
         windows=windows,
     )
 
 
-def build_watch_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+def build_watch_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their operations."""
 
     async def follow(asked: WatchFields, _peer: Peer) -> Mapping[str, object]:

@@ -29,22 +29,24 @@ from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Sp
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.engine._context_relief import ContextRelief
+from agent_relay.engine._notifications import SessionNotifier
 from agent_relay.engine._timers import AgentTimers, sleep_until
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.delivery.bar_sender import BarSender
 from agent_relay.engine.delivery.session_deliveries import SessionDeliveries
 from agent_relay.engine.legs.headless import was_begun
 from agent_relay.engine.legs.holder_retention import find_launch_environment
-from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg, find_known, start_leg
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.live_leg import LegOrder, find_known, start_leg
+from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.rest_ledger import RestWriter
 from agent_relay.engine.legs.shutdown import can_use_pids, dismiss_holder, end_lost_leg, stop_leg
 from agent_relay.engine.legs.supervisor import LegSupervisor
-from agent_relay.engine.legs.terminal_messages import show_message
+from agent_relay.engine.legs.terminal_messages import BarSender, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import ProgramPrestart
-from agent_relay.engine.publishing.packet_publisher import PacketPublisher, publish
+from agent_relay.engine.publishing.packet_publisher import PacketPublisher, load_and_publish
 from agent_relay.engine.publishing.redaction import redact_event
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_secrets import collect_known
 from agent_relay.session.handoff.status_bar import HandoffBar
@@ -56,32 +58,32 @@ from agent_relay.system.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
-    from agent_relay.engine._host import Host
 
 _UPGRADE_S = 8.0
 """How long our own files may be missing during an upgrade: package managers remove before they write."""
 _UPGRADE_LOOK_S = 0.25
-_BROUGHT_S = 4.0
+_ENVIRONMENT_S = 4.0
 """How long a terminal that was attached may take to find the next daemon and send its environment."""
 
 
 class EffectRunner:
-    """Performs one session's effects, with the environment the user's last terminal sent (`luggage`)."""
+    """Performs one session's effects, with the environment the user's last terminal sent."""
 
     def __init__(
-        self, services: Services, narrating: NarrativeWriter, trees: TreeClaims, stirred: Callable[[], None]
+        self, services: Services, narratives: NarrativeWriter, trees: TreeClaims, host: SessionHost
     ) -> None:
         self._services = services
         self._trees = trees
-        self._host: Host | None = None
-        self._stirred = stirred
-        self._following = LegSupervisor(services, lambda: self._luggage.environ, self._stir, self._has_bar)
-        self._bar = BarSender(services, self._following.live, lambda: self.host.session)
+        self._host = host
+        self._live: dict[str, LegMonitor] = {}
+        self._bar = BarSender(services, host, self._live)
+        self._supervisor = LegSupervisor(services, host, self._live, self._bar)
+        self._notifier = SessionNotifier(services, len(host.events), self._live)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
-        self._luggage = LaunchEnvironment(dict(os.environ))
-        self._brought = asyncio.Event()
+        self._launch_environment = LaunchEnvironment(dict(os.environ))
+        self._environment_came = asyncio.Event()
         # What no disk is asked for is known at once: words may be journalled before anything is decided.
-        self._brought_secrets = collect_known(os.environ.items(), from_file=False)
+        self._environment_secrets = collect_known(os.environ.items(), from_file=False)
         self._secrets: tuple[LaunchEnvironment | None, frozenset[str]] = (None, frozenset())
         self._task = ""
         self._troubles: dict[str, str] = {}
@@ -90,85 +92,71 @@ class EffectRunner:
         # What is decided waits for this session's own folders only.
         self._deciding = DedicatedThread("deciding")
         building = LimitedProcess()
-        self._packets = PacketPublisher(partial(publish, services, building), end=building.end)
-        self._handing = SessionDeliveries(services, self._following.live, self._bar)
-        self._relief = ContextRelief(narrating, self._following.live)
-        self._ahead = ProgramPrestart()
-        self._agent_timers = AgentTimers(services.clock, self._following.live)
+        self._packets = PacketPublisher(partial(load_and_publish, services, building), end=building.end)
+        self._deliveries = SessionDeliveries(services, self._live, self._bar)
+        self._relief = ContextRelief(narratives, self._live)
+        self._prestart = ProgramPrestart()
+        self._agent_timers = AgentTimers(services.clock, self._live)
 
     @property
     def trouble(self) -> str:
         """What keeps an effect from being performed; empty if nothing does."""
-        waits = self._following.trouble or self._handing.trouble
+        waits = self._supervisor.trouble or self._deliveries.trouble
         return waits or next(iter(self._troubles.values()), "")
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of the user's last terminal."""
-        return self._luggage.environ
-
-    @property
-    def host(self) -> "Host":
-        """The host whose effects these are."""
-        if self._host is None:
-            raise AssertionError("a stage is used before its host is known")
-        return self._host
-
-    @host.setter
-    def host(self, host: "Host") -> None:
-        self._host = host
 
     @property
     def bar(self) -> HandoffBar:
         """What the bottom line of the session's terminals should show now."""
         return self._bar.bar
 
-    def take(self, luggage: LaunchEnvironment, task: str = "") -> None:
+    def take(self, launch_environment: LaunchEnvironment, task: str = "") -> None:
         """Start legs with this environment, size, arguments and model from now on; `task` is as typed."""
-        self._luggage = luggage
-        self._brought_secrets = collect_known(luggage.environ.items(), from_file=False)
+        self._launch_environment = launch_environment
+        self._environment_secrets = collect_known(launch_environment.environ.items(), from_file=False)
         self._task = task or self._task
-        self._brought.set()
+        self._environment_came.set()
 
-    def offer(self, luggage: LaunchEnvironment) -> bool:
-        """Take `luggage` unless the session already has a user's environment; return whether it was taken."""
-        is_wanted = not self._brought.is_set()
+    def offer(self, launch_environment: LaunchEnvironment) -> bool:
+        """Take it unless the session already has a user's environment; return whether it was taken."""
+        is_wanted = not self._environment_came.is_set()
         if is_wanted:
-            self.take(luggage)
+            self.take(launch_environment)
         return is_wanted
 
-    async def await_luggage(self) -> None:
+    async def await_launch_environment(self) -> None:
         """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
-        leg = self.host.session.leg
-        if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._services, leg):
+        leg = self._host.session.leg
+        if leg is None or self._host.session.state is State.STOPPING or not can_use_pids(self._services, leg):
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_BROUGHT_S):
-                await self._brought.wait()
+            async with asyncio.timeout(_ENVIRONMENT_S):
+                await self._environment_came.wait()
 
-    def get_luggage(self, leg: str) -> LaunchEnvironment:
+    def get_launch_environment(self, leg: str) -> LaunchEnvironment:
         """Return the launch environment of the living leg, or else that of the next one."""
-        live = self._following.live.get(leg)
-        return live.luggage if live is not None else self._luggage
+        live = self._live.get(leg)
+        return live.launch_environment if live is not None else self._launch_environment
 
-    def find_live(self, leg: str) -> LiveLeg | None:
+    def find_live(self, leg: str) -> LegMonitor | None:
         """Return the leg while it is monitored, else `None`."""
-        return self._following.live.get(leg)
+        return self._live.get(leg)
 
     async def redact(self, body: Body) -> Body:
         """Return `body` as it may be journalled. Raise RelayError if its secrets cannot be searched for."""
-        return await redact_event(body, known=self._secrets[1] | self._brought_secrets)
+        return await redact_event(body, known=self._secrets[1] | self._environment_secrets)
 
-    async def build_world(self, session: Session) -> DecisionContext:
+    async def build_context(self, session: Session) -> DecisionContext:
         """Return the facts from which the state machine may decide now."""
-        services, luggage = self._services, self._luggage
-        availability = await self._deciding.run(services.read_availability, luggage.environ)
+        services, launch_environment = self._services, self._launch_environment
+        availability = await self._deciding.run(services.read_availability, launch_environment.environ)
         fault = await self._find_fault() if session.living_leg is not None else ""
-        if self._secrets[0] is not luggage:
-            known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
-            self._secrets = (luggage, known)
+        if self._secrets[0] is not launch_environment:
+            known = await self._deciding.run(
+                gather_secrets, session.root, launch_environment.environ, cwd=session.cwd
+            )
+            self._secrets = (launch_environment, known)
         spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
-        world = DecisionContext(
+        context = DecisionContext(
             services.clock.now(),
             {
                 name: replace(state, fault=fault) if fault else state
@@ -177,19 +165,21 @@ class EffectRunner:
             },
             services.create_id(),
             services.create_id(),
-            services.fresh_native_ids(luggage.agent, luggage.args),
+            services.fresh_native_ids(launch_environment.agent, launch_environment.args),
             resume_at_reset=services.config.resume_at_reset is True,
             agent_may_continue=services.config.resume_at_reset is not False,
             quiet=services.config.build_quiet_hours(),
             return_mode=services.config.return_,
             zone=services.zone,
-            fallback_models=services.config.find_fallbacks(luggage.agent, luggage.model),
+            fallback_models=services.config.find_fallbacks(
+                launch_environment.agent, launch_environment.model
+            ),
             context=services.config.context.build_wishes(),
             draft_near_limit=services.config.handoff.draft_near_limit,
             spoilt=spoilt,
             owner=services.owner,
         )
-        return self._rests.include(world)
+        return self._rests.include(context)
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """Return, by agent, why the packet that waits for it cannot be used."""
@@ -201,7 +191,7 @@ class EffectRunner:
         """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
         from agent_relay.agents.packet_template import build_renderer
 
-        return build_renderer(self._services.get_adapter(agent), session_folder(self.host.session))
+        return build_renderer(self._services.get_adapter(agent), session_folder(self._host.session))
 
     async def _find_fault(self) -> str:
         """Return why no successor could be started, empty if one could.
@@ -233,19 +223,19 @@ class EffectRunner:
             case DeliverPacket(handoff, leg):
                 return await self._deliver(handoff, leg)
             case DeliverTask(leg):
-                task = self._task or self.host.session.task
-                return await self._try("task", self._handing.deliver_task(task, leg))
+                task = self._task or self._host.session.task
+                return await self._try("task", self._deliveries.deliver_task(task, leg))
             case NoteRest():
                 await self._rests.write(effect)
                 return None
             case ShowMessage(leg):
-                await show_message(self._following.live.get(leg), self.host.session, self._services.zone)
+                await show_message(self._live.get(leg), self._host.session, self._services.zone)
                 return None
             case WakeAt(at):
                 await sleep_until(self._services.clock, at)
                 return ResetPassed()
             case Draft(leg):
-                await self._relief.draft(self.host.session, leg, self.get_luggage(leg))
+                await self._relief.draft(self._host.session, leg, self.get_launch_environment(leg))
                 return None
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
@@ -264,9 +254,9 @@ class EffectRunner:
         self._secrets = (None, found_here)
         leg, began = session.living_leg, True
         if leg is not None:
-            known = find_known(self.host.events, leg.id)
-            if await self._following.adopt(leg, self.host, known, self._take_over):
-                self._ahead.prepare()
+            known = find_known(self._host.events, leg.id)
+            if await self._supervisor.adopt(leg, known, self._take_over):
+                self._prestart.prepare()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._services, leg)
         if (found := await find_launch_environment(self._services, session)) is not None:
@@ -276,9 +266,10 @@ class EffectRunner:
     def see(self, session: Session) -> None:
         """React to a change of the session; release what is kept for its legs once it has ended."""
         self._relief.see(session)
+        self._notifier.see(session, self._host.events, self._launch_environment.environ)
         self._bar.update()
         if session.state is State.ENDED:
-            self._following.release(session)
+            self._supervisor.release(session)
 
     async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str], terms: Terms) -> str:
         """Publish a packet of the session's present state for `agent`, without beginning a handoff.
@@ -286,103 +277,94 @@ class EffectRunner:
         Returns the path of its text, relative to the session's folder. Raises RelayError if it cannot be
         written.
         """
-        session = self.host.session
+        session = self._host.session
         leg = session.leg
         if leg is None:
             raise RelayError("no agent has worked in this session yet")
         now, packet_id = self._services.clock.now(), self._services.create_id()
         occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus, terms=terms)
-        return await self._packets.save(self.host, occasion, environ)
+        return await self._packets.save(self._host, occasion, environ)
 
     @property
     def is_collecting(self) -> bool:
         """Whether the end of an agent, or of a holder no longer needed, is still being processed."""
-        return self._following.is_collecting(self.host.session)
+        return self._supervisor.is_collecting(self._host.session)
 
     async def close(self) -> None:
         """Stop monitoring; legs run on."""
-        self._ahead.close()
+        self._prestart.close()
+        await self._notifier.close()
         await self._bar.close()
-        await self._following.close()
+        await self._supervisor.close()
         self._deciding.close()
 
-    def _stir(self) -> None:
-        """Report that a leg said or showed something; update the bar, which a new holder may lack."""
-        self._stirred()
-        self._bar.update()
-
-    def _has_bar(self, leg_id: str) -> bool:
-        return bool(self._bar.bar.texts) and self._bar.can_show(leg_id)
-
-    def _take_over(self, live: LiveLeg) -> None:
-        self.take(live.luggage, live.luggage.task)
+    def _take_over(self, live: LegMonitor) -> None:
+        self.take(live.launch_environment, live.launch_environment.task)
 
     def _get_leg(self, leg_id: str) -> Leg:
-        return next(leg for leg in self.host.session.legs if leg.id == leg_id)
+        return next(leg for leg in self._host.session.legs if leg.id == leg_id)
 
     def _get_handoff(self, handoff_id: str) -> Handoff | None:
-        handoff = self.host.session.handoff
+        handoff = self._host.session.handoff
         return handoff if handoff is not None and handoff.id == handoff_id else None
 
     async def _spawn(self, leg: Leg) -> Input | None:
-        if not await self._following.await_adoption(leg.id):
+        if not await self._supervisor.await_adoption(leg.id):
             return None
         async with self._starting:
-            live = self._following.live.get(leg.id)
+            live = self._live.get(leg.id)
             if live is None:
                 try:
-                    session = self.host.session
+                    session = self._host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
-                    luggage = replace(self._luggage, task=self._task)
+                    launch = replace(self._launch_environment, task=self._task)
                     async with self._trees.enter(session.root):
-                        live = await start_leg(
-                            self._services, session, leg, luggage, prompt=prompt, bar=self.bar
-                        )
+                        order = LegOrder(session, leg, launch, prompt, self.bar)
+                        live = await start_leg(self._services, order, self._supervisor)
                 except RelayError as error:
                     if find_passing(error):
                         raise
                     return LegGone(leg.id, "unstarted", why=error.sentence)
-                self._following.follow(live, self.host)
-                self._ahead.prepare()
+                self._supervisor.follow(live)
+                self._prestart.prepare()
         self._troubles.pop("stop", None)
         self._troubles.pop("task", None)
-        return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
+        return Spawned(leg.id, live.leg.holder_pid, live.leg.child_pid, live.leg.child_born)
 
     async def _stop(self, leg_id: str) -> Input | None:
         """Stop the leg; return its end only if there is no monitor that would report it."""
         async with self._starting:
-            live = self._following.live.get(leg_id)
+            live = self._live.get(leg_id)
         leg = self._get_leg(leg_id)
         if live is None:
-            await self._following.end_by_force(leg)
+            await self._supervisor.end_by_force(leg)
             await end_lost_leg(self._services, leg)
             return LegGone(leg_id, "stopped")
         # Keys pressed from now on are for the successor.
         await self._bar.show()
-        if self.host.session.state is State.STOPPING:
+        if self._host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
-            await dismiss_holder(live.watch)
+            await dismiss_holder(live)
         elif not leg.headless:
-            await live.watch.wait_for_prompt()
+            await live.wait_for_prompt()
         try:
-            await stop_leg(live.watch, live.adapter.quit)
+            await stop_leg(live, live.adapter.quit)
         except RelayError as error:
             self._troubles["stop"] = error.sentence
-            pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
-            await self._following.end_by_force(pids)
+            await self._supervisor.end_by_force(live.leg)
         return None
 
     async def _publish(self, handoff_id: str) -> Input | None:
         handoff = self._get_handoff(handoff_id)
         if handoff is None:
             return None
-        return await self._packets.publish(self.host, handoff, self._luggage.environ)
+        return await self._packets.publish(self._host, handoff, self._launch_environment.environ)
 
     async def _deliver(self, handoff_id: str, leg_id: str) -> Input | None:
         handoff = self._get_handoff(handoff_id)
         if handoff is None:
             return None
-        return await self._handing.deliver_packet(self.host.session, handoff, leg_id)
+        return await self._deliveries.deliver_packet(self._host.session, handoff, leg_id)
 
     async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
         """Return what `work` returns; `None` if it cannot be done, with the reason kept for `trouble`."""

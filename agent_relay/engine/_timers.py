@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine.legs.live_leg import LiveLeg
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.system.clock import Clock
 from agent_relay.terminal.holder_client import HolderError
@@ -30,14 +29,14 @@ _KEYS_S = 5.0
 """Seconds without a key press after which nobody counts as typing."""
 _SHOWN_S = 3.0
 """How long an agent may take to show that its timer is cancelled."""
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 10.0
+_FIRST_LOOK_S = 0.5
+_LONGEST_LOOK_S = 10.0
 
 
 class AgentTimers:
     """Cancels the timers of one session's agents."""
 
-    def __init__(self, clock: Clock, live: Mapping[str, LiveLeg]) -> None:
+    def __init__(self, clock: Clock, live: Mapping[str, LegMonitor]) -> None:
         self._clock = clock
         self._live = live
         self._under_way: set[str] = set()
@@ -51,7 +50,7 @@ class AgentTimers:
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
             return
-        keys = live.watch.cancel_keys
+        keys = live.cancel_keys
         if not keys:
             agent = live.leg.agent
             raise RelayError(
@@ -60,40 +59,43 @@ class AgentTimers:
             )
         self._under_way.add(leg_id)
         try:
-            await self._cancel(live.watch, keys, at)
+            await self._cancel(live, keys, at)
         finally:
             self._under_way.discard(leg_id)
 
-    async def _cancel(self, watch: LegMonitor, keys: str, at: datetime) -> None:
-        pause_s = _FIRST_PAUSE_S
-        while not watch.gone.is_set() and self._clock.now() < at:
-            await watch.settle_evidence()
-            if watch.continues_at is None:
+    async def _cancel(self, monitor: LegMonitor, keys: str, at: datetime) -> None:
+        pause_s = _FIRST_LOOK_S
+        while not monitor.gone.is_set() and self._clock.now() < at:
+            await monitor.settle_evidence()
+            if monitor.continues_at is None:
                 return
             # The countdown stands under an empty line; the same key would interrupt a turn.
-            if watch.state == "ready" and not await _is_typing(watch) and await _press(watch, keys):
-                _log.info("timer-cancelled leg=%s", watch.leg.id)
+            if monitor.state == "ready" and not await is_typing(monitor) and await _press(monitor, keys):
+                _log.info("timer-cancelled leg=%s", monitor.leg.id)
                 return
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _LONGEST_LOOK_S)
 
 
-async def _press(watch: LegMonitor, keys: str) -> bool:
+async def _press(monitor: LegMonitor, keys: str) -> bool:
     """Press the keys; return whether the agent shows that its timer is cancelled, or is gone.
 
     `False` also if someone is typing: no key is pressed then.
     """
     try:
-        await watch.holder.type(keys.encode(), unless_typed=True)
+        await monitor.holder.type(keys.encode(), unless_typed=True)
     except HolderError as error:
         if error.why != "typed":
             raise
         return False
-    return await watch.wait_until(lambda: watch.gone.is_set() or watch.continues_at is None, limit_s=_SHOWN_S)
+    return await monitor.wait_until(
+        lambda: monitor.gone.is_set() or monitor.continues_at is None, limit_s=_SHOWN_S
+    )
 
 
-async def _is_typing(watch: LegMonitor) -> bool:
-    status = await watch.holder.request("status")
+async def is_typing(monitor: LegMonitor) -> bool:
+    """Tell whether somebody types at the leg's terminals, or left text in its input line."""
+    status = await monitor.holder.request("status")
     age_s = status.get("key_age_s")
     is_pressing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)
-    return is_pressing or watch.input == "typed"
+    return is_pressing or monitor.input == "typed"

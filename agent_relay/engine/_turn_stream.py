@@ -32,26 +32,26 @@ _REST: Mapping[str, object] = {}
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """The events after a cursor, and the cursor after them (`told`)."""
+    """The events after a cursor, and the cursor after them."""
 
     events: tuple[RunEvent, ...]
-    told: StreamCursor
+    cursor: StreamCursor
 
 
 def read_stream_part(
-    services: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+    services: Services, session: Session, journal: Sequence[Event], cursor: StreamCursor, zone: tzinfo
 ) -> StreamPart:
-    """Return what came after `told`, as much as fits an answer. Reads disk."""
+    """Return what came after `cursor`, as much as fits an answer. Reads disk."""
     found: list[RunEvent] = []
     size = 0
-    for event, after in _walk(services, session, journal, told, zone):
-        told = after
+    for event, after in _walk(services, session, journal, cursor, zone):
+        cursor = after
         if event is not None:
             found.append(event)
             size += len(json.dumps(event.model_dump(mode="json")))
         if size >= _ENOUGH:
             break
-    return StreamPart(tuple(found), told)
+    return StreamPart(tuple(found), cursor)
 
 
 def read_words(services: Services, leg: Leg) -> str:
@@ -68,51 +68,53 @@ def read_words(services: Services, leg: Leg) -> str:
 
 
 def _walk(
-    services: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+    services: Services, session: Session, journal: Sequence[Event], cursor: StreamCursor, zone: tzinfo
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
-    """Yield the events after `told`, each with the cursor after it.
+    """Yield the events after `cursor`, each with the cursor after it.
 
     The stream of the cursor's leg comes first: it is never ahead of the lines that end the leg.
     """
     legs = {leg.id: leg for leg in session.legs}
     while True:
-        if told.leg in legs:
-            for event, after in _read_stream(services, session, legs[told.leg], told):
-                told = after
-                yield event, told
-        following = journal[told.number : told.number + 1]
+        if cursor.leg in legs:
+            for event, after in _read_stream(services, session, legs[cursor.leg], cursor):
+                cursor = after
+                yield event, cursor
+        following = journal[cursor.number : cursor.number + 1]
         if not following:
             return
         line = following[0]
-        told = replace(told, number=told.number + 1)
-        begun = report_event(journal[: told.number], line, zone)
+        cursor = replace(cursor, number=cursor.number + 1)
+        begun = report_event(journal[: cursor.number], line, zone)
         leg = getattr(line.body, "leg", "")
         if line.body.name == "leg.starting" and leg in legs and legs[leg].headless:
-            told = StreamCursor(told.number, leg)
-        yield begun, told
+            cursor = StreamCursor(cursor.number, leg)
+        yield begun, cursor
 
 
 def _read_stream(
-    services: Services, session: Session | None, leg: Leg, told: StreamCursor
+    services: Services, session: Session | None, leg: Leg, cursor: StreamCursor
 ) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
-    """Yield what the leg said after `told`, each event with the cursor after it.
+    """Yield what the leg said after `cursor`, each event with the cursor after it.
 
     Without its session, its usage is left out.
     """
     headless = services.get_adapter(leg.agent).adapter.headless
     says = headless.says if headless is not None else ()
     path = f"{services.folders.legs}/{leg.id}/{STREAM_FILE}"
-    for offset, end, record in _read_records(path, told.offset):
-        skip = told.events if offset == told.offset else 0
+    for offset, end, record in _read_records(path, cursor.offset):
+        skip = cursor.events if offset == cursor.offset else 0
         events = list(_report_record(says, record, session, leg))
         for count, event in enumerate(events[skip:], start=skip + 1):
             is_last = count == len(events)
             place = (
-                replace(told, offset=end, events=0) if is_last else replace(told, offset=offset, events=count)
+                replace(cursor, offset=end, events=0)
+                if is_last
+                else replace(cursor, offset=offset, events=count)
             )
             yield event, place
         if not events:
-            yield None, replace(told, offset=end, events=0)
+            yield None, replace(cursor, offset=end, events=0)
 
 
 def _report_record(
@@ -122,8 +124,8 @@ def _report_record(
         yield LeftOut(leg=leg.id, agent=leg.agent, longest=MAX_RECORD_BYTES)
     if record is _TOO_LONG or record is _REST:
         return
-    for told in read_record(says, record):
-        said = _count_own(told, session, leg)
+    for item in read_record(says, record):
+        said = _count_own(item, session, leg)
         if said is None:
             continue
         pieces = range(0, len(said.text) or 1, _PIECE)
@@ -185,6 +187,6 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
             offset, is_within = end, not is_whole
 
 
-def render_cursor(told: StreamCursor) -> dict[str, object]:
+def render_cursor(cursor: StreamCursor) -> dict[str, object]:
     """Return the cursor as an answer carries it."""
-    return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
+    return {"number": cursor.number, "leg": cursor.leg, "offset": cursor.offset, "events": cursor.events}

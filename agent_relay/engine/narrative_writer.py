@@ -18,7 +18,7 @@ from agent_relay.agents.launch_plan import LaunchPlan
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Leg, Session
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish
 from agent_relay.packet.narrative import (
@@ -63,7 +63,9 @@ class NarrativeWriter:
         self._is_swept = False
         self._making = threading.Lock()
 
-    async def narrate(self, session: Session, luggage: LaunchEnvironment, focus: str = "") -> NarrativeResult:
+    async def narrate(
+        self, session: Session, launch_environment: LaunchEnvironment, focus: str = ""
+    ) -> NarrativeResult:
         """Have the session's newest agent write a document, kept for the next packet; return the result.
 
         A draft that is being written is cancelled. Raises WrongUseError if a document was requested already.
@@ -71,13 +73,13 @@ class NarrativeWriter:
         if session.id in self._drafts:
             self.drop_draft(session.id)
             await self.wait_for_draft(session.id)
-        return await self._begin(session, luggage, focus)
+        return await self._begin(session, launch_environment, focus)
 
-    async def draft(self, session: Session, luggage: LaunchEnvironment) -> NarrativeResult:
+    async def draft(self, session: Session, launch_environment: LaunchEnvironment) -> NarrativeResult:
         """Do what `narrate` does ahead of time, unrequested; a later request takes precedence."""
         self._drafts.add(session.id)
         try:
-            return await self._begin(session, luggage, "")
+            return await self._begin(session, launch_environment, "")
         finally:
             self._drafts.discard(session.id)
 
@@ -92,13 +94,15 @@ class NarrativeWriter:
         if session in self._drafts:
             self.cancel(session)
 
-    async def _begin(self, session: Session, luggage: LaunchEnvironment, focus: str) -> NarrativeResult:
+    async def _begin(
+        self, session: Session, launch_environment: LaunchEnvironment, focus: str
+    ) -> NarrativeResult:
         leg = session.leg
         if leg is None:
             return NarrativeResult(NarrativeOutcome.NOTHING)
-        own = luggage.model if luggage.agent == leg.agent else ""
+        own = launch_environment.model if launch_environment.agent == leg.agent else ""
         model = leg.model or own or self._services.config.get_agent(leg.agent).model
-        occasion = NarrativeRequest(session, leg, luggage.environ, model, focus)
+        occasion = NarrativeRequest(session, leg, launch_environment.environ, model, focus)
         if session.id in self._runs:
             raise WrongUseError("a handoff document of this session is being written already")
         run = asyncio.create_task(self._run(occasion), name="narrate")
@@ -134,8 +138,8 @@ class NarrativeWriter:
         if spec is None:
             return NarrativeResult(NarrativeOutcome.UNABLE)
         try:
-            told = await self._ask(occasion, loaded, spec)
-            return await finish(self._keep, occasion, told) if told.text else told
+            result = await self._ask(occasion, loaded, spec)
+            return await finish(self._keep, occasion, result) if result.text else result
         except RelayError as error:
             return fail(error.sentence)
 
@@ -217,7 +221,7 @@ class NarrativeWriter:
         withheld = self._services.withheld_keys()
         return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
 
-    def _keep(self, occasion: NarrativeRequest, told: NarrativeResult) -> NarrativeResult:
+    def _keep(self, occasion: NarrativeRequest, result: NarrativeResult) -> NarrativeResult:
         """Remove secrets from the document, keep it for the next packet and return it.
 
         Raises RelayError if it cannot be kept.
@@ -229,7 +233,7 @@ class NarrativeWriter:
         session, leg, now = occasion.session, occasion.leg, self._services.clock.now()
         known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)
         allow = get_allow(self._services)
-        text = redact_text(told.text, known=known, allow=allow).text
+        text = redact_text(result.text, known=known, allow=allow).text
         focus = redact_text(occasion.focus, known=known, allow=allow).text
         folder = make_session_folder(session.root, session.id)
         at = now.astimezone(UTC)
@@ -240,7 +244,7 @@ class NarrativeWriter:
                 save_beside_packets(folder, text, at)
             except RelayError as error:
                 _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
-        return NarrativeResult(told.kind, text)
+        return NarrativeResult(result.kind, text)
 
 
 def _remove(folder: str) -> None:

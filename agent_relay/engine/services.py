@@ -1,7 +1,7 @@
 """What all sessions of a daemon share: folders, clock, adapters, ledger, configuration, outside notifiers.
 
 Nothing here belongs to one session. `OutsideNotifiers` sends what leaves the daemon for other programs:
-notifications for the desktop and for webhooks.
+notifications for the desktop and for webhooks. `SessionHost` is what the parts of a session know of its host.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.agents.adapters import (
@@ -27,13 +27,17 @@ from agent_relay.agents.launch_plan import chooses_session
 from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.inputs import Input
 from agent_relay.domain.protocol.requests import NoticeSender
+from agent_relay.domain.session import Session
 from agent_relay.domain.signal import Rest
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
 from agent_relay.engine._last_known import LastScreens, LastWindows
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.handoff.lifecycle import HEADLESS
 from agent_relay.session.limits.ledger import add_rest, end_rests, find_rest
+from agent_relay.session.outcome import Outcome
 from agent_relay.session.policy import Availability
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
@@ -235,3 +239,29 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
         fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
     )
+
+
+class SessionHost(Protocol):
+    """The host of one session, as whoever performs its effects and monitors its legs sees it."""
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        ...
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The journal's events."""
+        ...
+
+    def tell(self, happened: Input | Outcome) -> None:
+        """Queue `happened` to be processed in turn."""
+        ...
+
+    async def ask(self, happened: Input | Outcome) -> Session:
+        """Return the session after `happened` was journalled. Raise RelayError if it cannot be."""
+        ...
+
+    def note_activity(self) -> None:
+        """Tell whoever waits for a change that the agent said or showed something."""
+        ...

@@ -1,4 +1,4 @@
-"""Work in threads: threads dedicated to one kind of work, and work that a cancelled caller waits for.
+"""Work in threads and tasks: dedicated threads, work a cancelled caller waits for, errors as values.
 
 Work that many sessions wait for must not occupy the threads all of them share: one hung disk would exhaust
 asyncio's pool. A thread cannot be cancelled, so a write has to end before anything follows it.
@@ -6,8 +6,9 @@ asyncio's pool. A thread cannot be cancelled, so a write has to end before anyth
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -94,3 +95,31 @@ async def finish_or_end(
         if not working.cancelled():
             working.exception()  # nobody is left to hear it
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Work that failed, and why."""
+
+    error: Exception
+
+
+async def attempt(work: Awaitable[_Found]) -> _Found | Failed:
+    """Return what `work` returns, or how it failed; a cancelled caller is cancelled."""
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - the root of the engine's tasks: each goes on, and tells the error
+        return Failed(error)
+
+
+def spawn(
+    work: Coroutine[None, None, None], report: Callable[[BaseException], None], *, name: str
+) -> asyncio.Task[None]:
+    """Begin `work` in the background; `report` gets the error if it fails."""
+    return asyncio.create_task(_run(work, report), name=name)
+
+
+async def _run(work: Awaitable[None], report: Callable[[BaseException], None]) -> None:
+    result = await attempt(work)
+    if isinstance(result, Failed):
+        report(result.error)

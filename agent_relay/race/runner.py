@@ -10,17 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.legs.headless import load_for
+from agent_relay.engine.legs.headless import check_headless
 from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.lifecycle import get_session, stop_session
 from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.engine.sessions.opener import enter_released
+from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.race._events import RunnerCounted
 from agent_relay.race.model import Runner, RunnerOutcome
 from agent_relay.session.turns.report import report_end
@@ -98,15 +99,14 @@ class RunnerResult:
 class SessionRunners:
     """Runners as headless turns of relay's sessions, one turn each."""
 
-    def __init__(self, sessions: SessionLifecycle, services: Services) -> None:
+    def __init__(self, sessions: SessionRegistry, services: Services) -> None:
         self._sessions = sessions
         self._services = services
         self._running = HeadlessTurns(sessions, services)
 
     async def check(self, agent: str, environ: Mapping[str, str]) -> None:
         """Check the agent; raise RelayError if it is not installed or cannot work headless."""
-        leg = Leg("", agent, 0, self._services.clock.now(), headless=True)
-        await asyncio.to_thread(get_program, load_for(self._services, leg), environ)
+        await asyncio.to_thread(check_headless, self._services, agent, environ)
 
     async def start(self, request: RunnerRequest) -> str:
         """Start the runner and return its session: one that is in the worktree already, or a new one.
@@ -134,7 +134,7 @@ class SessionRunners:
             if not await asyncio.to_thread(os.path.isdir, tree):
                 await self.stop(tree)
                 return RunnerResult(RunnerOutcome.LOST, why="its worktree was removed")
-            over = report_end(found, self._sessions.zone)
+            over = report_end(found, self._services.zone)
             if over is not None:
                 await self.stop(tree)
                 with contextlib.suppress(RelayError):
@@ -147,15 +147,15 @@ class SessionRunners:
 
         Raises TreeOwnedError if another owner has one: removing the tree would take it from under its agent.
         """
-        async with self._sessions.opener.lock:
-            await self._sessions.opener.enter_released(tree)
+        async with self._sessions.lock:
+            await enter_released(self._sessions, tree)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 while here := [one for one in self._sessions.at_work() if one.root == tree]:
                     for one in here:
                         if one.state is not State.STOPPING:
                             with contextlib.suppress(RelayError):
-                                await self._sessions.stop_session(one.id)
+                                await stop_session(self._sessions, one.id)
                     await asyncio.sleep(_LOOK_S)
 
     async def _begin(self, request: RunnerRequest, session: str, task: str) -> str:
@@ -182,7 +182,7 @@ class SessionRunners:
     async def _check_ours(self, session: str) -> None:
         """Raise TreeOwnedError if another owner has the session: its end would go unseen here."""
         with contextlib.suppress(WrongUseError):
-            await self._sessions.find(session)
+            await get_session(self._sessions, session)
 
     def _is_at_work(self, session: str) -> bool:
         return any(one.id == session for one in self._sessions.at_work())

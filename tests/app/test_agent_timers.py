@@ -13,7 +13,7 @@ from agent_relay.engine._timers import AgentTimers
 from agent_relay.terminal.holder_client import HolderError
 
 if TYPE_CHECKING:
-    from agent_relay.engine.legs.live_leg import LiveLeg
+    from agent_relay.engine.legs.monitor import LegMonitor
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)
 RESET = NOW + timedelta(hours=1)
@@ -65,7 +65,7 @@ class Scene:
 
     def cancel(self) -> None:
         clock = SimpleNamespace(now=lambda: self.now, monotonic=lambda: 0.0)
-        live = cast("LiveLeg", SimpleNamespace(leg=self.watch.leg, watch=self.watch))
+        live = cast("LegMonitor", self.watch)
         timers = AgentTimers(clock, {"L1": live})
 
         async def main() -> None:

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 from agent_relay.domain.inputs import Delivered
-from agent_relay.engine.delivery.bar_sender import BarSender
+from agent_relay.domain.session import Session
+from agent_relay.engine.legs.terminal_messages import BarSender
 from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
 from tests.logic.story import Story
@@ -28,7 +29,7 @@ class Holder:
         return {}
 
 
-class Stage:
+class Scene:
     """A session whose living leg has `holder`, and the sender of its bar."""
 
     def __init__(self, story: Story, holder: Holder) -> None:
@@ -40,28 +41,32 @@ class Stage:
         services = SimpleNamespace(
             zone=ZoneInfo("UTC"), teller=SimpleNamespace(tell=self.told.append), report=self.reported.append
         )
-        self.sender = BarSender(services, self.live, lambda: story.now)  # type: ignore[arg-type]
+        self.sender = BarSender(services, self, self.live)  # type: ignore[arg-type]
         self.attach()
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        return self.story.now
 
     def attach(self) -> None:
         """The session's living leg is under watch."""
         leg = self.story.now.living_leg
         assert leg is not None
-        watch = SimpleNamespace(holder=self.holder, gone=asyncio.Event())
-        self.live[leg.id] = SimpleNamespace(leg=leg, watch=watch)
+        self.live[leg.id] = SimpleNamespace(leg=leg, holder=self.holder, gone=asyncio.Event())
 
 
 def test_the_predecessor_shows_it_with_keys_that_wait() -> None:
     """What is typed into an agent that ends would be lost."""
 
     async def work() -> None:
-        stage = Stage(Story().start().limit(), Holder())
-        assert await stage.sender.show()
-        ((texts, holds_keys),) = stage.holder.asked
+        scene = Scene(Story().start().limit(), Holder())
+        assert await scene.sender.show()
+        ((texts, holds_keys),) = scene.holder.asked
         assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ending"]
         assert holds_keys
-        assert await stage.sender.show()
-        assert len(stage.holder.asked) == 1
+        assert await scene.sender.show()
+        assert len(scene.holder.asked) == 1
 
     asyncio.run(work())
 
@@ -72,16 +77,16 @@ def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
     async def work() -> None:
         story = Story().start()
         story.limit().gone().published().spawned()
-        stage = Stage(story, Holder())
-        assert await stage.sender.show()
+        scene = Scene(story, Holder())
+        assert await scene.sender.show()
         story.says("asking")
-        assert not await stage.sender.show()
+        assert not await scene.sender.show()
         story.says("ready")
-        assert await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.SUBMITTED))
+        assert await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.SUBMITTED))
         assert story.now.handoff is not None
         story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
-        assert not await stage.sender.show()
-        said = [texts[-1] if texts else "" for texts, _ in stage.holder.asked]
+        assert not await scene.sender.show()
+        said = [texts[-1] if texts else "" for texts, _ in scene.holder.asked]
         assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
 
     asyncio.run(work())
@@ -91,10 +96,10 @@ def test_a_stale_one_is_taken_away_by_the_next_daemon() -> None:
     """The daemon that was to take it away was killed: it would keep the person's keys for ever."""
 
     async def work() -> None:
-        stage = Stage(Story().start().says("busy"), Holder())
-        stage.sender.update()
-        await stage.sender.show()
-        assert stage.holder.asked == [([], False)]
+        scene = Scene(Story().start().says("busy"), Holder())
+        scene.sender.update()
+        await scene.sender.show()
+        assert scene.holder.asked == [([], False)]
 
     asyncio.run(work())
 
@@ -104,11 +109,11 @@ def test_a_holder_of_an_earlier_version_is_asked_once() -> None:
 
     async def work() -> None:
         story = Story().start().limit()
-        stage = Stage(story, Holder("unknown-op", "unknown-op"))
-        assert not await stage.sender.show()
-        assert not stage.sender.can_show(story.leg)
-        assert not await stage.sender.show()
-        assert len(stage.holder.asked) == 1
+        scene = Scene(story, Holder("unknown-op", "unknown-op"))
+        assert not await scene.sender.show()
+        assert not scene.sender.can_show(story.leg)
+        assert not await scene.sender.show()
+        assert len(scene.holder.asked) == 1
 
     asyncio.run(work())
 
@@ -118,14 +123,14 @@ def test_a_question_of_an_agent_at_work_and_its_end_are_told() -> None:
 
     async def work() -> None:
         story = Story().start().says("busy")
-        stage = Stage(story, Holder())
+        scene = Scene(story, Holder())
         for state in ("busy", "asking", "busy"):
             story.says(state)
-            assert not await stage.sender.show()
-        assert stage.holder.ops == ["bar", "asking", "bar"]
-        said = [texts[0] if texts else "" for texts, _ in stage.holder.asked]
+            assert not await scene.sender.show()
+        assert scene.holder.ops == ["bar", "asking", "bar"]
+        said = [texts[0] if texts else "" for texts, _ in scene.holder.asked]
         assert said == ["", "relay: ann needs an answer: give it here · what you typed before it waits", ""]
-        assert not stage.sender.bar.texts
+        assert not scene.sender.bar.texts
 
     asyncio.run(work())
 
@@ -135,14 +140,14 @@ def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
 
     async def work() -> None:
         story = Story().start().says("asking")
-        stage = Stage(story, Holder("unknown-op"))
-        assert not await stage.sender.show()
+        scene = Scene(story, Holder("unknown-op"))
+        assert not await scene.sender.show()
         story.says("busy")
-        assert not await stage.sender.show()
+        assert not await scene.sender.show()
         story.says("asking")
-        assert not await stage.sender.show()
-        assert stage.holder.ops == ["asking", "bar"]
-        assert stage.sender.can_show(story.leg)
+        assert not await scene.sender.show()
+        assert scene.holder.ops == ["asking", "bar"]
+        assert scene.sender.can_show(story.leg)
 
     asyncio.run(work())
 
@@ -151,12 +156,12 @@ def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
     """It waited for its turn on a busy machine, or its connection was lost."""
 
     async def work() -> None:
-        stage = Stage(Story().start().limit(), Holder("gone", "slow"))
-        while not await stage.sender.show():
-            assert len(stage.holder.asked) < 3
-        assert len(stage.holder.asked) == 3
-        assert stage.reported == []
-        await stage.sender.close()
+        scene = Scene(Story().start().limit(), Holder("gone", "slow"))
+        while not await scene.sender.show():
+            assert len(scene.holder.asked) < 3
+        assert len(scene.holder.asked) == 3
+        assert scene.reported == []
+        await scene.sender.close()
 
     asyncio.run(work())
 
@@ -167,10 +172,10 @@ def test_whoever_follows_the_session_is_told_of_what_no_line_of_its_journal_says
     async def work() -> None:
         story = Story().start()
         story.limit().gone().published().spawned().says("ready")
-        stage = Stage(story, Holder())
-        await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
-        await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
-        assert stage.told == ["S"]
+        scene = Scene(story, Holder())
+        await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
+        await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
+        assert scene.told == ["S"]
 
     asyncio.run(work())
 
@@ -180,9 +185,9 @@ def test_nothing_is_sent_to_a_leg_that_is_gone() -> None:
 
     async def work() -> None:
         story = Story().start().limit()
-        stage = Stage(story, Holder())
-        stage.live[story.leg].watch.gone.set()  # type: ignore[attr-defined]  # a scripted leg
-        assert not await stage.sender.show()
-        assert stage.holder.asked == []
+        scene = Scene(story, Holder())
+        scene.live[story.leg].gone.set()  # type: ignore[attr-defined]  # a scripted leg
+        assert not await scene.sender.show()
+        assert scene.holder.asked == []
 
     asyncio.run(work())

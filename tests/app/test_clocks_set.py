@@ -7,12 +7,12 @@ import pytest
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.inputs import Answered, ClockSetBack, Input, PromptTaken, SignalFound
+from agent_relay.domain.inputs import Answered, ClockSetBack, PromptTaken, SignalFound
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig
-from agent_relay.engine.legs.monitor import LegMonitor
 from tests.support.detecting import RULES
+from tests.support.monitored import Reports, build_monitor
 from tests.support.real_launch import get_adapter
 from tests.support.set_clock import START, SetClock
 
@@ -32,13 +32,10 @@ class Scene:
 
     def __init__(self, clock: SetClock, rules: Rules = RULES, *, asked: Prompt | None = None) -> None:
         self.clock = clock
-        self.told: list[Input] = []
+        self.reports = Reports()
+        self.told = self.reports.inputs
         leg = Leg("leg", "a", 1, starting_at=clock.now(), asked=asked)
-        self.watch = LegMonitor(leg, MonitorConfig(rules, (), UTC, PATIENCE_S), clock=clock, poke=self._poke)
-        self.watch.tell = self.told.append
-
-    async def _poke(self) -> None:
-        """No source is read here."""
+        self.watch = build_monitor(leg, MonitorConfig(rules, (), UTC, PATIENCE_S), self.reports, clock=clock)
 
     async def hear(self, kind: str, text: str = "", *, at: datetime | None = None) -> None:
         """A transcript row of this moment, or of `at`."""
@@ -172,15 +169,13 @@ def test_what_the_user_asks_after_the_clock_was_set_is_the_newest(jump: timedelt
 
     async def main() -> None:
         scene = Scene(SetClock(), load_rules(get_adapter("claude")))
-        asked: list[str] = []
-        scene.watch.asked = lambda seen: asked.append(seen.text)
         scene.clock.run(60)
         await scene.ask("paint the shed")
         scene.clock.run(1)
         scene.clock.jump(jump)
         scene.clock.run(2)
         await scene.ask("paint the fence")
-        assert asked == ["paint the shed", "paint the fence"]
+        assert [one.text for one in scene.reports.prompts] == ["paint the shed", "paint the fence"]
 
     asyncio.run(main())
 
@@ -191,10 +186,8 @@ def test_a_daemon_that_begins_after_the_clock_was_set_back_hears_what_is_asked()
     async def main() -> None:
         before = Prompt("paint the shed", START + timedelta(hours=3))
         scene = Scene(SetClock(), load_rules(get_adapter("claude")), asked=before)
-        asked: list[str] = []
-        scene.watch.asked = lambda seen: asked.append(seen.text)
         scene.clock.run(60)
         await scene.ask("paint the fence")
-        assert asked == ["paint the fence"]
+        assert [one.text for one in scene.reports.prompts] == ["paint the fence"]
 
     asyncio.run(main())

@@ -17,12 +17,11 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._budget_monitor import BudgetMonitor
 from agent_relay.engine.legs._monitor_config import MonitorConfig
-from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg
-from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.threads import ThreadPerHome
 from agent_relay.system.clock import SystemClock
 from agent_relay.usage.budget_usage import find_day, tell_uncounted
 from tests.support.heard import until
+from tests.support.monitored import build_monitor
 from tests.support.real_launch import get_adapter
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -68,8 +67,7 @@ class Scene:
         loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
         config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        self.watch = LegMonitor(leg, config, clock=SystemClock(), poke=self._find_nothing)
-        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, LaunchEnvironment({"HOME": home}), self.watch)
+        self.watch = build_monitor(leg, config, environ={"HOME": home})
         self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
         self.counter = counter
         self.told: list[tuple[Mark, str]] = []
@@ -77,9 +75,6 @@ class Scene:
         self.named = 0
         own = threads or ThreadPerHome("counting")
         self.counting = BudgetMonitor(counter, SystemClock(), self.reports.append, own, settle_s=0)
-
-    async def _find_nothing(self) -> None:
-        """No record was written yet."""
 
     def tell(self, happened: Input) -> None:
         """The session knows what was counted, as it does once its host has journalled it."""
@@ -90,6 +85,11 @@ class Scene:
     async def name(self) -> None:
         """The leg stays without a name."""
         self.named += 1
+
+    def _host(self, tell: Callable[..., None] | Callable[[], Awaitable[None]]) -> "Scene":
+        """The scene, with another way to tell it."""
+        self.tell = tell  # type: ignore[assignment, method-assign]
+        return self
 
     async def work(self, rounds: int) -> None:
         """The agent says something until so many counts were told: by then the next one is done."""
@@ -104,7 +104,7 @@ class Scene:
 
         async def main() -> None:
             task = asyncio.create_task(
-                self.counting.follow(self.live, lambda: self.session, tell, name)  # type: ignore[arg-type]
+                self.counting.follow(self.watch, self._host(tell), name)  # type: ignore[arg-type]
             )
             await self.work(rounds)
             assert not task.done()
@@ -135,10 +135,12 @@ def test_a_mistake_in_telling_ends_no_watch() -> None:
     scene = Scene(Counter(Mark.OPEN, Mark.WARN, Mark.SPENT))
     slips = [ValueError("first"), ValueError("second")]
 
+    tell = scene.tell
+
     def slip(happened: Input) -> None:
         if slips:
             raise slips.pop()
-        scene.tell(happened)
+        tell(happened)
 
     scene.play(3, tell=slip)
     assert [mark for mark, _ in scene.told] == [Mark.WARN, Mark.SPENT]
@@ -199,7 +201,7 @@ def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> 
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         tasks = [
             asyncio.create_task(
-                one.counting.follow(one.live, lambda one=one: one.session, one.tell, one.name)  # type: ignore[misc]
+                one.counting.follow(one.watch, one, one.name)  # type: ignore[arg-type]
             )
             for one in scenes
         ]
@@ -225,11 +227,11 @@ def test_a_home_that_hangs_keeps_no_count_from_sessions_of_another() -> None:
 
     async def main() -> None:
         task = asyncio.create_task(
-            hung.counting.follow(hung.live, lambda: hung.session, hung.tell, hung.name)  # type: ignore[arg-type]
+            hung.counting.follow(hung.watch, hung, hung.name)  # type: ignore[arg-type]
         )
         await until(lambda: dead.waiting > 0)
         other = asyncio.create_task(
-            well.counting.follow(well.live, lambda: well.session, well.tell, well.name)  # type: ignore[arg-type]
+            well.counting.follow(well.watch, well, well.name)  # type: ignore[arg-type]
         )
         try:
             await until(lambda: well.told)

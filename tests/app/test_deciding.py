@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -18,7 +20,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.values.ids import UNKNOWN_OWNER
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
 from agent_relay.session.policy import Availability
@@ -27,6 +29,9 @@ from agent_relay.system.clock import SystemClock
 from agent_relay.system.config.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 from tests.support.heard import until
+
+if TYPE_CHECKING:
+    from agent_relay.engine.services import SessionHost
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SESSION = Session("S", "/nowhere", "/nowhere", NOW, NOW)
@@ -56,13 +61,13 @@ def build_services(folder: object) -> Net:
     return Net(folders, SystemClock(), Notices(), AdapterCatalog({}), followed, UTC, evidence, lambda _: None)
 
 
-def build_stage(services: Services, luggage: LaunchEnvironment) -> EffectRunner:
-    """The stage of a session whose terminal brought `luggage`."""
-    stage = EffectRunner(
-        services, NarrativeWriter(services), TreeClaims(UNKNOWN_OWNER, lambda _: True), lambda: None
-    )
-    stage.take(luggage)
-    return stage
+def build_effect_runner(services: Services, launch: LaunchEnvironment) -> EffectRunner:
+    """The runner of a session whose terminal brought `launch`."""
+    host = cast("SessionHost", SimpleNamespace(session=SESSION, events=()))
+    trees = TreeClaims(UNKNOWN_OWNER, lambda _: True)
+    runner = EffectRunner(services, NarrativeWriter(services), trees, host)
+    runner.take(launch)
+    return runner
 
 
 def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: object) -> None:
@@ -71,12 +76,12 @@ def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: o
     async def main() -> None:
         services = build_services(tmp_path)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        hung, well = build_stage(services, DEAD), build_stage(services, WELL)
-        deciding = asyncio.create_task(hung.build_world(SESSION))
+        hung, well = build_effect_runner(services, DEAD), build_effect_runner(services, WELL)
+        deciding = asyncio.create_task(hung.build_context(SESSION))
         try:
             await until(lambda: services.waiting)
-            world = await asyncio.wait_for(well.build_world(SESSION), 20)
-            assert world.availability == {}
+            context = await asyncio.wait_for(well.build_context(SESSION), 20)
+            assert context.availability == {}
             assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
             assert not deciding.done()
         finally:
@@ -93,10 +98,10 @@ def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object
 
     async def main() -> None:
         services = build_services(tmp_path)
-        stage = build_stage(services, WELL)
-        await stage.close()
+        runner = build_effect_runner(services, WELL)
+        await runner.close()
         with pytest.raises(RelayError, match="is not at work any more"):
-            await stage.build_world(SESSION)
+            await runner.build_context(SESSION)
 
     asyncio.run(main())
 
@@ -116,12 +121,12 @@ def test_what_is_told_before_anything_is_decided_is_journalled_without_secrets(
         setting = {}
 
     async def main() -> Body:
-        stage = build_stage(build_services(tmp_path), WELL)
-        await stage.adopt(replace(SESSION, root=str(tmp_path)))
-        stage.take(LaunchEnvironment({"HOME": "/home/bob", **setting}))
+        runner = build_effect_runner(build_services(tmp_path), WELL)
+        await runner.adopt(replace(SESSION, root=str(tmp_path)))
+        runner.take(LaunchEnvironment({"HOME": "/home/bob", **setting}))
         try:
-            return await stage.redact(SEEN)
+            return await runner.redact(SEEN)
         finally:
-            await stage.close()
+            await runner.close()
 
     assert asyncio.run(main()) == replace(SEEN, text="log in with [redacted: known-secret]")

@@ -1,28 +1,26 @@
 """Who wants into a room waits for that room's end alone: nobody else is kept from any other."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
-from agent_relay.engine.sessions.active_session import ActiveSession
-from agent_relay.engine.sessions.change_notifier import ChangeNotifier
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.open_request import OpenRequest
-from agent_relay.engine.sessions.opener import SessionOpener, TurnStart
+from agent_relay.engine.sessions.opener import hold_session
+from agent_relay.engine.sessions.turns import TurnStart
 from agent_relay.session.fold import fold_events
 from agent_relay.system.disk.folders import get_folders
 from tests.logic.turn_story import TurnStory
 from tests.support.heard import until
+from tests.support.scripted_host import Scene
 
 if TYPE_CHECKING:
     from agent_relay.domain.session import Session
-    from agent_relay.engine._effect_runner import EffectRunner
-    from agent_relay.engine._host import Host
-    from agent_relay.engine.services import Services
-    from agent_relay.engine.sessions._notifications import SessionNotifier
-    from agent_relay.engine.sessions._registry import SessionRegistry
+    from agent_relay.engine.sessions.registry import SessionRegistry
 
 LIMIT_S = 60
 
@@ -39,19 +37,20 @@ class Places:
         self.rest = replace(story.now, id="slow")
         self.asked: list[str] = []
         both = replace(told, id="slow"), replace(story.now, id="quick")
-        self._rooms = {one.id: _open(one, patience_s) for one in both}
+        self._hosts = {one.id: _open(one) for one in both}
+        self._patience_s = patience_s
         # An index without sessions: nothing was moved here from elsewhere.
-        services = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
-        self.opener = SessionOpener(cast("Services", services), cast("SessionRegistry", self))
+        self.services = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
+        self.lock = asyncio.Lock()
         self._cwd = str(folder)
 
     def __contains__(self, session: object) -> bool:
-        return session in self._rooms
+        return session in self._hosts
 
-    def get(self, session: str) -> ActiveSession:
+    def get(self, session: str) -> Host:
         """The room, which somebody asked for."""
         self.asked.append(session)
-        return self._rooms[session]
+        return self._hosts[session]
 
     async def retire(self) -> None:
         """None of them has ended."""
@@ -59,25 +58,27 @@ class Places:
     def offer(self, luggage: LaunchEnvironment, *, root: str, session: str = "") -> None:
         """None of them lost what its agents are started with."""
 
-    async def hold(self, session: str) -> ActiveSession | TurnStart:
+    def hold(self, session: str) -> AbstractAsyncContextManager[Host | TurnStart]:
+        """The room, once it may be held."""
+        request = OpenRequest("ann", self._cwd, {}, session=session)
+        return hold_session(cast("SessionRegistry", self), request, patience_s=self._patience_s)
+
+    async def visit(self, session: str) -> Host | TurnStart:
         """The room once it may be held, let go of again."""
-        async with self.opener.hold(OpenRequest("ann", self._cwd, {}, session=session)) as found:
+        async with self.hold(session) as found:
             return found
 
     def end(self) -> None:
         """The agent of the slow one's last turn is gone, and everything of it is written."""
-        room = self._rooms["slow"]
-        cast("SimpleNamespace", room.host).session = self.rest
+        room = self._hosts["slow"]
+        room.session = self.rest
         room.changes.notify()
 
 
-def _open(session: "Session", patience_s: float) -> ActiveSession:
-    host = SimpleNamespace(session=session, refusal="", is_idle=True)
-    stage = SimpleNamespace(is_collecting=False)
-    notifying = cast("SessionNotifier", SimpleNamespace())
-    return ActiveSession(
-        cast("Host", host), cast("EffectRunner", stage), ChangeNotifier(), notifying, patience_s=patience_s
-    )
+def _open(session: "Session") -> Host:
+    host = Scene().host
+    host.session = session
+    return host
 
 
 def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
@@ -85,10 +86,10 @@ def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
 
     async def play() -> None:
         places = Places(tmp_path)
-        slow = asyncio.create_task(places.hold("slow"))
+        slow = asyncio.create_task(places.visit("slow"))
         await until(lambda: places.asked == ["slow"])
         async with asyncio.timeout(LIMIT_S):
-            assert isinstance(await places.hold("quick"), ActiveSession)
+            assert isinstance(await places.visit("quick"), Host)
         assert not slow.done()
         places.end()
         async with asyncio.timeout(LIMIT_S):
@@ -102,7 +103,7 @@ def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end(tmp_path: Path) -
 
     async def play() -> None:
         places = Places(tmp_path)
-        slow = asyncio.create_task(places.hold("slow"))
+        slow = asyncio.create_task(places.visit("slow"))
         await until(lambda: places.asked == ["slow"])
         places.end()
         async with asyncio.timeout(LIMIT_S):
@@ -121,8 +122,7 @@ def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) 
         inside: list[str] = []
 
         async def come(name: str) -> None:
-            wish = OpenRequest("ann", str(tmp_path), {}, session="slow")
-            async with places.opener.hold(wish):
+            async with places.hold("slow"):
                 inside.append(f"{name} in")
                 await asyncio.sleep(0)
                 inside.append(f"{name} out")
@@ -145,7 +145,7 @@ def test_who_comes_into_a_room_that_stays_as_it_is_waits_for_a_while_only(tmp_pa
     async def play() -> None:
         places = Places(tmp_path, patience_s=0.1)
         async with asyncio.timeout(LIMIT_S):
-            found = await asyncio.gather(*(places.hold("slow") for _ in range(3)))
+            found = await asyncio.gather(*(places.visit("slow") for _ in range(3)))
         assert [one == places.get("slow") for one in found] == [True] * 3
 
     asyncio.run(play())

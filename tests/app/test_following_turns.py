@@ -15,7 +15,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine._turn_stream import StreamCursor, StreamPart
 from agent_relay.engine.operations.headless_turns import HeadlessTurns
-from agent_relay.engine.sessions.active_session import TurnFollowers
+from agent_relay.engine.sessions.change_notifier import TurnFollowers
 from agent_relay.session.fold import fold_events
 from agent_relay.store.session_journals import SessionJournal
 from tests.logic.story import NOW
@@ -25,7 +25,7 @@ from tests.support.relay_world import relay_world
 
 if TYPE_CHECKING:
     from agent_relay.engine.services import Services
-    from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+    from agent_relay.engine.sessions.registry import SessionRegistry
 
 
 NOW_CLOCK = SimpleNamespace(now=lambda: NOW, monotonic=lambda: 0.0)
@@ -38,9 +38,8 @@ class Room:
     """
 
     def __init__(self, events: Sequence[Event], numbers: list[int], *, ahead: int = 0) -> None:
-        self.host = self
         self.changes = self
-        self.reading = TurnFollowers()
+        self.followers = TurnFollowers()
         self.refusal = ""
         self.events = events[: numbers[0] + ahead]
         self._all, self._numbers, self._ahead = events, numbers, ahead
@@ -63,10 +62,14 @@ class Room:
 
 def follow(room: Room, told: StreamCursor) -> tuple[StreamPart, Session]:
     """What is told of the room's session from `told` on."""
-    sessions = cast("SessionLifecycle", SimpleNamespace(get=lambda _: room, zone=UTC))
+    sessions = cast(
+        "SessionRegistry", SimpleNamespace(get=lambda _: room, services=SimpleNamespace(zone=UTC))
+    )
     services = cast(
         "Services",
-        SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know, clock=NOW_CLOCK),
+        SimpleNamespace(
+            zone=UTC, folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know, clock=NOW_CLOCK
+        ),
     )
     return asyncio.run(HeadlessTurns(sessions, services).follow("S", told))
 
@@ -82,18 +85,18 @@ def test_an_end_is_told_only_with_everything_before_it() -> None:
     story.done()
     assert story.now.state is State.ENDED
     room = Room(story.events, [before, len(story.events)])
-    chapter, session = follow(room, StreamCursor(before, "L1"))
+    part, session = follow(room, StreamCursor(before, "L1"))
     assert session.state is State.ENDED
-    assert [type(event) for event in chapter.events] == [LegOver]
+    assert [type(event) for event in part.events] == [LegOver]
 
 
 def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
     """Its stream is found by the session: a line told too early would be passed over, stream and all."""
     story = TurnStory().take()
     number = story.find("leg.starting")
-    chapter, _ = follow(Room(story.events, [number - 1, number], ahead=1), StreamCursor(number - 1))
-    assert [type(event) for event in chapter.events] == [LegBegan]
-    assert chapter.told.leg == story.leg
+    part, _ = follow(Room(story.events, [number - 1, number], ahead=1), StreamCursor(number - 1))
+    assert [type(event) for event in part.events] == [LegBegan]
+    assert part.cursor.leg == story.leg
 
 
 def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:

@@ -44,7 +44,7 @@ class Agent:
 
 def await_quiet(*states: str) -> LegQuiet | None:
     async def look() -> LegQuiet | None:
-        relief = ContextRelief(SimpleNamespace(), {"L1": SimpleNamespace(watch=Agent(list(states)))})  # type: ignore[arg-type, dict-item]
+        relief = ContextRelief(SimpleNamespace(), {"L1": Agent(list(states))})  # type: ignore[arg-type, dict-item]
         return await relief.await_quiet("L1")
 
     return asyncio.run(look())

@@ -6,29 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.domain.events.session import PromptSeen
-from agent_relay.domain.inputs import Answered, Input, PromptTaken
+from agent_relay.domain.inputs import Answered, PromptTaken
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.system.clock import SystemClock
+from tests.support.monitored import Reports, build_monitor
 from tests.support.real_launch import get_adapter
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=1)
 
 
-def build_watch(agent: str, asked: Prompt | None = None) -> LegMonitor:
+def build_watch(agent: str, asked: Prompt | None = None, reports: Reports | None = None) -> LegMonitor:
     """A watch over a leg of whose newest prompt the journal knows this, and nothing else."""
     loaded = get_adapter(agent)
     config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-
-    async def find_nothing() -> None:
-        """No record was written yet."""
-
-    return LegMonitor(
-        Leg("leg", agent, 1, BEGAN, asked=asked), config, clock=SystemClock(), poke=find_nothing
-    )
+    return build_monitor(Leg("leg", agent, 1, BEGAN, asked=asked), config, reports)
 
 
 def hear(watch: LegMonitor, records: Sequence[Record]) -> None:
@@ -68,13 +62,12 @@ def test_a_transcript_names_its_conversation_in_its_first_record() -> None:
 
 def test_the_users_words_are_kept_where_a_hook_tells_them() -> None:
     """A transcript that nobody understands must not cost the prompt."""
-    watch = build_watch("claude")
-    told: list[PromptSeen] = []
-    watch.asked = told.append
+    reports = Reports()
+    watch = build_watch("claude", reports=reports)
     for text, at in (("old", BEGAN - timedelta(days=1)), ("paint the shed", LATER)):
         payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": text}
         hear(watch, [Record(Source.HOOK, {"at": at.isoformat(), "payload": payload}, at)])
-    assert told == [PromptSeen("leg", "paint the shed", LATER.isoformat(), "s")]
+    assert reports.prompts == [PromptSeen("leg", "paint the shed", LATER.isoformat(), "s")]
 
 
 def write_hook(event: str, at: datetime, **more: object) -> Record:
@@ -85,36 +78,33 @@ def write_hook(event: str, at: datetime, **more: object) -> Record:
 
 def test_a_hook_says_that_a_prompt_was_taken_and_answered() -> None:
     """Its record has an envelope, in which nobody found who spoke."""
-    watch = build_watch("claude")
-    told: list[Input] = []
-    watch.tell = told.append
+    reports = Reports()
+    watch = build_watch("claude", reports=reports)
     hear(watch, [write_hook("UserPromptSubmit", LATER, prompt="paint the shed")])
-    assert told == [PromptTaken("leg")]
+    assert reports.inputs == [PromptTaken("leg")]
     answered_at = datetime.now(UTC) + timedelta(minutes=1)
     hear(watch, [write_hook("Stop", answered_at)])
-    assert told == [PromptTaken("leg"), Answered("leg", answered_at)]
+    assert reports.inputs == [PromptTaken("leg"), Answered("leg", answered_at)]
 
 
 def test_a_prompt_an_earlier_daemon_journalled_is_not_told_again() -> None:
     """A new daemon reads all hooks again; a journal of what it has read already would never end."""
-    watch = build_watch("claude", Prompt("paint the shed", LATER, "s"))
-    told: list[PromptSeen] = []
-    watch.asked = told.append
+    reports = Reports()
+    watch = build_watch("claude", Prompt("paint the shed", LATER, "s"), reports=reports)
     later = LATER + timedelta(seconds=1)
     hear(watch, [write_hook("UserPromptSubmit", LATER, prompt="paint the shed")])
     hear(watch, [write_hook("UserPromptSubmit", later, prompt="and the door")])
-    assert told == [PromptSeen("leg", "and the door", later.isoformat(), "s")]
+    assert reports.prompts == [PromptSeen("leg", "and the door", later.isoformat(), "s")]
 
 
 def test_a_packet_is_no_prompt_of_the_users() -> None:
     """Relay typed it; a journal is no place for packets."""
-    watch = build_watch("claude")
-    told: list[PromptSeen] = []
-    watch.asked = told.append
+    reports = Reports()
+    watch = build_watch("claude", reports=reports)
     packet = "<handoff-context>\nlong\n</handoff-context>"
     hear(watch, [write_hook("UserPromptSubmit", LATER, prompt=packet)])
     hear(watch, [write_hook("UserPromptSubmit", LATER, prompt=f"{packet}\nGo on.")])
-    assert told == [PromptSeen("leg", "Go on.", LATER.isoformat(), "s")]
+    assert reports.prompts == [PromptSeen("leg", "Go on.", LATER.isoformat(), "s")]
 
 
 def test_the_screen_an_agent_leaves_behind_is_not_its_last_one() -> None:

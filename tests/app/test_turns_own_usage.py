@@ -37,8 +37,8 @@ def tell(folder: Path, *legs: Leg, total: int = 27000) -> list[dict[str, int]]:
     usage = {"input_tokens": total, "cached_input_tokens": 0, "output_tokens": total // 10}
     stream.write_text(json.dumps({"type": "turn.completed", "usage": usage}) + "\n")
     adapters = SimpleNamespace(folders=SimpleNamespace(legs=str(folder / "legs")), get_adapter=get_adapter)
-    chapter = read_stream_part(cast("Services", adapters), session, [], StreamCursor(0, legs[-1].id), UTC)
-    return [dict(event.tokens) for event in chapter.events if isinstance(event, UsageTold)]
+    part = read_stream_part(cast("Services", adapters), session, [], StreamCursor(0, legs[-1].id), UTC)
+    return [dict(event.tokens) for event in part.events if isinstance(event, UsageTold)]
 
 
 @pytest.fixture

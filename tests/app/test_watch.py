@@ -6,26 +6,21 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.agents.source_paths import LegPlace
-from agent_relay.domain.inputs import Input, SignalFound, StateSeen
+from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig
-from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
-from agent_relay.system.clock import SystemClock
 from agent_relay.terminal.holder_client import HolderConnection
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python
+from tests.support.monitored import Reports, build_monitor
 from tests.support.real_launch import get_adapter
-
-if TYPE_CHECKING:
-    from agent_relay.domain.events.session import PromptSeen
 
 WORDS = "You've hit your session limit · resets 9:10pm (UTC)"
 # The terminal shows the limit as Claude Code paints it, once a key is pressed.
@@ -59,15 +54,15 @@ class Scene:
         self, held: Held, known: frozenset[tuple[str, str, str, bool]] = frozenset(), native_id: str = FIRST
     ) -> None:
         self.held = held
-        self.told: list[Input] = []
         self.began = datetime.now(UTC)
         self.poke: Callable[[], Awaitable[None]] = self._find_nothing
         loaded = get_adapter("claude")
         self.sources = loaded.adapter.sources
         config = MonitorConfig(load_rules(loaded), self.sources, UTC, 300, known)
         leg = Leg("leg", "claude", 1, starting_at=self.began, native_id=native_id)
-        self.watch = LegMonitor(leg, config, clock=SystemClock(), poke=self._ask)
-        self.watch.tell = self.told.append
+        self.reports = Reports()
+        self.told = self.reports.inputs
+        self.watch = build_monitor(leg, config, self.reports, poke=self._ask)
 
     async def _ask(self) -> None:
         await self.poke()
@@ -119,7 +114,7 @@ def play(
 
     async def main(held: Held) -> None:
         scene = Scene(held, **more)
-        scene.watch.holder = await HolderConnection.open(held.folder)
+        scene.watch.connect(await HolderConnection.open(held.folder), 0, 0, 0)
         try:
             await script(scene)
         finally:
@@ -199,7 +194,7 @@ def test_the_row_of_a_conversation_begun_within_the_leg_acts_whenever_its_name_i
         evidence = RecordDispatcher(reports.append)
         values = {"leg_folder": str(leg), "home": str(home), "native_id": FIRST, "cwd": "/r", "pid": "1"}
         scene.poke = lambda: evidence.poke("leg")
-        scene.watch.renamed = lambda leg_id, names: evidence.update(leg_id, native_id=names["native_id"])
+        scene.reports.renamed = lambda leg_id, names: evidence.update(leg_id, native_id=names["native_id"])
         place = LegPlace("leg", scene.began, values)
         evidence.follow(place, scene.sources, scene.watch.hear, is_new=True)
 
@@ -229,17 +224,14 @@ os.read(0, 1)
 def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(tmp_path: Path) -> None:
     """A session that was given its packet must not be told to wait for one before its agent has painted."""
     loaded = get_adapter("demo")
-    told: list[Input] = []
-
-    async def find_nothing() -> None:
-        """No record was written yet."""
+    reports = Reports()
+    told = reports.inputs
 
     async def main(held: Held) -> None:
         leg = Leg("leg", "demo", 1, starting_at=datetime.now(UTC))
         config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        watch = LegMonitor(leg, config, clock=SystemClock(), poke=find_nothing)
-        watch.tell = told.append
-        watch.holder = await HolderConnection.open(held.folder)
+        watch = build_monitor(leg, config, reports)
+        watch.connect(await HolderConnection.open(held.folder), 0, 0, 0)
         async with asyncio.timeout(LIMIT_S):
             while watch.state != "ready":
                 await watch.settle_evidence()
@@ -267,16 +259,12 @@ def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
         loaded = get_adapter("opencode")
         config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
         began = datetime.now(UTC)
-        watch = LegMonitor(
-            Leg("leg", "opencode", 1, starting_at=began), config, clock=SystemClock(), poke=poke
-        )
-        asked: list[PromptSeen] = []
-        told: list[Input] = []
-        watch.asked, watch.tell = asked.append, told.append
+        reports = Reports()
+        watch = build_monitor(Leg("leg", "opencode", 1, starting_at=began), config, reports, poke=poke)
         part = {"type": "text", "text": "fix the cents", "sessionID": "ses_1"}
         event = {"type": "message.part.updated", "properties": {"part": part}}
         await watch.hear([Record(Source.EVENT, event, began)])
-        assert [one.text for one in asked] == ["fix the cents"]
+        assert [one.text for one in reports.prompts] == ["fix the cents"]
         await watch.wait_for_prompt()
 
     asyncio.run(main())

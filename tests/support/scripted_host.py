@@ -4,6 +4,8 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from agent_relay.domain.effects import Effect
 from agent_relay.domain.errors import RelayError
@@ -12,11 +14,15 @@ from agent_relay.domain.inputs import Input, Spawned, StateSeen
 from agent_relay.domain.session import Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.engine._host import Host
+from agent_relay.engine.sessions.host import Host
 from agent_relay.session.fold import fold_events
 from agent_relay.session.handoff.lifecycle import begin_leg
 from agent_relay.session.outcome import DecisionContext
 from agent_relay.session.policy import Availability
+
+if TYPE_CHECKING:
+    from agent_relay.engine._effect_runner import EffectRunner
+    from agent_relay.engine.services import Services
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 ROSTER = ("ann", "bob", "cas")
@@ -85,14 +91,21 @@ class Scene:
         self.failure: Callable[[], Exception] = KeyError
         self.perform: Callable[[Effect], Awaitable[Input | None]] = self._keep
         self.availability = dict.fromkeys(ROSTER, Availability(installed=True))
-        self.host = Host(
-            self.disk,
-            self.clock,
-            build_world=self.build_world,
+        runner = SimpleNamespace(
+            build_context=self.build_context,
             perform=self._do,
             redact=_leave,
+            see=lambda _session: None,
+            close=_close,
+            trouble="",
+            is_collecting=False,
+        )
+        services = SimpleNamespace(clock=self.clock, report=self.reports.append)
+        self.host = Host(
+            cast("Services", services),
+            self.disk,
+            lambda _host: cast("EffectRunner", runner),
             changed=self._count,
-            report=self.reports.append,
             retry_s=retry_s,
         )
 
@@ -102,7 +115,7 @@ class Scene:
         assert found is not None
         return found
 
-    async def build_world(self, _session: Session) -> DecisionContext:
+    async def build_context(self, _session: Session) -> DecisionContext:
         if not self.can_see:
             raise self.failure()
         self.ids += 1
@@ -134,6 +147,10 @@ class Scene:
         await asyncio.sleep(0)
 
 
+async def _close() -> None:
+    """There is nothing to stop."""
+
+
 async def _leave(body: Body) -> Body:
     """The events of a scene hold no secrets."""
     return body
@@ -159,7 +176,7 @@ LIMIT = Signal(
 
 async def begin(scene: Scene) -> None:
     """The first leg runs and is ready."""
-    await scene.host.ask(begin_leg(scene.host.session, "ann", await scene.build_world(scene.host.session)))
+    await scene.host.ask(begin_leg(scene.host.session, "ann", await scene.build_context(scene.host.session)))
     leg = scene.session.leg
     assert leg is not None
     scene.host.tell(Spawned(leg.id, 10, 11, 12))

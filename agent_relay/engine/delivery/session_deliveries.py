@@ -9,9 +9,9 @@ from functools import partial
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import Delivered, DeliverFailed, Input, TaskGiven
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.delivery.bar_sender import BarSender
 from agent_relay.engine.delivery.text_delivery import TurnInput, deliver_text, forget_text
-from agent_relay.engine.legs.live_leg import LiveLeg
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.legs.terminal_messages import BarSender
 from agent_relay.engine.services import Services
 from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
 from agent_relay.system.failures import find_passing
@@ -26,7 +26,7 @@ class SessionDeliveries:
     An agent that asked something during a delivery becomes ready a second time, which must not start another.
     """
 
-    def __init__(self, services: Services, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
+    def __init__(self, services: Services, live: Mapping[str, LegMonitor], bar: BarSender) -> None:
         self._services = services
         self._live = live
         self._bar = bar
@@ -52,10 +52,10 @@ class SessionDeliveries:
                 packet = await asyncio.to_thread(read_packet_text, self._services, session, handoff)
             text = TurnInput(handoff.id, packet, deliver.opening)
             progress = _Progress(self._bar, live, partial(self._tell, live))
-            await deliver_text(live.watch, deliver, text, tell=progress.tell, announce=progress.announce)
+            await deliver_text(live, deliver, text, tell=progress.tell, announce=progress.announce)
         except RelayError as error:
             with contextlib.suppress(HolderError):
-                await forget_text(live.watch)
+                await forget_text(live)
             if find_passing(error):
                 raise
             return DeliverFailed(handoff.id, leg_id, error.sentence)
@@ -74,30 +74,30 @@ class SessionDeliveries:
         self._under_way[leg_id] = ""
         try:
             # The holder of an earlier version knows of nothing: a leg that worked was given it then.
-            if not live.leg.was_busy or await live.watch.holder.read_note() is not None:
+            if not live.leg.was_busy or await live.holder.read_note() is not None:
                 tell = partial(self._tell, live)
-                await deliver_text(live.watch, live.adapter.deliver, TurnInput("task", "", task), tell=tell)
+                await deliver_text(live, live.adapter.deliver, TurnInput("task", "", task), tell=tell)
         finally:
             self._under_way.pop(leg_id, None)
         return TaskGiven(leg_id)
 
-    async def _tell(self, live: LiveLeg, why: str, *, is_shown: bool = False) -> None:
+    async def _tell(self, live: LegMonitor, why: str, *, is_shown: bool = False) -> None:
         """Set `trouble` to what delays the delivery, and show it as a line on every terminal of the leg.
 
         With `is_shown` the terminals show it already.
         """
         self._under_way[live.leg.id] = why
-        _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.watch.state, live.watch.input)
+        _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.state, live.input)
         if is_shown:
             return
         with contextlib.suppress(HolderError):
-            await live.watch.holder.request("say", text=f"→ {why}")
+            await live.holder.request("say", text=f"→ {why}")
 
 
 class _Progress:
     """How far one packet has come, as the bar of its leg shows it."""
 
-    def __init__(self, bar: BarSender, live: LiveLeg, tell: Callable[..., Awaitable[None]]) -> None:
+    def __init__(self, bar: BarSender, live: LegMonitor, tell: Callable[..., Awaitable[None]]) -> None:
         self._bar = bar
         self._leg = live.leg.id
         self._tell = tell

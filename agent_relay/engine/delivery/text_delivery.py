@@ -54,7 +54,12 @@ class TurnInput:
 
 
 async def deliver_text(
-    watch: LegMonitor, deliver: Deliver, text: TurnInput, *, tell: Tell, announce: Announce = announce_nothing
+    monitor: LegMonitor,
+    deliver: Deliver,
+    text: TurnInput,
+    *,
+    tell: Tell,
+    announce: Announce = announce_nothing,
 ) -> None:
     """Paste and submit `text`, once, and wait until the agent is seen to take it.
 
@@ -62,50 +67,50 @@ async def deliver_text(
     come: the delivery goes on from there. Raises RelayError if the agent never becomes ready, somebody keeps
     typing, or nothing shows that the agent took it.
     """
-    watch.own.expect(text.prompt, text.packet)
-    await watch.settle_evidence()
-    note = await watch.holder.read_note()
-    if not watch.own.is_heard:
-        await _Delivery(watch, deliver, text, tell, announce).run(note or "")
+    monitor.own.expect(text.prompt, text.packet)
+    await monitor.settle_evidence()
+    note = await monitor.holder.read_note()
+    if not monitor.own.is_heard:
+        await _Delivery(monitor, deliver, text, tell, announce).run(note or "")
         if deliver.opens_page:
-            await watch.wait_until(
-                lambda: watch.gone.is_set() or (watch.state == "busy" and watch.input != "typed"),
+            await monitor.wait_until(
+                lambda: monitor.gone.is_set() or (monitor.state == "busy" and monitor.input != "typed"),
                 limit_s=_WORK_S,
             )
-    watch.say_working()
+    monitor.say_working()
     if note != "":
         # What was submitted before may have been worked on to its end.
-        await watch.settle_evidence()
+        await monitor.settle_evidence()
 
 
-async def forget_text(watch: LegMonitor) -> None:
+async def forget_text(monitor: LegMonitor) -> None:
     """Clear the holder's note of a text that could not be delivered, so that the next try begins anew.
 
     Raises HolderError if the holder does not take it.
     """
-    await watch.holder.type(b"", note="")
+    await monitor.holder.type(b"", note="")
 
 
-async def type_line(watch: LegMonitor, deliver: Deliver, line: str) -> None:
+async def type_line(monitor: LegMonitor, deliver: Deliver, line: str) -> None:
     """Type and submit `line` as one of the agent's own commands, unless somebody is typing.
 
     Keys pressed meanwhile come after it. Raises HolderError if somebody is in the middle of a line, or the
     holder is gone.
     """
-    await watch.holder.type(line.encode(), unless_typed=True, goes_on=True)
+    await monitor.holder.type(line.encode(), unless_typed=True, goes_on=True)
     await asyncio.sleep(deliver.submit_delay_ms / 1000)
-    await watch.holder.type(deliver.submit.encode())
+    await monitor.holder.type(deliver.submit.encode())
 
 
 class _Delivery:
     """The delivery of one text into one leg, from wherever an earlier daemon left it."""
 
     def __init__(
-        self, watch: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
+        self, monitor: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
     ) -> None:
         packet = _escape(text.packet, deliver.packet_escapes)
         self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
-        self._watch = watch
+        self._monitor = monitor
         self._deliver = deliver
         self._tell = tell
         self._announce = announce
@@ -113,7 +118,7 @@ class _Delivery:
 
     async def run(self, note: str) -> None:
         """Deliver the text; raise RelayError on failure. `note` is the holder's record of an earlier try."""
-        watch, is_counted = self._watch, True
+        monitor, is_counted = self._monitor, True
         shown: _Shown = "shown" if note == self._submitted else "lost"
         if note == self._pasted:
             await self._announce(DeliveryStage.GIVING)
@@ -124,14 +129,18 @@ class _Delivery:
             is_counted = await self._paste()
             shown = await self._find_shown()
             if shown == "lost":
-                _log.warning("paste-again leg=%s", watch.leg.id)
+                _log.warning("paste-again leg=%s", monitor.leg.id)
         await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
         submission = Submission(
-            watch, self._deliver.submit, note=self._submitted, tell=self._tell, announce=self._announce
+            monitor,
+            self._deliver.submit,
+            note=self._submitted,
+            tell=self._tell,
+            announce=self._announce,
+            is_counted=is_counted and shown != "asked",
+            was_pressed=note == self._submitted,
+            paste_again=self._paste_again,
         )
-        submission.is_counted = is_counted and shown != "asked"
-        submission.was_pressed = note == self._submitted
-        submission.paste_again = self._paste_again
         await submission.run()
 
     async def _paste_again(self) -> None:
@@ -146,72 +155,72 @@ class _Delivery:
         Returns `False` if keys are held, or if keys still count as typed although the line is seen to be
         empty. Raises RelayError if the agent ends or is not ready in time.
         """
-        watch = self._watch
+        monitor = self._monitor
         deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
         while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
             if not await self._wait_for_room(left_s):
                 break
             is_held = await self._hold_keys()
-            if watch.gone.is_set():
-                raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+            if monitor.gone.is_set():
+                raise RelayError(f"{monitor.leg.agent} ended before it was given its packet")
             if not self._has_room():
                 continue
             try:
                 # A key that answered a question without a return is counted as typed for ever: after a while
                 # an input line that is seen to be empty is believed.
-                seen_empty = refusals >= _REFUSALS and watch.input == "empty"
+                seen_empty = refusals >= _REFUSALS and monitor.input == "empty"
                 data = _PASTE_BEGIN + self._data + _PASTE_END
                 is_counted = not (is_held or seen_empty)
-                await watch.holder.type(data, unless_typed=is_counted, note=self._pasted)
+                await monitor.holder.type(data, unless_typed=is_counted, note=self._pasted)
             except HolderError as error:
                 if error.why != "typed":
                     raise
                 refusals += 1
                 if refusals == _TOLD_REFUSALS:
-                    await self._tell(describe_wait(watch))
+                    await self._tell(describe_wait(monitor))
                 await asyncio.sleep(_TYPING_S)
-                await watch.settle_evidence()
+                await monitor.settle_evidence()
             else:
                 pause_at("after paste")
                 return is_counted
-        raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+        raise RelayError(f"{monitor.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
 
     def _has_room(self) -> bool:
         """Tell whether the agent waits for a prompt with nothing in its line, or is gone."""
-        watch = self._watch
-        return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
+        monitor = self._monitor
+        return monitor.gone.is_set() or (monitor.state == "ready" and monitor.input != "typed")
 
     def _is_theirs(self) -> bool:
         """Tell whether the agent waits for a prompt with something in its line."""
-        watch = self._watch
-        return not watch.gone.is_set() and watch.state == "ready" and watch.input == "typed"
+        monitor = self._monitor
+        return not monitor.gone.is_set() and monitor.state == "ready" and monitor.input == "typed"
 
     async def _wait_for_room(self, limit_s: float) -> bool:
         """Wait until the agent is worth another look; return `False` if it is not within `limit_s` seconds.
 
         Text that stays in the line is somebody's: wait as long again, and do not hold their keys.
         """
-        watch = self._watch
+        monitor = self._monitor
         if not await wait_with_reports(
-            watch, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
+            monitor, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
         ):
             return False
         # A line is painted in pieces: only one that stays typed is somebody's.
-        if self._is_theirs() and not await watch.wait_until(
+        if self._is_theirs() and not await monitor.wait_until(
             lambda: not self._is_theirs(), limit_s=_PAINTED_S
         ):
             await self._announce(DeliveryStage.WAITS_FOR_LINE)
-            await wait_with_reports(watch, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
+            await wait_with_reports(monitor, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
             await self._announce(DeliveryStage.NONE)
         return True
 
     async def _hold_keys(self) -> bool:
         """Hold the terminals' keys and look at what was typed before; return whether they are held."""
-        await _see_prompt(self._watch)
+        await _see_prompt(self._monitor)
         if not self._has_room() or not await self._announce(DeliveryStage.GIVING):
             return False
         # What was typed before keys had to wait may be on the screen only now.
-        await self._watch.settle_evidence()
+        await self._monitor.settle_evidence()
         return True
 
     async def _find_shown(self) -> _Shown:
@@ -220,39 +229,39 @@ class _Delivery:
         A question that comes up over it swallows it, and so does an agent that restarts itself. An agent that
         is slow has not read it yet: pasted again, it would be there twice.
         """
-        watch = self._watch
+        monitor = self._monitor
 
         def is_shown() -> bool:
-            return watch.gone.is_set() or watch.own.is_heard or watch.input == "typed"
+            return monitor.gone.is_set() or monitor.own.is_heard or monitor.input == "typed"
 
         def is_lost() -> bool:
-            return not is_shown() and watch.input == "empty" and watch.state == "ready"
+            return not is_shown() and monitor.input == "empty" and monitor.state == "ready"
 
-        await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
-        is_asked = watch.state == "asking"
-        if is_asked or (watch.state != "ready" and not is_shown()):
+        await monitor.wait_until(lambda: is_shown() or monitor.state == "asking", limit_s=_SHOWN_S)
+        is_asked = monitor.state == "asking"
+        if is_asked or (monitor.state != "ready" and not is_shown()):
             await wait_with_reports(
-                watch, lambda: is_shown() or watch.state == "ready", limit_s=_READY_S, tell=self._tell
+                monitor, lambda: is_shown() or monitor.state == "ready", limit_s=_READY_S, tell=self._tell
             )
-            await watch.wait_until(is_shown, limit_s=_SHOWN_S)
+            await monitor.wait_until(is_shown, limit_s=_SHOWN_S)
         if is_asked:
             return "lost" if is_lost() else "asked"
         if is_lost():
-            _log.info("paste-unseen leg=%s", watch.leg.id)
+            _log.info("paste-unseen leg=%s", monitor.leg.id)
             await wait_with_reports(
-                watch, lambda: is_shown() or watch.state != "ready", limit_s=_READ_S, tell=self._tell
+                monitor, lambda: is_shown() or monitor.state != "ready", limit_s=_READ_S, tell=self._tell
             )
         return "lost" if is_lost() else "shown"
 
 
-async def _see_prompt(watch: LegMonitor) -> None:
+async def _see_prompt(monitor: LegMonitor) -> None:
     """Wait until the prompt of a ready agent is painted.
 
     A window title reports ready before the prompt, or a question, is on the screen.
     """
-    if watch.input == "hidden" and watch.sees_input:
-        await watch.wait_until(
-            lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
+    if monitor.input == "hidden" and monitor.sees_input:
+        await monitor.wait_until(
+            lambda: monitor.gone.is_set() or monitor.state != "ready" or monitor.input != "hidden",
             limit_s=_SHOWN_S,
         )
 

@@ -3,18 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, tzinfo
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from agent_relay.domain.budgets import Spending
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.inputs import BudgetsCounted, Input
+from agent_relay.domain.inputs import BudgetsCounted
 from agent_relay.domain.session import Session
-from agent_relay.engine.legs.live_leg import LiveLeg
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.services import Services
-from agent_relay.engine.threads import ThreadPerHome
+from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
 from agent_relay.session.warnings import find_spending, is_budget_news
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
@@ -28,20 +25,6 @@ _SETTLE_S = 0.5
 """How long after a turn its last record may be written."""
 _IDLE_S = 86_400.0
 _OUR_MISTAKE = "agent-relay made a mistake in counting; a crash report was written"
-
-
-class BudgetSource(Protocol):
-    """Counts usage from the files of this machine."""
-
-    def count(
-        self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
-    ) -> Sequence[Spending]:
-        """Return how much of every budget is used. Raise RelayError if that cannot be found out."""
-        ...
-
-    def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> Sequence[Spending]:
-        """Return every budget as not counted, with `why`."""
-        ...
 
 
 def build_counter(services: Services) -> BudgetCounter | None:
@@ -63,7 +46,7 @@ class BudgetMonitor:
 
     def __init__(
         self,
-        counter: BudgetSource | None,
+        counter: BudgetCounter | None,
         clock: Clock,
         report: Callable[[BaseException], None],
         threads: ThreadPerHome,
@@ -78,9 +61,8 @@ class BudgetMonitor:
 
     async def follow(
         self,
-        live: LiveLeg,
-        get_session: Callable[[], Session],
-        tell: Callable[[Input], None],
+        live: LegMonitor,
+        host: SessionHost,
         name: Callable[[], Awaitable[None]],
     ) -> None:
         """Report every mark passed while the leg lives; the first count reports the state of all budgets.
@@ -93,37 +75,37 @@ class BudgetMonitor:
 
         def say(found: Sequence[Spending]) -> None:
             nonlocal is_first
-            if is_first or _has_news(get_session(), found):
-                tell(BudgetsCounted(live.leg.id, tuple(found)))
+            if is_first or _has_news(host.session, found):
+                host.tell(BudgetsCounted(live.leg.id, tuple(found)))
             is_first = False
 
-        while not live.watch.gone.is_set():
-            if not _is_named(get_session(), live.leg.id):
-                if live.watch.heard:
+        while not live.gone.is_set():
+            if not _is_named(host.session, live.leg.id):
+                if live.heard:
                     await self._attempt("name", live, name)
                     await asyncio.sleep(self._settle_s)
             elif self._counter is None:
                 return
-            began, heard = time.monotonic(), live.watch.heard
+            began, heard = time.monotonic(), live.heard
             if self._counter is not None:
-                await self._count(self._counter, live, get_session, say)
+                await self._count(self._counter, live, host, say)
             pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
-            await self._pause(live.watch, pause_s, heard, is_headless=live.leg.headless)
+            await self._pause(live, pause_s, heard, is_headless=live.leg.headless)
 
     async def _count(
         self,
-        counter: BudgetSource,
-        live: LiveLeg,
-        get_session: Callable[[], Session],
+        counter: BudgetCounter,
+        live: LegMonitor,
+        host: SessionHost,
         say: Callable[[Sequence[Spending]], None],
     ) -> None:
         """Count the budgets and report them; if they cannot be counted, report that."""
         now, zone = self._clock.now(), LocalZone()
 
         async def count() -> None:
-            environ = live.luggage.environ
+            environ = live.launch_environment.environ
             thread = self._threads.find(environ)
-            say(await thread.run(counter.count, get_session(), now=now, zone=zone, environ=environ))
+            say(await thread.run(counter.count, host.session, now=now, zone=zone, environ=environ))
 
         async def tell_uncounted() -> None:
             say(counter.tell_uncounted(why, now=now, zone=zone))
@@ -132,19 +114,19 @@ class BudgetMonitor:
         if why:
             await self._attempt("tell-uncounted", live, tell_uncounted)
 
-    async def _attempt(self, step: str, live: LiveLeg, work: Callable[[], Awaitable[None]]) -> str:
+    async def _attempt(self, step: str, live: LegMonitor, work: Callable[[], Awaitable[None]]) -> str:
         """Do one step of a round; return why it failed, empty if it did not."""
-        try:
-            await work()
-        except RelayError as error:
-            _log.warning("not-counted leg=%s step=%s why=%s", live.leg.id, step, type(error).__name__)
-            return error.sentence
-        except Exception as error:  # noqa: BLE001 - the root of a round's step: a mistake must not end the watch over every budget
-            self._mistakes.note(error)
-            return _OUR_MISTAKE
-        return ""
+        result = await attempt(work())
+        if not isinstance(result, Failed):
+            return ""
+        if isinstance(result.error, RelayError):
+            why = type(result.error).__name__
+            _log.warning("not-counted leg=%s step=%s why=%s", live.leg.id, step, why)
+            return result.error.sentence
+        self._mistakes.note(result.error)
+        return _OUR_MISTAKE
 
-    async def _pause(self, watch: LegMonitor, pause_s: float, heard: int, *, is_headless: bool) -> None:
+    async def _pause(self, monitor: LegMonitor, pause_s: float, heard: int, *, is_headless: bool) -> None:
         """Wait until the agent may have used something, at most `pause_s` while it works.
 
         With a screen, wait first until it is busy, has ended, or has written records beyond `heard`. Then
@@ -152,13 +134,14 @@ class BudgetMonitor:
         is under way.
         """
         if not is_headless:
-            await watch.wait_until(
-                lambda: watch.gone.is_set() or watch.state == "busy" or watch.heard != heard, limit_s=_IDLE_S
+            await monitor.wait_until(
+                lambda: monitor.gone.is_set() or monitor.state == "busy" or monitor.heard != heard,
+                limit_s=_IDLE_S,
             )
             await asyncio.sleep(self._settle_s)
-        is_over = watch.gone.is_set
-        await watch.wait_until(
-            lambda: is_over() or (not is_headless and watch.state != "busy"), limit_s=pause_s
+        is_over = monitor.gone.is_set
+        await monitor.wait_until(
+            lambda: is_over() or (not is_headless and monitor.state != "busy"), limit_s=pause_s
         )
         if not is_over():
             await asyncio.sleep(self._settle_s)

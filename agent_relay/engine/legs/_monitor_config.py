@@ -1,20 +1,17 @@
-"""How one leg's evidence is read, and the callbacks of a monitor that has no listener yet.
+"""What a monitor is made with: how the leg's evidence is read, and who hears what it finds."""
 
-Until callbacks are set, what a monitor reports is dropped and the log says so.
-"""
-
-import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Protocol
 
 from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.documents.adapter import SourceSpec, StreamRule
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.inputs import Input
-
-_log = logging.getLogger(__name__)
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Source
+from agent_relay.session.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +31,22 @@ class MonitorConfig:
     wishes: ContextWishes = NO_WISHES
     says: Sequence[StreamRule] = ()
 
-
-def ignore_change() -> None:
-    """Ignore a change: there is no listener yet."""
-
-
-def log_dropped(happened: Input) -> None:
-    """Log that an input was dropped because there is no listener yet."""
-    _log.warning("told-nobody what=%s", type(happened).__name__)
+    def reads(self, source: Source) -> bool:
+        """Tell whether the agent's adapter names such a source."""
+        return any(spec.role == source for spec in self.sources)
 
 
-def log_dropped_name(leg_id: str, _names: dict[str, str]) -> None:
-    """Log that the id of the agent's own session was dropped because there is no listener yet."""
-    _log.warning("told-nobody leg=%s what=name", leg_id)
+class LegListener(Protocol):
+    """Hears what the monitors of a session's legs find: their supervisor."""
 
+    def report(self, leg: Leg, happened: Input | Outcome) -> None:
+        """Take what happened to the leg."""
+        ...
 
-def log_dropped_prompt(seen: PromptSeen) -> None:
-    """Log that a prompt was dropped because there is no listener yet."""
-    _log.warning("told-nobody leg=%s what=prompt", seen.leg)
+    def note_change(self, leg_id: str) -> None:
+        """Note that the leg's records were read or its screen changed."""
+        ...
+
+    def note_names(self, leg_id: str, names: Mapping[str, str]) -> None:
+        """Note what the agent calls its own session now."""
+        ...

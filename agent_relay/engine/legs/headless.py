@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.agents.launch import get_program
 from agent_relay.agents.launch_plan import STREAM_FILE, build_headless
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
@@ -37,6 +38,12 @@ def load_for(services: Services, leg: Leg, environ: Mapping[str, str] | None = N
     if adapter is None:
         raise WrongUseError(f"{loaded.adapter.title} cannot work without a screen, as its adapter says")
     return replace(loaded, adapter=adapter)
+
+
+def check_headless(services: Services, agent: str, environ: Mapping[str, str]) -> None:
+    """Raise RelayError if the agent is not installed or cannot work headless. Reads disk."""
+    leg = Leg("", agent, 0, services.clock.now(), headless=True)
+    get_program(load_for(services, leg), environ)
 
 
 def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) -> list[str]:
@@ -74,24 +81,24 @@ def was_begun(services: Services, leg: Leg) -> bool:
     return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
 
 
-def judge(watch: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
+def judge(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
     """Return the leg's end with what its stream said of its turn, or else why it ended.
 
     A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
     like.
     """
-    if not watch.leg.headless:
+    if not monitor.leg.headless:
         return ending
-    verdict = watch.verdict
+    verdict = monitor.verdict
     ending = replace(ending, refused=verdict.refused)
     if is_overdue or (verdict.is_done and ending.status <= 0):
         return replace(ending, is_done=True)
-    agent, told = watch.leg.agent, verdict.why or _read_why(folder)
+    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
     if verdict.is_idle:
         idle = f"{agent} ended its turn without doing anything"
-        return replace(ending, why=f"{idle}: {told}" if told else idle)
+        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
     how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
-    return replace(ending, why=told or how)
+    return replace(ending, why=reason or how)
 
 
 def _read_why(folder: str) -> str:

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
-from agent_relay.engine.legs.live_leg import LaunchEnvironment, read_launch_environment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment, read_launch_environment
 from agent_relay.engine.legs.shutdown import end_by_force, remove_folder
 from agent_relay.engine.services import Services
 from agent_relay.store.session_index import mark_ended

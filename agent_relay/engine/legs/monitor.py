@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.detect.detector import Detector
+from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
 from agent_relay.domain.inputs import (
     Answered,
     ClockSetBack,
     ContinueAnnounced,
-    Input,
     LegGone,
     PromptTaken,
     SignalFound,
@@ -25,15 +25,11 @@ from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine._last_known import LastScreen
-from agent_relay.engine.legs._monitor_config import (
-    MonitorConfig,
-    ignore_change,
-    log_dropped,
-    log_dropped_name,
-    log_dropped_prompt,
-)
+from agent_relay.engine.legs._monitor_config import LegListener, MonitorConfig
 from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
 from agent_relay.engine.legs._trackers import AgentStateTracker, ContextTracker, KnownSignals
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.session.outcome import Outcome
 from agent_relay.session.turns.output import TurnVerdict
 from agent_relay.sources.record_fields import find_names
 from agent_relay.system.clock import Clock, JumpingClock
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from agent_relay.detect.screen_state import AgentState, InputState
     from agent_relay.detect.usage_windows import WindowReading as Window
     from agent_relay.domain.context import Reading
-    from agent_relay.domain.events.session import PromptSeen
     from agent_relay.domain.screen import Screen
 
 _log = logging.getLogger(__name__)
@@ -62,26 +57,39 @@ class LegMonitor:
     """Reads one leg and reports what it finds.
 
     `gone` is set when the agent has ended; `prompted` is whether the leg took a prompt, `own` whether that
-    was relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
-    `stirred` is called when records were read or the screen changed, `asked` with each prompt of a record.
+    was relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown,
+    `names` what the agent calls its own session; `launch_environment` is what the leg was launched with.
+    `sees_input` and `sees_prompt` are whether its screen shows the input line, and that a prompt is waited
+    for; `hears_prompts` whether records show prompts, `hears_old_prompts` whether also those taken while no
+    daemon listened. `cancel_keys` keep the agent from going on by itself; empty if it has none.
     """
 
     def __init__(
-        self, leg: Leg, config: MonitorConfig, *, clock: Clock, poke: Callable[[], Awaitable[None]]
+        self,
+        leg: Leg,
+        config: MonitorConfig,
+        *,
+        clock: Clock,
+        adapter: Adapter,
+        launch_environment: LaunchEnvironment,
+        poke: Callable[[], Awaitable[None]],
+        listener: LegListener,
     ) -> None:
         self.leg = leg
+        self.adapter = adapter
+        self.launch_environment = launch_environment
         self.gone = asyncio.Event()
         self.prompted = False
         self.heard = 0
         self.verdict = TurnVerdict(config.says)
         self.seen = LastScreen()
-        self.stirred: Callable[[], None] = ignore_change
-        self.tell: Callable[[Input], None] = log_dropped
         self.names: dict[str, str] = {}
-        self.renamed: Callable[[str, dict[str, str]], None] = log_dropped_name
-        self.asked: Callable[[PromptSeen], None] = log_dropped_prompt
+        self.sees_input = config.rules.input is not None
+        self.sees_prompt = any(rule.state == "ready" for rule in config.rules.states)
+        self.cancel_keys = config.rules.continues.cancel
         self._holder: HolderConnection | None = None
-        self._changed = asyncio.Condition()
+        self._was_read = asyncio.Condition()
+        self._listener = listener
         self._config = config
         self._clock = JumpingClock(clock)
         self._began = start_at(clock.now())
@@ -89,23 +97,16 @@ class LegMonitor:
         self._known = KnownSignals(config.known)
         self._state_tracker = AgentStateTracker(leg, config)
         self._again: asyncio.Task[None] | None = None
-        self._detector = Detector(
-            config.rules,
-            agent=AgentName(leg.agent),
-            started_at=leg.starting_at,
-            zone=config.zone,
-            patience_s=config.patience_s,
-        )
+        self._detector = _build_detector(leg, config)
         self._context_tracker = ContextTracker(leg, config)
-        told_by, sides = {spec.role for spec in config.sources}, config.rules.context.sides
-        has_rows = Source.TRANSCRIPT in told_by
-        self._prompt = NewestPrompt(leg, config.rules.progress, sides, has_rows=has_rows)
-        self._prompt_signs = [
-            sign for sign in config.rules.progress if sign.means == "prompt" and sign.source in told_by
-        ]
+        progress, sides = config.rules.progress, config.rules.context.sides
+        self._prompt = NewestPrompt(leg, progress, sides, has_rows=config.reads(Source.TRANSCRIPT))
+        self._prompt_signs = [one for one in progress if one.means == "prompt" and config.reads(one.source)]
+        self.hears_prompts = bool(self._prompt_signs)
+        self.hears_old_prompts = any(sign.source is not Source.EVENT for sign in self._prompt_signs)
         self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
-        self._told_continues: datetime | None = None
+        self._reported_continues: datetime | None = None
 
     @property
     def state(self) -> "AgentState":
@@ -128,44 +129,14 @@ class LegMonitor:
         return self._context_tracker.reading
 
     @property
-    def sees_input(self) -> bool:
-        """Whether the input line can be recognized on this agent's screen."""
-        return self._config.rules.input is not None
-
-    @property
-    def sees_prompt(self) -> bool:
-        """Whether it can be recognized that this agent waits for a prompt."""
-        return any(rule.state == "ready" for rule in self._config.rules.states)
-
-    @property
-    def hears_prompts(self) -> bool:
-        """Whether this agent's records show the prompts it takes."""
-        return bool(self._prompt_signs)
-
-    @property
-    def hears_old_prompts(self) -> bool:
-        """Whether they show those it took while no daemon listened: an event stream does not."""
-        return any(sign.source is not Source.EVENT for sign in self._prompt_signs)
-
-    @property
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last reported of its usage windows."""
         return self._detector.windows
 
     @property
-    def cancel_keys(self) -> str:
-        """The keys that keep the agent from going on by itself; empty if it has none."""
-        return self._config.rules.continues.cancel
-
-    @property
     def continues_at(self) -> datetime | None:
         """The reset after which the agent says that it will go on by itself."""
         return self._detector.continues_at
-
-    @property
-    def continued_at(self) -> datetime | None:
-        """When the agent last went on by itself."""
-        return self._detector.continued_at
 
     @property
     def holder(self) -> HolderConnection:
@@ -174,9 +145,19 @@ class LegMonitor:
             raise HolderError("the leg's holder is not connected yet")
         return self._holder
 
-    @holder.setter
-    def holder(self, holder: HolderConnection) -> None:
+    def connect(self, holder: HolderConnection, holder_pid: int, child_pid: int, child_born: int) -> None:
+        """Take the connection to the leg's holder, and the pids of holder and agent."""
         self._holder = holder
+        self.leg = replace(self.leg, holder_pid=holder_pid, child_pid=child_pid, child_born=child_born)
+
+    async def reconnect(self, folder: str) -> None:
+        """Open another connection to the holder in `folder`. Raise HolderError if there can be none."""
+        before, self._holder = self.holder, await HolderConnection.open(folder)
+        await before.close()
+
+    async def close(self) -> None:
+        """Close the connection to the holder; it and its agent, if they live, run on."""
+        await self.holder.close()
 
     async def run(self) -> LegGone | None:
         """Follow the leg; return how its agent ended, `None` if the connection to the holder ended first.
@@ -218,9 +199,9 @@ class LegMonitor:
             self._say(self._detector.hear(record, now=now))
             filled = self._context_tracker.hear(record, now=now)
             if filled is not None:
-                self.tell(filled)
+                self._listener.report(self.leg, filled)
         await self._read()
-        self.stirred()
+        self._listener.note_change(self.leg.id)
 
     def is_working(self) -> bool:
         """Tell whether the leg took a prompt, by its screen or its records, or is over."""
@@ -229,7 +210,7 @@ class LegMonitor:
     def say_working(self) -> None:
         """Report that the leg works if its screen does not show it any more, or not yet."""
         if self._state_tracker.say_working():
-            self.tell(StateSeen(self.leg.id, "busy"))
+            self._listener.report(self.leg, StateSeen(self.leg.id, "busy"))
             self._again = asyncio.create_task(self._look_again())
 
     async def settle_evidence(self) -> None:
@@ -255,8 +236,8 @@ class LegMonitor:
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
         """Return whether `is_so` became true within `limit_s` seconds; check after every look and record."""
         try:
-            async with asyncio.timeout(limit_s), self._changed:
-                await self._changed.wait_for(is_so)
+            async with asyncio.timeout(limit_s), self._was_read:
+                await self._was_read.wait_for(is_so)
         except TimeoutError:
             return is_so()
         return True
@@ -291,7 +272,7 @@ class LegMonitor:
         self._say(self._detector.look(screen, now=self._read_clock(), at_offset=0))
         await self._read()
         if is_other:
-            self.stirred()
+            self._listener.note_change(self.leg.id)
 
     async def _look_again(self) -> None:
         """Read the screen again after half a second: a turn that is over shows nothing new any more."""
@@ -302,10 +283,10 @@ class LegMonitor:
     async def _read(self) -> None:
         state = self._state_tracker.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
-            self.tell(StateSeen(self.leg.id, state))
-        if self.continues_at != self._told_continues:
-            self._told_continues = self.continues_at
-            self.tell(ContinueAnnounced(self.leg.id, self.continues_at))
+            self._listener.report(self.leg, StateSeen(self.leg.id, state))
+        if self.continues_at != self._reported_continues:
+            self._reported_continues = self.continues_at
+            self._listener.report(self.leg, ContinueAnnounced(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:
@@ -314,13 +295,13 @@ class LegMonitor:
         await self._read()
 
     async def _wake(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+        async with self._was_read:
+            self._was_read.notify_all()
 
     def _say(self, signals: Sequence[Signal]) -> None:
         if signals:
             for signal in self._known.list_new(signals):
-                self.tell(SignalFound(self.leg.id, signal))
+                self._listener.report(self.leg, SignalFound(self.leg.id, signal))
         self._plan_tick(self._read_clock())
 
     def _plan_tick(self, now: datetime) -> None:
@@ -351,7 +332,7 @@ class LegMonitor:
         """Move the leg's start back: what it writes from now on has times before its start."""
         if since < self.leg.starting_at:
             self.leg = replace(self.leg, starting_at=since)
-            self.tell(ClockSetBack(self.leg.id, since))
+            self._listener.report(self.leg, ClockSetBack(self.leg.id, since))
 
     def _rename(self, record: Record) -> None:
         """Note that the agent works in another session of its own: it was cleared, resumed or forked.
@@ -363,13 +344,13 @@ class LegMonitor:
             names = find_names(self._config.sources, record)
             if names and names.items() - self.names.items():
                 self.names |= names
-                self.renamed(self.leg.id, self.names)
+                self._listener.note_names(self.leg.id, self.names)
 
     def _note_prompt(self, record: Record, now: datetime) -> None:
         """Report the user's newest words if the record has them, with the conversation it names."""
         seen = self._prompt.hear(record, self.names.get("native_id", self.leg.native_id), now=now)
         if seen is not None:
-            self.asked(seen)
+            self._listener.report(self.leg, Outcome((seen,)))
 
     def _note_progress(self, record: Record) -> None:
         """Note who spoke; after an answer newer than this monitor, a limit is worth reporting again."""
@@ -383,10 +364,10 @@ class LegMonitor:
         }
         if "prompt" in means and not self.prompted:
             self.prompted = True
-            self.tell(PromptTaken(self.leg.id))
+            self._listener.report(self.leg, PromptTaken(self.leg.id))
         if "answer" in means and record.at >= self._began.at:
             self._known.clear()
-            self.tell(Answered(self.leg.id, record.at))
+            self._listener.report(self.leg, Answered(self.leg.id, record.at))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
         """Return the agent's end, after reading its last records and ending whatever it left behind."""
@@ -396,3 +377,13 @@ class LegMonitor:
         with contextlib.suppress(HolderError):
             await self.holder.collect()
         return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
+
+
+def _build_detector(leg: Leg, config: MonitorConfig) -> Detector:
+    return Detector(
+        config.rules,
+        agent=AgentName(leg.agent),
+        started_at=leg.starting_at,
+        zone=config.zone,
+        patience_s=config.patience_s,
+    )

@@ -39,9 +39,9 @@ class RestWriter:
         finally:
             self._unwritten.remove(note)
 
-    def include(self, world: DecisionContext) -> DecisionContext:
-        """Return `world` with the rests that are not written yet, so that no resting agent is offered."""
-        return reduce(include_rest, self._unwritten, world)
+    def include(self, context: DecisionContext) -> DecisionContext:
+        """Return `context` with the rests that are not written yet, so that no resting agent is offered."""
+        return reduce(include_rest, self._unwritten, context)
 
     async def _try(self, note: NoteRest) -> None:
         for wait_s in _WAITS_S:

@@ -119,41 +119,41 @@ async def remove_folder(services: Services, leg: Leg) -> None:
 _LAST = QuitStep(signal="SIGKILL", wait_s=5)
 
 
-async def stop_leg(watch: LegMonitor, steps: Sequence[QuitStep]) -> None:
+async def stop_leg(monitor: LegMonitor, steps: Sequence[QuitStep]) -> None:
     """End the leg's agent; wait until its PTY was read to the end, or its holder is gone.
 
     Each step is taken and given its time; a step for one state is skipped in another. Raises RelayError if
     the agent survives even SIGKILL.
     """
     for quit_step in (*steps, _LAST):
-        if watch.gone.is_set():
+        if monitor.gone.is_set():
             return
-        if quit_step.only_when and quit_step.only_when != watch.state:
+        if quit_step.only_when and quit_step.only_when != monitor.state:
             continue
         try:
-            await _take(watch, quit_step)
+            await _take(monitor, quit_step)
         except HolderError as error:
-            # A holder that no longer answers is noticed by its watch, which then ends the agent itself.
-            _log.info("quit-step-refused leg=%s why=%s", watch.leg.id, error.why)
+            # A holder that no longer answers is noticed by its supervisor, which then ends the agent itself.
+            _log.info("quit-step-refused leg=%s why=%s", monitor.leg.id, error.why)
         try:
             async with asyncio.timeout(quit_step.wait_s):
-                await watch.gone.wait()
+                await monitor.gone.wait()
         except TimeoutError:
             continue
         return
-    raise RelayError(f"{watch.leg.agent} does not end, not even by SIGKILL")
+    raise RelayError(f"{monitor.leg.agent} does not end, not even by SIGKILL")
 
 
-async def dismiss_holder(watch: LegMonitor) -> None:
+async def dismiss_holder(monitor: LegMonitor) -> None:
     """Have the leg's holder exit soon after its agent, even if no daemon runs by then."""
     try:
-        await watch.holder.leave_later()
+        await monitor.holder.leave_later()
     except HolderError as error:
-        _log.info("not-dismissed leg=%s why=%s", watch.leg.id, error.why)
+        _log.info("not-dismissed leg=%s why=%s", monitor.leg.id, error.why)
 
 
-async def _take(watch: LegMonitor, quit_step: QuitStep) -> None:
+async def _take(monitor: LegMonitor, quit_step: QuitStep) -> None:
     if quit_step.keys:
-        await watch.holder.type(quit_step.keys.encode())
+        await monitor.holder.type(quit_step.keys.encode())
     if quit_step.signal:
-        await watch.holder.signal(quit_step.signal)
+        await monitor.holder.signal(quit_step.signal)

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import LegNamed
@@ -16,11 +16,13 @@ from agent_relay.domain.state import State
 from agent_relay.engine.legs._budget_monitor import BudgetMonitor, build_counter
 from agent_relay.engine.legs.headless import judge
 from agent_relay.engine.legs.holder_retention import release_legs
-from agent_relay.engine.legs.live_leg import KnownSignals, LiveLeg, adopt_leg
+from agent_relay.engine.legs.live_leg import KnownSignals, adopt_leg
+from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.rest_ledger import EndedRests
 from agent_relay.engine.legs.shutdown import end_agent, end_by_force, end_lost_leg, is_held, stop_leg
-from agent_relay.engine.legs.terminal_messages import show_slow_start
-from agent_relay.engine.services import Services
+from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
+from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.outcome import Outcome
 from agent_relay.system.failures import find_passing
 
@@ -40,38 +42,20 @@ _REPORTS = 3
 """A bug of ours that comes back with every look is reported this often for one leg."""
 
 
-class InputReceiver(Protocol):
-    """Receives what happens to the legs: the session's host."""
-
-    @property
-    def session(self) -> Session:
-        """The session now."""
-        ...
-
-    def tell(self, happened: Input | Outcome) -> None:
-        """Queue `happened` to be processed in turn."""
-        ...
-
-
 class LegSupervisor:
-    """Supervises the session's legs; `live` are the living ones by id.
+    """Supervises the session's legs; `live` are the monitors of the living ones by id.
 
     `trouble` is what keeps one from being monitored; empty for nothing.
     """
 
     def __init__(
-        self,
-        services: Services,
-        environ: Callable[[], Mapping[str, str]],
-        stirred: Callable[[], None],
-        has_bar: Callable[[str], bool],
+        self, services: Services, host: SessionHost, live: MutableMapping[str, LegMonitor], bar: BarSender
     ) -> None:
-        self._stirred = stirred
-        self._has_bar = has_bar
         self.trouble = ""
-        self.live: dict[str, LiveLeg] = {}
         self._services = services
-        self._environ = environ
+        self._host = host
+        self._live = live
+        self._bar = bar
         self._tasks: set[asyncio.Task[None]] = set()
         self._late: dict[str, asyncio.Task[None]] = {}
         self._heard_at: dict[str, float] = {}
@@ -81,26 +65,20 @@ class LegSupervisor:
             build_counter(services), services.clock, services.report, services.counting
         )
 
-    def follow(self, live: LiveLeg, told: InputReceiver) -> None:
-        """Monitor `live` from now on, and report to `told` what it does."""
-        self.live[live.leg.id] = live
-        self._services.last_seen.note(live.leg.id, live.watch.seen)
-        live.watch.tell = lambda happened: self._tell(live, told, happened)
-        live.watch.stirred = partial(self._stir, live)
-        live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
-        live.watch.asked = lambda seen: told.tell(Outcome((seen,)))
-        self._run(self._watch(live, told))
-        self._run(self._count(live, told))
-        self._run(show_slow_start(live.watch, told.session, has_bar=self._has_bar))
-        self.release(told.session)
+    def follow(self, live: LegMonitor) -> None:
+        """Monitor the leg from now on."""
+        self._live[live.leg.id] = live
+        self._services.last_seen.note(live.leg.id, live.seen)
+        self._run(self._supervise(live))
+        self._run(self._count(live))
+        self._run(show_slow_start(live, self._host.session, has_bar=self._bar.has_bar))
+        self.release(self._host.session)
 
     def release(self, session: Session) -> None:
         """End the holders kept from earlier legs: their environment was passed on or is not needed."""
         self._run(release_legs(self._services, session))
 
-    async def adopt(
-        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
-    ) -> bool:
+    async def adopt(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> bool:
         """Tell whether the leg's holder lives; if so, monitor the leg and call `taken` as soon as it answers.
 
         What a dead holder left of its agent is ended. A holder whose start was not journalled may be about to
@@ -109,10 +87,10 @@ class LegSupervisor:
         clock = asyncio.get_running_loop().time
         until = clock() + (0 if leg.child_pid else _STARTING_S)
         while await is_held(self._services, leg):
-            if await self._try_adopting(leg, told, known, taken):
+            if await self._try_adopting(leg, known, taken):
                 return True
             if clock() >= until:
-                self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
+                self._late[leg.id] = self._run(self._adopt_late(leg, known, taken))
                 return True
             await asyncio.sleep(_LOOK_S)
         await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
@@ -125,17 +103,17 @@ class LegSupervisor:
         if late is None:
             return True
         await asyncio.wait({late})
-        return leg_id in self.live
+        return leg_id in self._live
 
     async def end_by_force(self, leg: Leg) -> None:
         """End the agent and its holder; the monitor, if there is one, reports it."""
-        live = self.live.get(leg.id)
-        await end_by_force(self._services, leg, live.holder_pid if live is not None else leg.holder_pid)
+        live = self._live.get(leg.id)
+        await end_by_force(self._services, leg, live.leg.holder_pid if live is not None else leg.holder_pid)
 
     def is_collecting(self, session: Session) -> bool:
         """Tell whether an agent's end is being read, or what an ended session used is being released."""
         is_over = session.state is State.ENDED and bool(self._tasks)
-        return is_over or any(live.watch.gone.is_set() for live in self.live.values())
+        return is_over or any(live.gone.is_set() for live in self._live.values())
 
     async def close(self) -> None:
         """Stop monitoring; legs run on."""
@@ -143,14 +121,12 @@ class LegSupervisor:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for live in self.live.values():
+        for live in self._live.values():
             await live.close()
 
-    async def _try_adopting(
-        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
-    ) -> bool:
+    async def _try_adopting(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> bool:
         try:
-            live = await adopt_leg(self._services, leg, known)
+            live = await adopt_leg(self._services, leg, known, self)
         except (RelayError, OSError) as error:
             self._miss(leg, error)
             return False
@@ -158,24 +134,22 @@ class LegSupervisor:
         taken(live)
         if not leg.child_pid:
             # Before anything that can be seen of it: who is told that it is ready is to find it.
-            told.tell(Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born))
+            self._host.tell(Spawned(leg.id, live.leg.holder_pid, live.leg.child_pid, live.leg.child_born))
         if live.leg.starting_at < leg.starting_at:
-            told.tell(ClockSetBack(leg.id, live.leg.starting_at))
-        self.follow(live, told)
+            self._host.tell(ClockSetBack(leg.id, live.leg.starting_at))
+        self.follow(live)
         return True
 
-    async def _adopt_late(
-        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
-    ) -> None:
+    async def _adopt_late(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> None:
         wait_s = _AGAIN_S
         while await is_held(self._services, leg):
-            if await self._try_adopting(leg, told, known, taken):
+            if await self._try_adopting(leg, known, taken):
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
         await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
         self.trouble = ""
-        told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
+        self._host.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
     def _miss(self, leg: Leg, error: RelayError | OSError) -> None:
         """Note a holder that does not answer.
@@ -185,31 +159,29 @@ class LegSupervisor:
         self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error})"
         _log.warning("holder-silent leg=%s why=%s", leg.id, type(error).__name__)
 
-    async def _watch(self, live: LiveLeg, told: InputReceiver) -> None:
+    async def _supervise(self, live: LegMonitor) -> None:
         """Follow the leg's whole life, clean up after it, and report its end."""
         leg = live.leg
         ending = await self._see_out(live)
-        await live.watch.end()
+        await live.end()
         await self._do_at_last(leg, lambda: self._services.evidence.leave(leg.id))
-        await self._do_at_last(leg, lambda: self._name(_get_leg(told.session, leg.id), told))
-        ending = await self._do_at_last(leg, lambda: self._judge(live, told, ending)) or ending
+        await self._do_at_last(leg, lambda: self._name(live))
+        ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
         self._overdue.discard(leg.id)
-        # The journal may not know the pids yet, where the disk refused the line that tells them.
-        pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
         if ending.how == "exited":
-            await self._do_at_last(leg, lambda: end_agent(self._services, pids))
+            await self._do_at_last(leg, lambda: end_agent(self._services, live.leg))
         else:
-            await self._do_at_last(leg, lambda: end_lost_leg(self._services, pids))
-        self.live.pop(leg.id, None)
+            await self._do_at_last(leg, lambda: end_lost_leg(self._services, live.leg))
+        self._live.pop(leg.id, None)
         self.trouble = ""
-        told.tell(ending)
+        self._host.tell(ending)
         await live.close()
 
-    async def _judge(self, live: LiveLeg, told: InputReceiver, ending: LegGone) -> LegGone:
+    async def _judge(self, live: LegMonitor, ending: LegGone) -> LegGone:
         """Return the ending with what the leg's records say of it."""
-        leg, turn = live.leg, told.session.turn
+        leg, turn = live.leg, self._host.session.turn
         folder = f"{self._services.folders.legs}/{leg.id}"
-        ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
+        ending = judge(live, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
         from agent_relay.engine._turn_stream import read_words
@@ -225,118 +197,119 @@ class LegSupervisor:
         """
         wait_s, left_s = _LOOK_S, _SHORT_S
         while True:
-            try:
-                return await work()
-            except Exception as error:  # noqa: BLE001 - the root of the watch's task: its end must be told
-                lacking = find_passing(error)
-                if not lacking or left_s <= 0:
-                    self._services.report(error)
-                    return None
-                if left_s == _SHORT_S:
-                    _log.warning("end-waits leg=%s why=%s", leg.id, type(error).__name__)
-                self.trouble = f"the end of {leg.agent} is not seen to yet: {lacking}"
+            result = await attempt(work())
+            if not isinstance(result, Failed):
+                return result
+            lacking = find_passing(result.error)
+            if not lacking or left_s <= 0:
+                self._services.report(result.error)
+                return None
+            if left_s == _SHORT_S:
+                _log.warning("end-waits leg=%s why=%s", leg.id, type(result.error).__name__)
+            self.trouble = f"the end of {leg.agent} is not seen to yet: {lacking}"
             await asyncio.sleep(wait_s)
             left_s, wait_s = left_s - wait_s, min(wait_s * 2, _SLOWEST_S)
 
-    def _stir(self, live: LiveLeg) -> None:
-        """Note that the agent said something; after the end of its turn, give it a while to exit."""
-        verdict, leg = live.watch.verdict, live.leg
-        self._services.windows.note(leg.agent, live.watch.windows, self._services.clock.now())
+    def note_change(self, leg_id: str) -> None:
+        """Note that the agent said something; after the end of its turn, give it a while to exit.
+
+        A holder that is new may lack the bar.
+        """
+        live = self._live.get(leg_id)
+        if live is not None:
+            self._hear_turn(live)
+            self._host.note_activity()
+            self._bar.update()
+
+    def _hear_turn(self, live: LegMonitor) -> None:
+        verdict, leg = live.verdict, live.leg
+        self._services.windows.note(leg.agent, live.windows, self._services.clock.now())
         if leg.headless and (verdict.is_done or verdict.has_failed):
             is_seen_off = leg.id in self._heard_at
             self._heard_at[leg.id] = asyncio.get_running_loop().time()
             if not is_seen_off:
                 self._run(self._see_off(live))
-        self._stirred()
 
-    async def _see_off(self, live: LiveLeg) -> None:
+    async def _see_off(self, live: LegMonitor) -> None:
         """Stop the agent politely if it stays silent after its turn without exiting.
 
         An agent that waits for something it began must not prolong its turn.
         """
         clock = asyncio.get_running_loop().time
-        while (
-            not live.watch.gone.is_set() and (left_s := self._heard_at[live.leg.id] + _GRACE_S - clock()) > 0
-        ):
+        while not live.gone.is_set() and (left_s := self._heard_at[live.leg.id] + _GRACE_S - clock()) > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
-                    await live.watch.gone.wait()
+                    await live.gone.wait()
         del self._heard_at[live.leg.id]
-        if live.watch.gone.is_set():
+        if live.gone.is_set():
             return
         _log.info("overdue leg=%s", live.leg.id)
-        if live.watch.verdict.is_done:
+        if live.verdict.is_done:
             self._overdue.add(live.leg.id)
-        # Who survives even that is ended by its watch.
+        # Its supervisor sees to one that survives even that.
         with contextlib.suppress(RelayError):
-            await stop_leg(live.watch, live.adapter.quit)
+            await stop_leg(live, live.adapter.quit)
 
-    async def _count(self, live: LiveLeg, told: InputReceiver) -> None:
+    async def _count(self, live: LegMonitor) -> None:
         """Find the agent's own session, and count the user's budgets while the leg lives."""
+        await self._counting.follow(live, self._host, partial(self._name, live))
 
-        def get_session() -> Session:
-            return told.session
-
-        async def name() -> None:
-            await self._name(_get_leg(told.session, live.leg.id), told)
-
-        await self._counting.follow(live, get_session, told.tell, name)
-
-    async def _see_out(self, live: LiveLeg) -> LegGone:
+    async def _see_out(self, live: LegMonitor) -> LegGone:
         """Return how the leg ended; ask a holder that does not answer again as long as it lives."""
         wait_s, reports = _AGAIN_S, 0
         while True:
-            try:
-                ending = await live.watch.run()
-            except RelayError as error:
-                self._miss(live.leg, error)
-            except Exception as error:  # noqa: BLE001 - the root of the watch's task: the session must not stay deaf
-                self.trouble = f"agent-relay made a mistake in watching {live.leg.agent}"
-                reports += 1
-                if reports <= _REPORTS:
-                    self._services.report(error)
-            else:
-                if ending is not None:
+            ending = await attempt(live.run())
+            match ending:
+                case LegGone():
                     return ending
+                case Failed(RelayError() as error):
+                    self._miss(live.leg, error)
+                case Failed(error):
+                    self.trouble = f"agent-relay made a mistake in watching {live.leg.agent}"
+                    reports += 1
+                    if reports <= _REPORTS:
+                        self._services.report(error)
             if not await is_held(self._services, live.leg):
                 # At once: shells in Unix sessions of their own are found only while their agent lives.
-                pids = replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
-                await self._do_at_last(live.leg, partial(self.end_by_force, pids))
+                await self._do_at_last(live.leg, partial(self.end_by_force, live.leg))
                 return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
             with contextlib.suppress(RelayError, OSError):
-                await live.reconnect(self._services)
+                await live.reconnect(f"{self._services.folders.legs}/{live.leg.id}")
 
-    def _tell(self, live: LiveLeg, told: InputReceiver, happened: Input) -> None:
-        """Report `happened`, an answer only while the session rests or after a refusal.
+    def report(self, leg: Leg, happened: Input | Outcome) -> None:
+        """Report what happened to the leg, an answer only while the session rests or after a refusal.
 
         Answers come with every turn, and matter to nothing else.
         """
-        session = told.session
-        waits = session.state is State.RESTING or session.refusal is not None
+        session = self._host.session
         if isinstance(happened, Answered):
-            self._run(self._ended_rests.note_answer(live.leg, happened.at))
-        if not isinstance(happened, Answered) or waits:
-            told.tell(happened)
+            self._run(self._ended_rests.note_answer(leg, happened.at))
+            if session.state is not State.RESTING and session.refusal is None:
+                return
+        self._host.tell(happened)
 
-    def _rename(self, told: InputReceiver, leg_id: str, names: Mapping[str, str]) -> None:
-        leg = _get_leg(told.session, leg_id)
+    def note_names(self, leg_id: str, names: Mapping[str, str]) -> None:
+        """Have the name of the agent's own session journalled, and its transcript's."""
+        leg = _get_leg(self._host.session, leg_id)
         native_id = names.get("native_id", leg.native_id)
         known = leg.transcript if native_id == leg.native_id else ""
         transcript = names.get("transcript", known)
         if native_id != leg.native_id:
             self._services.evidence.update(leg_id, native_id=native_id)
         if (native_id, transcript) != (leg.native_id, leg.transcript):
-            told.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
+            self._host.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
 
-    async def _name(self, leg: Leg, told: InputReceiver) -> None:
+    async def _name(self, live: LegMonitor) -> None:
         """Find the agent's own session and transcript, and have them journalled."""
         from agent_relay.engine.publishing.native_records import find_native
 
-        found = await asyncio.to_thread(find_native, self._services, told.session, leg, self._environ())
+        session, environ = self._host.session, live.launch_environment.environ
+        leg = _get_leg(session, live.leg.id)
+        found = await asyncio.to_thread(find_native, self._services, session, leg, environ)
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
-            told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
+            self._host.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -346,7 +319,8 @@ class LegSupervisor:
 
     def _let_go(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._stirred()
+        self._host.note_activity()
+        self._bar.update()
 
 
 def _get_leg(session: Session, leg_id: str) -> Leg:

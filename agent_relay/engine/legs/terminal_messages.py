@@ -1,18 +1,27 @@
-"""Lines shown on the terminals attached to a leg: relay's messages, a slow start, a delivery that waits.
+"""What people see of a leg on its terminals: relay's messages, a slow start, the session's status bar.
 
 What lasts less than ten seconds is not reported: it is over before anybody could have read it.
 """
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
 
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.live_leg import LiveLeg
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.session.handoff.status_bar import DeliveryStage
+from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.threads import spawn
+from agent_relay.session.handoff.status_bar import (
+    NO_DELIVERY_PROGRESS,
+    DeliveryProgress,
+    DeliveryStage,
+    HandoffBar,
+    build_bar,
+    build_question_bar,
+)
 from agent_relay.session.views.messages import render_message, render_slow_start
 from agent_relay.terminal.holder_client import HolderError
 
@@ -27,13 +36,13 @@ SILENT_S = 10.0
 
 
 async def wait_with_reports(
-    watch: LegMonitor, is_so: Callable[[], bool], *, limit_s: float, tell: Tell
+    monitor: LegMonitor, is_so: Callable[[], bool], *, limit_s: float, tell: Tell
 ) -> bool:
     """Return whether `is_so` became true within `limit_s` seconds; after ten, report what prevents it."""
-    if await watch.wait_until(is_so, limit_s=SILENT_S):
+    if await monitor.wait_until(is_so, limit_s=SILENT_S):
         return True
-    await tell(describe_wait(watch))
-    return await watch.wait_until(is_so, limit_s=limit_s - SILENT_S)
+    await tell(describe_wait(monitor))
+    return await monitor.wait_until(is_so, limit_s=limit_s - SILENT_S)
 
 
 async def announce_nothing(_stage: DeliveryStage) -> bool:
@@ -41,46 +50,48 @@ async def announce_nothing(_stage: DeliveryStage) -> bool:
     return False
 
 
-def describe_wait(watch: LegMonitor) -> str:
+def describe_wait(monitor: LegMonitor) -> str:
     """Return what the agent does instead of taking its packet."""
-    match watch.state:
+    match monitor.state:
         case "asking":
             doing = "is asking something"
         case "starting":
             doing = "is still starting"
         case "busy":
             doing = "is busy with something else"
-        case _ if watch.input == "typed":
+        case _ if monitor.input == "typed":
             doing = "has something in its input line"
         case _:
             doing = "is slow to read"
-    return f"{watch.leg.agent} {doing}, and has not been given its packet yet"
+    return f"{monitor.leg.agent} {doing}, and has not been given its packet yet"
 
 
 async def show_slow_start(
-    watch: LegMonitor, session: Session, *, has_bar: Callable[[str], bool], after_s: float = SILENT_S
+    monitor: LegMonitor, session: Session, *, has_bar: Callable[[str], bool], after_s: float = SILENT_S
 ) -> None:
     """Show a line on the leg's terminals if its agent is not ready `after_s` seconds from now.
 
     None if the agent asks something meanwhile, if its screen does not show its state, or while a bar says
     that it starts.
     """
-    leg = watch.leg
-    if leg.headless or leg.was_ready or leg.was_busy or not watch.sees_prompt:
+    leg = monitor.leg
+    if leg.headless or leg.was_ready or leg.was_busy or not monitor.sees_prompt:
         return
-    if await watch.wait_until(lambda: watch.gone.is_set() or watch.state != "starting", limit_s=after_s):
+    if await monitor.wait_until(
+        lambda: monitor.gone.is_set() or monitor.state != "starting", limit_s=after_s
+    ):
         return
-    if watch.screen is None or has_bar(leg.id):
+    if monitor.screen is None or has_bar(leg.id):
         return
     _log.info("slow-start leg=%s", leg.id)
     with contextlib.suppress(HolderError):
-        await watch.holder.request("say", text=render_slow_start(session, leg.agent))
+        await monitor.holder.request("say", text=render_slow_start(session, leg.agent))
 
 
 _LENGTH = 2000
 
 
-async def show_message(live: LiveLeg | None, session: Session, zone: tzinfo) -> None:
+async def show_message(live: LegMonitor | None, session: Session, zone: tzinfo) -> None:
     """Send the session's message to every terminal of the leg.
 
     A holder that is gone, or of an earlier version, has no terminal that could show it: `status` shows it
@@ -91,4 +102,103 @@ async def show_message(live: LiveLeg | None, session: Session, zone: tzinfo) -> 
         return
     with contextlib.suppress(HolderError):
         kind = "rest" if session.state is State.RESTING and not session.is_held else ""
-        await live.watch.holder.request("say", text=message[:_LENGTH], kind=kind)
+        await live.holder.request("say", text=message[:_LENGTH], kind=kind)
+
+
+_AGAIN_S = 0.5
+"""Pause before a holder that did not take the bar gets it again: an old bar would hold a person's keys."""
+_SHOWN_S = 1.0
+"""How long a caller that needs the bar on the screen waits for a holder that does not answer."""
+_PASSING = frozenset({"gone", "slow", ""})
+"""Reasons for which a holder that supports bars may not have taken one."""
+
+
+class BarSender:
+    """The bar of one session. Its followers are notified of changes that no line of the journal shows."""
+
+    def __init__(self, services: Services, host: SessionHost, live: Mapping[str, LegMonitor]) -> None:
+        self._services = services
+        self._live = live
+        self._host = host
+        self._delivery = NO_DELIVERY_PROGRESS
+        self._shown: dict[str, HandoffBar] = {}
+        self._unable: set[str] = set()
+        # Legs whose holders, of an earlier version, go on typing what they hold into a question.
+        self._types_on: set[str] = set()
+        self._sending: asyncio.Task[None] | None = None
+
+    @property
+    def bar(self) -> HandoffBar:
+        """The bar as it should be now."""
+        return build_bar(self._host.session, self._delivery, self._services.zone)
+
+    def update(self) -> None:
+        """Schedule sending the current bar to the leg's terminals."""
+        if (self._sending is None or self._sending.done()) and self._find_due() is not None:
+            self._sending = spawn(self._send(), self._services.report, name="bar")
+
+    def can_show(self, leg_id: str) -> bool:
+        """Tell whether the leg's holder shows bars, as far as that is known."""
+        return leg_id in self._shown and leg_id not in self._unable
+
+    def has_bar(self, leg_id: str) -> bool:
+        """Tell whether the leg's terminals show a bar now, as far as that is known."""
+        return bool(self.bar.texts) and self.can_show(leg_id)
+
+    async def show(self, delivery: DeliveryProgress | None = None) -> bool:
+        """Show the bar as it is now; return whether the leg's terminals show it and their keys are held.
+
+        `delivery` is what a delivery does from now on. A holder that does not answer is waited for 1 s.
+        """
+        if delivery is not None and delivery != self._delivery:
+            self._delivery = delivery
+            self._services.teller.tell(self._host.session.id)
+        self.update()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SHOWN_S):
+                while self._sending is not None and not self._sending.done():
+                    await asyncio.shield(self._sending)
+        leg = self._host.session.living_leg
+        return leg is not None and self.can_show(leg.id) and self._shown[leg.id].holds_keys
+
+    async def close(self) -> None:
+        """Stop sending; holders keep showing what they got last."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+
+    async def _send(self) -> None:
+        """Send the bar to the leg at work, and what changes meanwhile after it."""
+        while (due := self._find_due()) is not None:
+            leg, bar = due
+            if not await self._try_sending(leg, bar):
+                await asyncio.sleep(_AGAIN_S)
+
+    def _find_due(self) -> tuple[LegMonitor, HandoffBar] | None:
+        leg = self._host.session.living_leg
+        live = self._live.get(leg.id) if leg is not None else None
+        if live is None or live.leg.headless or live.gone.is_set():
+            return None
+        bar = self.bar
+        if not bar.texts and live.leg.id not in self._types_on:
+            bar = build_question_bar(self._host.session)
+        return None if self._shown.get(live.leg.id) == bar else (live, bar)
+
+    async def _try_sending(self, live: LegMonitor, bar: HandoffBar) -> bool:
+        holder, texts = live.holder, list(bar.texts)
+        try:
+            if bar.only_held:
+                await holder.request("asking", texts=texts)
+            else:
+                await holder.request("bar", texts=texts, holds_keys=bar.holds_keys)
+        except HolderError as error:
+            _log.info("bar-not-shown leg=%s why=%s", live.leg.id, error.why)
+            if error.why in _PASSING:
+                return False
+            if bar.only_held:
+                self._types_on.add(live.leg.id)
+                return True
+            # A holder of an earlier version: its terminals are told by lines, and keys cannot wait there.
+            self._unable.add(live.leg.id)
+        self._shown = {live.leg.id: bar}
+        return True

@@ -7,9 +7,10 @@ from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.lifecycle import take_up
+from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.handoff.interventions import VERDICTS, build_handoff_plan
 from agent_relay.session.views.messages import render_intervention
 
@@ -18,9 +19,9 @@ _LONGEST = 2000
 """A handoff's expectations are read by people and agents: twenty pages belong in a file."""
 
 
-def build_handoff_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+def build_handoff_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    handlers = _Handlers(sessions)
+    handlers = _HandoffHandlers(sessions)
     return dict(
         (
             op.HANDOFF_PLAN.performed_by(handlers.plan),
@@ -64,25 +65,25 @@ def _strip_texts(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-class _Handlers:
-    def __init__(self, sessions: SessionLifecycle) -> None:
+class _HandoffHandlers:
+    def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
 
     async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
-        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
-        world = await room.stage.build_world(room.session)
-        return build_handoff_plan(room.session, world, needs=_strip_texts("needs", asked.needs))
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        context = await host.runner.build_context(host.session)
+        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
 
     async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff; return the session's state."""
-        room = self._sessions.get(asked.session)
-        return _tell(await room.host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
+        host = self._sessions.get(asked.session)
+        return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
 
     async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
         """Start the handoff again from where it stopped; return the session's state."""
-        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
-        return _tell(await room.host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
 
     async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
@@ -90,12 +91,12 @@ class _Handlers:
             raise WrongUseError(
                 f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
             )
-        room = await self._sessions.take_up(asked.session, LaunchEnvironment(asked.env))
-        wish = CloseAsked(asked.handoff, asked.verdict, asked.note)
-        return _tell(await room.host.ask(wish), asked.handoff)
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        closing = CloseAsked(asked.handoff, asked.verdict, asked.note)
+        return _render_answer(await host.ask(closing), asked.handoff)
 
 
-def _tell(session: Session, handoff: str) -> Mapping[str, object]:
+def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
     current = session.handoff
     return {
         "session": session.id,
@@ -107,22 +108,22 @@ def _tell(session: Session, handoff: str) -> Mapping[str, object]:
     }
 
 
-def build_narrate_handlers(sessions: SessionLifecycle, narrating: NarrativeWriter) -> Mapping[str, Handler]:
+def build_narrate_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
 
     async def narrate(asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
         """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
         if asked.env is not None:
             # Between two headless turns nobody has it at work, and nothing holds the user's environment.
-            await sessions.take_up(asked.session, LaunchEnvironment(asked.env))
-        room = sessions.get(asked.session)
-        leg = room.session.leg
-        luggage = room.stage.get_luggage(leg.id if leg is not None else "")
-        told = await narrating.narrate(room.session, luggage, asked.focus)
-        return {"outcome": told.kind.value, "message": told.message, "text": told.text}
+            await take_up(sessions, asked.session, LaunchEnvironment(asked.env))
+        host = sessions.get(asked.session)
+        leg = host.session.leg
+        launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
+        result = await narratives.narrate(host.session, launch_environment, asked.focus)
+        return {"outcome": result.kind.value, "message": result.message, "text": result.text}
 
     async def cancel(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the document that is being written; return whether there was one."""
-        return {"cancelled": narrating.cancel(sessions.get(asked.session).session.id)}
+        return {"cancelled": narratives.cancel(sessions.get(asked.session).session.id)}
 
     return dict((op.NARRATE.performed_by(narrate), op.NARRATE_CANCEL.performed_by(cancel)))

@@ -11,11 +11,21 @@ from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.counts import capitalize
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.operations.handoffs import build_handoff_handlers, build_terms
-from agent_relay.engine.sessions.active_session import ActiveSession
-from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.lifecycle import (
+    find_config_note,
+    follow_renamed,
+    get_session,
+    hand_over,
+    open_session,
+    save_packet,
+    stop_session,
+)
 from agent_relay.engine.sessions.open_request import OpenRequest, find_requested_root
+from agent_relay.engine.sessions.opener import take_over
+from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.limits.rest_view import build_rest_view
 from agent_relay.session.views.history_lines import list_history
 from agent_relay.session.views.messages import (
@@ -26,28 +36,28 @@ from agent_relay.session.views.messages import (
 )
 
 
-async def describe_rest(room: ActiveSession) -> Mapping[str, object]:
+async def describe_rest(host: Host) -> Mapping[str, object]:
     """Return what is to be shown of the rest, as the answer's field `rest`; nothing if no agent rests."""
-    session = room.session
+    session = host.session
     if session.state is not State.RESTING and not session.offer:
         return {}
-    view = build_rest_view(session, await room.stage.build_world(session))
+    view = build_rest_view(session, await host.runner.build_context(session))
     return {"rest": view.render()} if view is not None else {}
 
 
-def build_rest_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+def build_rest_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
 
     async def agree(asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
-        room = await sessions.find(asked.session)
-        session = await room.host.ask(ResumeAsked(asked.agreed))
+        host = await get_session(sessions, asked.session)
+        session = await host.ask(ResumeAsked(asked.agreed))
         return {"session": session.id, "agreed": session.agreed}
 
     async def go_on(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Continue the work now, with an agent that is available again."""
-        room = await sessions.find(asked.session)
-        session = await room.host.ask(ContinueAsked())
+        host = await get_session(sessions, asked.session)
+        session = await host.ask(ContinueAsked())
         return {"session": session.id, "state": session.state.value}
 
     return dict((op.REST_AGREE.performed_by(agree), op.REST_GO.performed_by(go_on)))
@@ -56,7 +66,7 @@ def build_rest_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
 _CANCELLED_WHY = "cancelled while it was under way"
 
 
-def build_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+def build_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
     handlers = _Handlers(sessions)
     return {
@@ -79,13 +89,13 @@ def build_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
 
 
 class _Handlers:
-    def __init__(self, sessions: SessionLifecycle) -> None:
+    def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
 
     async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
         source, _, native = asked.from_.partition(":")
-        wish = OpenRequest(
+        open_request = OpenRequest(
             agent=asked.agent,
             cwd=asked.cwd,
             environ=asked.env,
@@ -103,55 +113,60 @@ class _Handlers:
             launch=not asked.no_launch,
             terms=build_terms(asked, target=asked.agent),
         )
-        if wish.launch:
-            opened, note = await self._sessions.open(wish)
+        if open_request.launch:
+            opened, note = await open_session(self._sessions, open_request)
             rest = await describe_rest(self._sessions.get(opened.id))
             return {**self._where(opened), "note": note, **rest}
-        session, path = await self._sessions.save_packet(wish)
-        return {**self._where(session), "message": render_saved(session, wish.agent, path)}
+        session, path = await save_packet(self._sessions, open_request)
+        return {**self._where(session), "message": render_saved(session, open_request.agent, path)}
 
     async def where(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return where a session's living leg can be attached, and what the terminal should show."""
-        await self._sessions.follow_move(asked.session, asked.root)
-        room = await self._sessions.find(asked.session)
-        note = await self._sessions.find_config_note()
-        session = await room.host.look()
-        return {**self._where(session), "note": note, **await describe_rest(room)}
+        await follow_renamed(self._sessions, asked.session, asked.root)
+        host = await get_session(self._sessions, asked.session)
+        note = await find_config_note(self._sessions.services)
+        session = await host.look()
+        return {**self._where(session), "note": note, **await describe_rest(host)}
 
     async def use(self, asked: op.UseFields, _peer: Peer) -> Mapping[str, object]:
         """Begin a handoff to `agent`; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
         """
-        await self._sessions.follow_move(asked.session, asked.root)
-        room = await self._sessions.find(asked.session)
-        before = await room.host.look()
+        await follow_renamed(self._sessions, asked.session, asked.root)
+        host = await get_session(self._sessions, asked.session)
+        before = await host.look()
         if asked.turn and before.open_turn is None:
             return {**self._where(before), "passed": False}
-        session = await self._sessions.use(
+        session = await hand_over(
+            self._sessions,
             asked.session,
             asked.agent,
             focus=asked.focus,
             force=asked.yes,
             terms=build_terms(asked, target=asked.agent),
         )
-        return {**self._where(session), "passed": True, "note": await self._sessions.find_config_note()}
+        return {
+            **self._where(session),
+            "passed": True,
+            "note": await find_config_note(self._sessions.services),
+        }
 
     async def stop(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Begin the end of the session; `note` is what keeps it from being journalled."""
-        await self._sessions.follow_move(asked.session, asked.root)
-        session, note = await self._sessions.stop_session(asked.session)
+        await follow_renamed(self._sessions, asked.session, asked.root)
+        session, note = await stop_session(self._sessions, asked.session)
         return {**self._where(session), "note": note}
 
     async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
-        await self._sessions.follow_move(asked.session, asked.root)
-        room = await self._sessions.find(asked.session)
-        handoff = (await room.host.look()).handoff
+        await follow_renamed(self._sessions, asked.session, asked.root)
+        host = await get_session(self._sessions, asked.session)
+        handoff = (await host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
         try:
-            session = await room.host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
+            session = await host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
         except WrongUseError as error:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
@@ -159,37 +174,37 @@ class _Handlers:
 
     async def tell_history(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return the history of the session until now, a line for each event that matters."""
-        await self._sessions.follow_move(asked.session, asked.root)
-        room = await self._sessions.find(asked.session)
-        session = await room.host.look()
+        await follow_renamed(self._sessions, asked.session, asked.root)
+        host = await get_session(self._sessions, asked.session)
+        session = await host.look()
         # The journal is a line ahead of its session while that line is being written.
-        events = tuple(room.host.events)[: session.number]
-        lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
+        events = tuple(host.events)[: session.number]
+        lines = await asyncio.to_thread(list_history, events, self._sessions.services.zone)
         return {"session": session.id, "lines": lines}
 
     async def bring(self, asked: op.EnvironmentFields, _peer: Peer) -> Mapping[str, object]:
         """Give the session's next agent `env` if the user's environment was lost with daemon and holder."""
-        room = await self._sessions.find(asked.session)
+        host = await get_session(self._sessions, asked.session)
         offered = LaunchEnvironment(asked.env, rows=asked.rows, cols=asked.cols)
-        return {"taken": room.stage.offer(offered)}
+        return {"taken": host.runner.offer(offered)}
 
     async def list(self, _asked: op.Fields, _peer: Peer) -> Mapping[str, object]:
         """Return the sessions at work, and the usage windows agents last reported, in whichever session."""
-        await self._sessions.rooms.look()
+        await self._sessions.look()
         return {
             "sessions": [self._where(session) for session in self._sessions.at_work()],
-            "windows": render_windows(self._sessions.rooms.list_windows()),
+            "windows": render_windows(self._sessions.list_windows()),
         }
 
     async def take_tree(self, asked: op.TreeFields, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
         root = await asyncio.to_thread(find_requested_root, asked.cwd)
-        await self._sessions.opener.take_over(root)
+        await take_over(self._sessions, root)
         return {"root": root}
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg
-        sign_in = self._sessions.rooms.find_sign_in(session.agent)
+        sign_in = self._sessions.find_sign_in(session.agent)
         has_screen = leg is not None and not leg.headless and leg.child_pid > 0
         attachable = has_screen and session.state is not State.HANDING_OFF
         return {
@@ -197,9 +212,9 @@ class _Handlers:
             "state": session.shown_state.value,
             "agent": session.agent,
             "leg": leg.id if leg is not None and attachable else "",
-            "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
+            "socket": self._sessions.get_socket(leg.id) if leg is not None and attachable else "",
             "headless": session.open_turn is not None,
-            "message": render_message(session, self._sessions.zone, sign_in=sign_in),
+            "message": render_message(session, self._sessions.services.zone, sign_in=sign_in),
             "folder": session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
             "successor": session.handoff.to_agent if session.handoff is not None else "",
@@ -213,10 +228,10 @@ class _Handlers:
     def _tell_live(self, session_id: str) -> dict[str, object]:
         """Return what keeps the session from going on, and its bar; empty for one that was just removed."""
         try:
-            room = self._sessions.get(session_id)
+            host = self._sessions.get(session_id)
         except WrongUseError:
             return {"trouble": "", "bar": []}
-        return {"trouble": room.trouble, "bar": list(room.stage.bar.texts)}
+        return {"trouble": host.trouble, "bar": list(host.runner.bar.texts)}
 
 
 def _find_owed(session: Session) -> str:

@@ -179,7 +179,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         previous=previous,
     )
     written = _read_narrative(order, leg, facts)
-    told = {
+    additions = {
         "narrative": written,
         "unread": facts.unread,
         "budget": find_spent(session, handoff),
@@ -187,7 +187,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         "last_lines": _quote_lines(order, facts.last_lines, known),
         "last_screen": seen.screen,
     }
-    return packet.model_copy(update={name: text for name, text in told.items() if text})
+    return packet.model_copy(update={name: text for name, text in additions.items() if text})
 
 
 def _build_occasion(
@@ -241,9 +241,9 @@ def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
     kept = read_narrative(session_folder(order.session), leg.id)
     if kept is None:
         return ""
-    wishes, now = order.config.handoff, order.at
+    settings, now = order.config.handoff, order.at
     return render_narrative(
-        kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=wishes.fresh_prompts
+        kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=settings.fresh_prompts
     )
 
 

@@ -57,8 +57,8 @@ def _look_for(
         return None
     lives = is_alive(leg.child_pid, leg.child_born)
     if not leg.native_id:
-        is_told = not spec.held_open and any("native_id" in source.names for source in adapter.sources)
-        if not (leg.was_busy or leg.headless) or (lives and is_told):
+        names_itself = not spec.held_open and any("native_id" in source.names for source in adapter.sources)
+        if not (leg.was_busy or leg.headless) or (lives and names_itself):
             return None
     return find_transcript(
         spec,

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
+from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.session.outcome import Outcome
 from agent_relay.system.failures import find_passing
@@ -20,7 +21,7 @@ Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
 """Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
 
 
-def publish(
+def load_and_publish(
     services: "Services",
     building: "LimitedProcess",
     session: Session,
@@ -28,22 +29,9 @@ def publish(
     environ: Mapping[str, str],
 ) -> Published:
     """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
-    from agent_relay.engine.publishing.publish import publish as publish_now
+    from agent_relay.engine.publishing.publish import publish_handoff_packet
 
-    return publish_now(services, building, session, handoff, environ)
-
-
-class JournalingHost(Protocol):
-    """The session's host."""
-
-    @property
-    def session(self) -> Session:
-        """The session now."""
-        ...
-
-    async def ask(self, happened: Input | Outcome) -> Session:
-        """Return the session after `happened` was journalled. Raise RelayError if it cannot be."""
-        ...
+    return publish_handoff_packet(services, building, session, handoff, environ)
 
 
 class PacketPublisher:
@@ -58,7 +46,7 @@ class PacketPublisher:
         self._end = end
         self._turn = asyncio.Lock()
 
-    async def publish(self, host: JournalingHost, handoff: Handoff, environ: Mapping[str, str]) -> Input:
+    async def publish(self, host: SessionHost, handoff: Handoff, environ: Mapping[str, str]) -> Input:
         """Publish the handoff's packet; return that it is visible, or why it is not."""
         try:
             async with self._turn:
@@ -68,7 +56,7 @@ class PacketPublisher:
                 raise
             return PublishFailed(handoff.id, error.sentence)
 
-    async def save(self, host: JournalingHost, occasion: Handoff, environ: Mapping[str, str]) -> str:
+    async def save(self, host: SessionHost, occasion: Handoff, environ: Mapping[str, str]) -> str:
         """Publish and journal a packet that belongs to no handoff.
 
         Returns the path of its text, relative to the session's folder. Raises RelayError if it cannot be

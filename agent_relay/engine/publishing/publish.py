@@ -50,7 +50,7 @@ _LIMITS = (
 """What goes into a packet, and how long that may take; if it takes longer, less is tried."""
 
 
-def publish(
+def publish_handoff_packet(
     services: Services,
     building: LimitedProcess,
     session: Session,
@@ -148,8 +148,8 @@ def read_packet_text(services: Services, session: Session, handoff: Handoff) -> 
     text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
     packet = read_packet(f"{folder}/{handoff.json_path}")
     notes = verify_freshness(packet, read_tree(session.cwd))
-    untold = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
-    return mark_stale(text, (*notes, *_list_later(services, session, handoff, packet), *untold))
+    missing = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
+    return mark_stale(text, (*notes, *_list_later(services, session, handoff, packet), *missing))
 
 
 def _list_later(
@@ -176,8 +176,8 @@ def _list_later(
 
 def get_allow(services: Services) -> AllowList:
     """Return what the user declares to be no secret; a project cannot do that."""
-    wishes = services.config.redaction
-    return build_allow(wishes.allow, wishes.allow_patterns)
+    settings = services.config.redaction
+    return build_allow(settings.allow, settings.allow_patterns)
 
 
 def _find_sequence(session: Session, handoff: Handoff) -> int:

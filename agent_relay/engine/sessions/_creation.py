@@ -17,7 +17,7 @@ from agent_relay.domain.values.versions import is_newer
 from agent_relay.engine.legs.native_owners import list_adopted_owners, list_owners
 from agent_relay.engine.publishing.redaction import redact_request
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.open_request import OpenRequest, is_on_its_way
 from agent_relay.session.adoption import build_history, check_conversations, check_program
 from agent_relay.session.outcome import Outcome
@@ -34,8 +34,8 @@ _LOOKED_AT = 500
 """How many of an agent's sessions, newest first, are searched for a name."""
 
 
-def find_adoptable(services: Services, wish: OpenRequest) -> "NativeSession":
-    """Return the native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
+def find_adoptable(services: Services, request: OpenRequest) -> "NativeSession":
+    """Return the native session the request names, else the newest of its agent there. Reads disk.
 
     Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
     newest cannot be read.
@@ -43,75 +43,75 @@ def find_adoptable(services: Services, wish: OpenRequest) -> "NativeSession":
     # Readers of transcripts take long to load, and few sessions begin so.
     from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
 
-    agent, wanted = wish.source, wish.native
+    agent, wanted = request.source, request.native
     spec = services.get_adapter(agent).adapter.transcript
     found = FoundSessions((), ())
     if spec is not None:
-        home = wish.environ.get("HOME", "")
+        home = request.environ.get("HOME", "")
         limit = _LOOKED_AT if wanted else 1
-        found = find_native_sessions(spec, cwd=wish.cwd, home=home, environ=wish.environ, limit=limit)
+        found = find_native_sessions(spec, cwd=request.cwd, home=home, environ=request.environ, limit=limit)
     if found.unread and not found.sessions:
         raise found.unread[0]
     if found.unread and not wanted:
         raise RelayError(
-            f"cannot tell {agent}'s newest session in {wish.cwd}: {found.unread[0].sentence}",
+            f"cannot tell {agent}'s newest session in {request.cwd}: {found.unread[0].sentence}",
             hint=f"Name one, --from {agent}:ID; see: agent-relay sessions --native",
         )
     if not found.sessions:
         raise WrongUseError(
-            f"{agent} has no session of its own in {wish.cwd}", hint="Leave out --from to start one"
+            f"{agent} has no session of its own in {request.cwd}", hint="Leave out --from to start one"
         )
     exact = [native for native in found.sessions if wanted and native.native_id == wanted]
     named = exact or [native for native in found.sessions if _is_named(native.native_id, wanted)]
     if len(named) != 1:
         what = f"{len(named)} sessions" if named else "no session"
         raise WrongUseError(
-            f"{agent} has {what} of its own called {wanted[:40]!r} in {wish.cwd}",
+            f"{agent} has {what} of its own called {wanted[:40]!r} in {request.cwd}",
             hint="See: agent-relay sessions --native",
         )
     return named[0]
 
 
-def check_program_ended(services: Services, wish: OpenRequest, native: "NativeSession") -> None:
+def check_program_ended(services: Services, request: OpenRequest, native: "NativeSession") -> None:
     """Raise WrongUseError if the agent's own program still runs and the user has not said to end it.
 
     Reads processes; ends none: that waits until a successor is known to be able to start.
     """
-    found = list_owners(services, wish.source, native, cwd=wish.cwd, environ=wish.environ)
+    found = list_owners(services, request.source, native, cwd=request.cwd, environ=request.environ)
     pids = [pid for pid, _ in found]
-    check_program(wish.source, wish.cwd, pids, successor=wish.agent, force=wish.force)
+    check_program(request.source, request.cwd, pids, successor=request.agent, force=request.force)
 
 
 async def end_adopted_program(
-    services: Services, room: ActiveSession, asked: HandoffAsked, wish: OpenRequest
+    services: Services, host: Host, asked: HandoffAsked, request: OpenRequest
 ) -> None:
     """End the user's own program that uses what the session adopted, if the user said yes.
 
     Raises WrongUseError if they did not, and what `asked` would raise: no program is ended if no successor
     could start.
     """
-    session = room.session
-    found = await asyncio.to_thread(list_adopted_owners, services, session, wish.environ)
+    session = host.session
+    found = await asyncio.to_thread(list_adopted_owners, services, session, request.environ)
     agent, pids = session.agent, [pid for pid, _ in found]
     is_ended = check_program(
-        agent, session.cwd, pids, successor=wish.agent, session=session.id, force=wish.force
+        agent, session.cwd, pids, successor=request.agent, session=session.id, force=request.force
     )
     if not is_ended:
         return
-    await room.host.check(asked)
+    await host.check(asked)
     fault = await asyncio.to_thread(services.holders.find_fault)
     if fault:
         raise RelayError(fault)
     await asyncio.to_thread(end_programs, found)
 
 
-def was_adopted(session: Session, wish: OpenRequest) -> bool:
-    """Tell whether `session` is what `wish` would make of a native session: another terminal was faster."""
-    if not session.legs or not (session.agent == wish.agent or is_on_its_way(session, wish.agent)):
+def was_adopted(session: Session, request: OpenRequest) -> bool:
+    """Tell whether `session` is what `request` would make: another terminal was faster."""
+    if not session.legs or not (session.agent == request.agent or is_on_its_way(session, request.agent)):
         return False
     first = session.legs[0]
-    is_named = not wish.native or _is_named(first.native_id, wish.native)
-    return first.agent == wish.source and not first.child_pid and is_named
+    is_named = not request.native or _is_named(first.native_id, request.native)
+    return first.agent == request.source and not first.child_pid and is_named
 
 
 def _is_named(native_id: str, wanted: str) -> bool:
@@ -119,7 +119,7 @@ def _is_named(native_id: str, wanted: str) -> bool:
 
 
 async def create_session(
-    services: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
+    services: Services, request: OpenRequest, root: str, at_work: Iterable[Session]
 ) -> tuple[SessionJournal, Outcome]:
     """Create a session in `root`; return its journal and the history to add: of an adopted one, or none.
 
@@ -128,45 +128,39 @@ async def create_session(
     """
     await asyncio.to_thread(services.check_config)
     native = None
-    if wish.source:
-        native = await asyncio.to_thread(find_adoptable, services, wish)
-        check_conversations(wish.source, (native.native_id,), at_work, successor=wish.agent)
-        if wish.launch:
-            await asyncio.to_thread(check_program_ended, services, wish, native)
-    roster = await asyncio.to_thread(services.build_roster, wish.agent, root)
-    known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
-    task = await redact_request(wish.task, known=known)
-    body = SessionCreated(services.create_id(), root, wish.cwd, roster, task)
+    if request.source:
+        native = await asyncio.to_thread(find_adoptable, services, request)
+        check_conversations(request.source, (native.native_id,), at_work, successor=request.agent)
+        if request.launch:
+            await asyncio.to_thread(check_program_ended, services, request, native)
+    roster = await asyncio.to_thread(services.build_roster, request.agent, root)
+    known = await asyncio.to_thread(gather_secrets, root, request.environ, cwd=request.cwd)
+    task = await redact_request(request.task, known=known)
+    body = SessionCreated(services.create_id(), root, request.cwd, roster, task)
     journal = await asyncio.to_thread(create_journal, services.folders, body, at=services.clock.now())
-    past = build_history(services.create_id(), wish.source, native) if native is not None else ()
+    past = build_history(services.create_id(), request.source, native) if native is not None else ()
     return journal, Outcome(past)
 
 
-async def find_note(services: Services, wish: OpenRequest) -> str:
+async def find_note(services: Services, request: OpenRequest) -> str:
     """Return what the user should know of a new session; empty for nothing.
 
     That is which adapters were left out, and whether the agent rests, by the ledger, or is newer than known.
     """
-    state = (await asyncio.to_thread(services.read_availability, wish.environ))[wish.agent]
+    state = (await asyncio.to_thread(services.read_availability, request.environ))[request.agent]
     now = services.clock.now()
-    rests = render_resting_note(wish.agent, state.rests_until, now, services.zone) if state.resting else ""
+    rests = render_resting_note(request.agent, state.rests_until, now, services.zone) if state.resting else ""
     left_out = [(one.name, one.sentence) for one in services.catalog.broken]
-    newer = await asyncio.to_thread(_find_newer, services, wish)
+    newer = await asyncio.to_thread(_find_newer, services, request)
     return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)
 
 
-def _find_newer(services: Services, wish: OpenRequest) -> str:
+def _find_newer(services: Services, request: OpenRequest) -> str:
     """Return that the agent is newer than what this release was tested with, once for each version."""
-    loaded = services.fit_installed(wish.agent, wish.environ)
+    loaded = services.fit_installed(request.agent, request.environ)
     version, newest = loaded.version, loaded.adapter.newest_tested
     if not is_newer(version, newest) or not claim_first_notice(
-        wish.agent, version, services.folders.agent_versions
+        request.agent, version, services.folders.agent_versions
     ):
         return ""
-    return f"→ {render_newer(wish.agent, version, newest)}"
-
-
-def find_config_note(services: Services) -> str:
-    """Return that sessions at work use an older configuration than the file; empty if they do not."""
-    problem = services.followed_config.find_problem()
-    return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""
+    return f"→ {render_newer(request.agent, version, newest)}"

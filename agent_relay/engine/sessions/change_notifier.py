@@ -1,11 +1,14 @@
-"""Counter that waiters await, incremented whenever a session changed or its agent showed something."""
+"""Who waits for a session: its changes are counted and awaited, and a headless turn has followers."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 _LOOK_S = 0.25
 """How often a condition is checked while no change is counted: not everything that matters is."""
+_LOST_S = 60.0
+"""A follower of a turn asks three times as often; one silent for longer counts as gone."""
 
 
 class ChangeNotifier:
@@ -52,3 +55,28 @@ async def wait_for(change: "asyncio.Future[None]", limit_s: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(limit_s):
             await asyncio.shield(change)
+
+
+@dataclass(slots=True)
+class TurnFollowers:
+    """Who follows a headless turn, and when each last read from it (monotonic seconds).
+
+    `is_done` once all have read it.
+    """
+
+    followers: dict[int, float] = field(default_factory=dict)
+    is_done: bool = False
+
+    def begin(self) -> None:
+        """Reset for another turn, of which nobody has read anything."""
+        self.followers.clear()
+        self.is_done = False
+
+    def note(self, follower: int, at_s: float) -> None:
+        """Note that `follower` reads on."""
+        self.followers[follower] = at_s
+
+    def leave(self, follower: int, at_s: float) -> None:
+        """Note that `follower` has read it to its end; one that was silent for a while does not count."""
+        self.followers.pop(follower, None)
+        self.is_done = all(at_s - last_s > _LOST_S for last_s in self.followers.values())

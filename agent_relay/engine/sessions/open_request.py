@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import NO_TERMS, Session, Terms
-from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.publishing.redaction import redact_request
 from agent_relay.system.git.tree_state import find_root
 
@@ -49,11 +49,11 @@ def find_requested_root(cwd: str) -> str:
     return find_root(cwd) or os.path.realpath(cwd)
 
 
-def check_adoption(wish: OpenRequest) -> None:
+def check_adoption(request: OpenRequest) -> None:
     """Raise WrongUseError for a task that would be ignored: nothing is typed into a session that goes on."""
-    if wish.task and wish.source == wish.agent:
+    if request.task and request.source == request.agent:
         raise WrongUseError(
-            f"{wish.agent}'s own session goes on where it was left, so the task would not be used",
+            f"{request.agent}'s own session goes on where it was left, so the task would not be used",
             hint="Leave it out and type it there",
         )
 
@@ -67,14 +67,14 @@ def check_screen(session: Session) -> None:
         )
 
 
-def check_terms(wish: OpenRequest, session: Session | None) -> None:
+def check_terms(request: OpenRequest, session: Session | None) -> None:
     """Raise WrongUseError if no agent hands over, so that what is expected of it would be ignored."""
-    if wish.terms.is_empty:
+    if request.terms.is_empty:
         return
     if session is None:
-        why = f"{wish.agent} would be the first agent of a new session"
-    elif session.leg is not None and session.agent == wish.agent:
-        why = f"{wish.agent} is this session's agent already"
+        why = f"{request.agent} would be the first agent of a new session"
+    elif session.leg is not None and session.agent == request.agent:
+        why = f"{request.agent} is this session's agent already"
     else:
         return
     raise WrongUseError(
@@ -83,28 +83,28 @@ def check_terms(wish: OpenRequest, session: Session | None) -> None:
     )
 
 
-async def check_use(wish: OpenRequest, session: Session, running: LaunchEnvironment) -> None:
-    """Raise WrongUseError for what would be ignored if `session` is gone on with as `wish` says.
+async def check_use(request: OpenRequest, session: Session, running: LaunchEnvironment) -> None:
+    """Raise WrongUseError for what would be ignored if `session` is gone on with as `request` says.
 
     `running` is what its agent was started with: a repeated command asks for nothing new.
     """
-    if session.agent != wish.agent:
+    if session.agent != request.agent:
         return
-    task = "the task" if wish.task and await redact_request(wish.task) != session.task else ""
+    task = "the task" if request.task and await redact_request(request.task) != session.task else ""
     if session.living_leg is None:
         if task:
             raise WrongUseError(
-                f"session {session.id} goes on where {wish.agent} left it, so {task} would not be used",
+                f"session {session.id} goes on where {request.agent} left it, so {task} would not be used",
                 hint="Leave it out and type it there, or begin another session: --new",
             )
         return
-    mine = running.agent == wish.agent
-    model = "--model" if wish.model and not (mine and running.model == wish.model) else ""
-    args = "the words after --" if wish.args and not (mine and running.args == wish.args) else ""
+    mine = running.agent == request.agent
+    model = "--model" if request.model and not (mine and running.model == request.model) else ""
+    args = "the words after --" if request.args and not (mine and running.args == request.args) else ""
     unused = [word for word in (task, model, args) if word]
     if unused:
         raise WrongUseError(
-            f"{wish.agent} is at work here already, so {' and '.join(unused)} would not be used",
+            f"{request.agent} is at work here already, so {' and '.join(unused)} would not be used",
             hint="Leave that out to attach to it, or begin another session: --new",
         )
 
@@ -115,12 +115,12 @@ def is_on_its_way(session: Session, agent: str) -> bool:
     return handoff is not None and handoff.to_agent == agent and not handoff.is_cancelled
 
 
-def asks_nothing_new(wish: OpenRequest) -> bool:
-    """Tell whether `wish` asks for nothing more than a handoff to its agent that is under way."""
-    return not (wish.task or wish.focus or wish.args or wish.model) and wish.terms.is_empty
+def asks_nothing_new(request: OpenRequest) -> bool:
+    """Tell whether `request` asks for nothing more than a handoff to its agent that is under way."""
+    return not (request.task or request.focus or request.args or request.model) and request.terms.is_empty
 
 
-async def build_focus(wish: OpenRequest, session: Session) -> str:
+async def build_focus(request: OpenRequest, session: Session) -> str:
     """Return what a successor is to look at first: a task that is not the session's, then the focus."""
-    task, focus = await redact_request(wish.task), await redact_request(wish.focus)
+    task, focus = await redact_request(request.task), await redact_request(request.focus)
     return "\n".join(text for text in (task if task != session.task else "", focus) if text)

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import TYPE_CHECKING
 
-from agent_relay.domain.effects import Effect
+from agent_relay.domain.effects import Effect, StopLeg
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.events.handoff import (
     HandoffBegun,
@@ -28,14 +29,18 @@ from agent_relay.domain.events.session import (
 from agent_relay.domain.inputs import Input, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.engine.threads import DedicatedThread
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.change_notifier import ChangeNotifier, TurnFollowers
+from agent_relay.engine.threads import DedicatedThread, Failed, attempt
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
 from agent_relay.session.outcome import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
 from agent_relay.store.session_journals import JournalWriter
-from agent_relay.system.clock import Clock
 from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.processes import pause_at
+
+if TYPE_CHECKING:
+    from agent_relay.engine._effect_runner import EffectRunner
 
 _log = logging.getLogger(__name__)
 
@@ -66,40 +71,39 @@ class _Item:
     ready: "Callable[[], Awaitable[None]] | None" = None
 
 
-Perform = Callable[[Effect], Awaitable[Input | None]]
-
-
 class Host:
     """One session at work. Everything that happens to it goes through `tell` or `ask`, one at a time.
 
     A decision is journalled to its last line before anything else is handled: while the disk refuses, the
     session waits, `trouble` says for what, and every caller of `ask` gets the reason at once.
+    `runner` performs its effects, `changes` counts its changes and its agent's output, `followers` read its
+    headless turn.
     """
 
     def __init__(
         self,
+        services: Services,
         journal: JournalWriter,
-        clock: Clock,
+        build_runner: "Callable[[Host], EffectRunner]",
         *,
-        build_world: Callable[[Session], Awaitable[DecisionContext]],
-        perform: Perform,
-        redact: Callable[[Body], Awaitable[Body]],
         changed: Callable[[Session], None],
-        report: Callable[[BaseException], None],
+        above: ChangeNotifier | None = None,
         retry_s: float = _RETRY_S,
     ) -> None:
+        """Make the host of the journal's session; `above` counts its changes, too, `changed` gets them.
+
+        Raises RelayError if the journal's history cannot be used.
+        """
         session = fold_events(journal.events)
         if session is None:
             raise RelayError(f"{journal.path} does not begin with a session")
         self.session = session
-        self.trouble = ""
+        self.changes = ChangeNotifier(above)
+        self.followers = TurnFollowers()
+        self._trouble = ""
+        self._services = services
         self._journal = journal
-        self._clock = clock
-        self._build_world = build_world
-        self._perform = perform
-        self._redact = redact
         self._changed = changed
-        self._report = report
         self._retry_s = retry_s
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._line = asyncio.Lock()
@@ -111,6 +115,12 @@ class Host:
         self._is_working = False
         self._asked_again = asyncio.Event()
         self._tried_again = asyncio.Event()
+        self.runner = build_runner(self)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the session from going on, for the user; empty for nothing."""
+        return self._trouble or self.runner.trouble
 
     @property
     def events(self) -> Sequence[Event]:
@@ -127,6 +137,23 @@ class Host:
         """Whether every input so far was processed; effects may still be running."""
         return self._queue.empty() and not self._is_working
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether an end is under way that will be complete in a moment."""
+        if self.refusal:
+            return False
+        return self.session.state is State.STOPPING or not self.is_idle or self.runner.is_collecting
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the end of its last turn is not complete yet.
+
+        Followers of a turn learn of its end before its agent is gone; a journal between two lines of one
+        decision is no state to decide anything from.
+        """
+        leg = self.session.living_leg
+        return self.is_ending or (leg is not None and leg.headless and self.session.open_turn is None)
+
     async def look(self) -> Session:
         """Return the session with everything its journal shows by now.
 
@@ -142,8 +169,14 @@ class Host:
         """Begin to process inputs."""
         self._pump = asyncio.create_task(self._run(), name=f"host {self.session.id}")
 
+    async def stop_agent(self) -> Input | None:
+        """Stop its agent although nothing can be written; return what is to be journalled of that later."""
+        living = self.session.living_leg
+        return await self.runner.perform(StopLeg(living.id)) if living is not None else None
+
     async def close(self) -> None:
-        """Stop everything and close the journal; agents and holders are left as they are."""
+        """Stop everything of it in this process; agents and holders are left as they are."""
+        await self.runner.close()
         tasks = [*self._effects, *([self._pump] if self._pump else [])]
         for task in tasks:
             task.cancel()
@@ -162,7 +195,7 @@ class Host:
 
     async def check(self, happened: Input) -> None:
         """Raise what `ask` would raise for `happened` now; change nothing."""
-        step(self.session, happened, await self._build_world(self.session))
+        step(self.session, happened, await self.runner.build_context(self.session))
 
     async def ask(self, happened: Input | Outcome) -> Session:
         """Return the session after `happened` was journalled and its effects were begun.
@@ -183,23 +216,30 @@ class Host:
         while True:
             item = await self._queue.get()
             self._is_working = True
-            try:
-                if item.ready is not None:
-                    await item.ready()
-                await self._work(item)
-            except RelayError as error:
-                if item.answer is None:
-                    self.trouble = error.sentence
-                    _log.warning("refused session=%s why=%s", self.session.id, type(error).__name__)
-                _answer(item, error)
-            except Exception as error:  # noqa: BLE001 - the root of the session's task: the next happening must still be heard
-                self.trouble = _OUR_MISTAKE
-                self._report(error)
-                _answer(item, error)
-            else:
-                _answer(item, self.session)
+            result = await attempt(self._work(item))
+            if isinstance(result, Failed):
+                self._note_failure(item, result.error)
+            _answer(item, result.error if isinstance(result, Failed) else self.session)
             self._is_working, self._refusal = False, None
             self._end_try()
+
+    def _note_failure(self, item: _Item, error: Exception) -> None:
+        """Keep why nothing came of the item, unless its requester is told; report a bug of ours."""
+        if not isinstance(error, RelayError):
+            self._trouble = _OUR_MISTAKE
+            self._services.report(error)
+        elif item.answer is None:
+            self._trouble = error.sentence
+            _log.warning("refused session=%s why=%s", self.session.id, type(error).__name__)
+
+    def note_activity(self) -> None:
+        """Tell whoever waits for a change that the agent said or showed something."""
+        self.changes.notify()
+
+    def _note_change(self) -> None:
+        self.runner.see(self.session)
+        self.changes.notify()
+        self._changed(self.session)
 
     async def _try_again(self) -> None:
         """Cause another try of what the disk refused; wait up to 1 s for its result."""
@@ -221,39 +261,40 @@ class Host:
         tried.set()
 
     async def _work(self, item: _Item) -> None:
+        if item.ready is not None:
+            await item.ready()
         happened = item.happened
         if isinstance(happened, Outcome):
             outcome = happened
         else:
-            outcome = step(self.session, happened, await self._see_world(item, happened))
+            outcome = step(self.session, happened, await self._read_context(item, happened))
         for index, body in enumerate(outcome.bodies):
             await self._write_at_last(body, item, is_first=index == 0)
         if outcome.bodies:
-            self.trouble = ""
-            self._changed(self.session)
+            self._trouble = ""
+            self._note_change()
         for effect in outcome.effects:
             task = asyncio.create_task(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
             self._effects.add(task)
             task.add_done_callback(self._effects.discard)
 
-    async def _see_world(self, item: _Item, happened: Input) -> DecisionContext:
+    async def _read_context(self, item: _Item, happened: Input) -> DecisionContext:
         """Return what the state machine may know now, however long reading it takes.
 
         An end needs no facts and gets none if they cannot be read. Any other input must not be lost for that:
         it waits until they can be read, but if somebody asked for it, RelayError is raised instead.
         """
         while True:
-            try:
-                return await self._build_world(self.session)
-            except Exception as error:
-                if isinstance(happened, StopAsked) or self.session.state is State.STOPPING:
-                    return DecisionContext(self._clock.now(), {}, "", "")
-                why = self._tell_trouble(error, is_new=self._refusal is None)
-                if item.answer is not None:
-                    raise RelayError(why) from error
-                self._refusal = RelayError(why)
-                self._refuse_waiting(self._refusal)
-                self._end_try()
+            context = await attempt(self.runner.build_context(self.session))
+            if not isinstance(context, Failed):
+                return context
+            if isinstance(happened, StopAsked) or self.session.state is State.STOPPING:
+                return DecisionContext(self._services.clock.now(), {}, "", "")
+            why = self._tell_trouble(context.error, is_new=self._refusal is None)
+            if item.answer is not None:
+                raise RelayError(why) from context.error
+            self._refusal = RelayError(why)
+            self._refuse_waiting(self._refusal)
             await self._await_retry()
 
     async def _write_at_last(self, body: Body, item: _Item, *, is_first: bool) -> None:
@@ -273,10 +314,9 @@ class Host:
                 _answer(item, error)
                 self._refuse_waiting(error)
                 if self._refusal is None:
-                    self._refusal, self.trouble = error, error.sentence
+                    self._refusal, self._trouble = error, error.sentence
                     _log.warning("disk-refuses session=%s line=%s", self.session.id, body.name)
-                    self._changed(self.session)
-                self._end_try()
+                    self._note_change()
             await self._await_retry()
 
     def _refuse_waiting(self, error: RelayError) -> None:
@@ -286,12 +326,13 @@ class Host:
             if item.answer is None:
                 self._queue.put_nowait(item)
             _answer(item, error)
+        self._end_try()
 
-    async def _write(self, told: Body) -> None:
-        body = await self._redact(told)
+    async def _write(self, unredacted: Body) -> None:
+        body = await self.runner.redact(unredacted)
         generation = body.generation if isinstance(body, LegStarting) else self.session.generation
         durable = isinstance(body, _DURABLE) or (isinstance(body, SignalSeen) and body.decides)
-        at = self._clock.now()
+        at = self._services.clock.now()
         # Folded before it is written: an impossible event must be loud here, not on every later start.
         folded = fold_event(self.session, Event(self.session.number + 1, at, generation, body))
         pause_at(f"before {body.name}")
@@ -302,27 +343,28 @@ class Host:
                 self.session = folded
 
     async def _do(self, effect: Effect) -> None:
-        happened: Input | None = None
         why, is_reported = "", False
         for wait_s in self._list_waits(effect):
-            try:
-                pause_at(f"before {type(effect).__name__}")
-                happened = await self._perform(effect)
-                pause_at(f"after {type(effect).__name__}")
-            except Exception as error:  # noqa: BLE001 - the root of an effect's task: whoever waits for its outcome must hear of one
-                why = self._tell_trouble(error, is_new=not is_reported)
-                is_reported = is_reported or why == _OUR_MISTAKE
-                if wait_s and (must_be_done(effect) or find_passing(error)):
-                    await asyncio.sleep(wait_s)
-                    if is_wanted(self.session, effect):
-                        continue
-                    return
-                happened = build_failure(effect, why)
-            else:
-                self.trouble = "" if self.trouble == why else self.trouble
-            break
-        if happened is not None:
-            self.tell(happened)
+            result = await attempt(self._perform(effect))
+            if not isinstance(result, Failed):
+                self._trouble = "" if self._trouble == why else self._trouble
+                break
+            why = self._tell_trouble(result.error, is_new=not is_reported)
+            is_reported = is_reported or why == _OUR_MISTAKE
+            if not wait_s or not (must_be_done(effect) or find_passing(result.error)):
+                result = build_failure(effect, why)
+                break
+            await asyncio.sleep(wait_s)
+            if not is_wanted(self.session, effect):
+                return
+        if result is not None and not isinstance(result, Failed):
+            self.tell(result)
+
+    async def _perform(self, effect: Effect) -> Input | None:
+        pause_at(f"before {type(effect).__name__}")
+        happened = await self.runner.perform(effect)
+        pause_at(f"after {type(effect).__name__}")
+        return happened
 
     def _list_waits(self, effect: Effect) -> Iterator[float]:
         """Return the seconds to wait before each further try of `effect`; 0 gives it up."""
@@ -338,11 +380,11 @@ class Host:
         else:
             why = _OUR_MISTAKE
             if is_new:
-                self._report(error)
-        if why != self.trouble:
-            self.trouble = why
+                self._services.report(error)
+        if why != self._trouble:
+            self._trouble = why
             _log.warning("not-done session=%s why=%s", self.session.id, type(error).__name__)
-            self._changed(self.session)
+            self._note_change()
         return why
 
 

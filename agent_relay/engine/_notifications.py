@@ -17,8 +17,9 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.commands import agent_command
 from agent_relay.domain.values.moments import parse_moment, render_moment
-from agent_relay.engine._effect_runner import EffectRunner
+from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services
+from agent_relay.engine.threads import spawn
 from agent_relay.terminal.holder_client import HolderError
 from agent_relay.terminal.notification import clean
 
@@ -108,14 +109,14 @@ class SessionNotifier:
     Lines up to `number` are history. The environment is that of the user's last terminal.
     """
 
-    def __init__(self, services: Services, number: int, stage: EffectRunner) -> None:
+    def __init__(self, services: Services, number: int, live: Mapping[str, LegMonitor]) -> None:
         self._services = services
         self._number = number
-        self._stage = stage
+        self._live = live
         self._last: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def see(self, session: Session, events: Sequence[Event]) -> None:
+    def see(self, session: Session, events: Sequence[Event], environ: Mapping[str, str]) -> None:
         """Send the notifications of new journal lines; return at once, however long sending takes."""
         known, self._number = self._number, len(events)
         if self._services.config.notify == (NOTIFY_OFF,):
@@ -126,7 +127,8 @@ class SessionNotifier:
             if found is None or not is_due(self._last.get(found.kind), now_s):
                 continue
             self._last[found.kind] = now_s
-            task = asyncio.create_task(self._tell(session, events[number - 1], found), name="notify")
+            work = self._tell(session, events[number - 1], found, environ)
+            task = spawn(work, self._services.report, name="notify")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -136,34 +138,36 @@ class SessionNotifier:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _tell(self, session: Session, event: Event, found: Notification) -> None:
-        """Send the notification in every way the user wants; report one that fails."""
+    async def _tell(
+        self, session: Session, event: Event, found: Notification, environ: Mapping[str, str]
+    ) -> None:
+        """Send the notification in every way the user wants."""
         services = self._services
-        wishes = services.config.notify
-        try:
-            for address in find_webhook_addresses(wishes):
-                services.messengers.post(address, _render(session, event, found))
-            told = await self._tell_terminals(session, found, wishes)
-            if "desktop" in wishes or (NOTIFY_AUTO in wishes and not told):
-                await services.messengers.show(self._stage.environ, found.title, found.text)
-        except Exception as error:  # noqa: BLE001 - the root of a task nobody waits for: a session goes on without it
-            services.report(error)
+        settings = services.config.notify
+        for address in find_webhook_addresses(settings):
+            services.messengers.post(address, _render(session, event, found))
+        count = await self._tell_terminals(session, found, settings)
+        if "desktop" in settings or (NOTIFY_AUTO in settings and not count):
+            await services.messengers.show(environ, found.title, found.text)
 
-    async def _tell_terminals(self, session: Session, found: Notification, wishes: tuple[str, ...]) -> int:
+    async def _tell_terminals(self, session: Session, found: Notification, settings: tuple[str, ...]) -> int:
         """Notify the attached terminals; return how many there were."""
-        bell, osc = NOTIFY_AUTO in wishes or "bell" in wishes, NOTIFY_AUTO in wishes or "osc" in wishes
+        bell, osc = (
+            NOTIFY_AUTO in settings or "bell" in settings,
+            NOTIFY_AUTO in settings or "osc" in settings,
+        )
         leg = session.living_leg
-        live = self._stage.find_live(leg.id) if leg is not None else None
+        live = self._live.get(leg.id) if leg is not None else None
         if live is None or not (bell or osc):
             return 0
         answer: Mapping[str, object] = {}
         # A holder that is gone has no terminals, and one from before this was known tells none.
         with contextlib.suppress(HolderError):
-            answer = await live.watch.holder.request(
+            answer = await live.holder.request(
                 "notify", title=found.title, text=found.text, bell=bell, osc=osc
             )
-        told = answer.get("told")
-        return told if isinstance(told, int) else 0
+        count = answer.get("told")
+        return count if isinstance(count, int) else 0
 
 
 def _render(session: Session, event: Event, found: Notification) -> dict[str, object]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine.legs.live_leg import (
+from agent_relay.engine.legs.launch_environment import (
     LaunchEnvironment,
     parse_launch_environment,
     render_launch_environment,
@@ -16,7 +16,7 @@ TAKEN = LaunchEnvironment(
 )
 
 
-def test_luggage_comes_back_as_it_was_taken() -> None:
+def test_launch_environment_comes_back_as_it_was_taken() -> None:
     """A successor begins as its user would have begun it."""
     found = parse_launch_environment(render_launch_environment(TAKEN, {"session_id": "7"}))
     assert (found.environ, found.args, found.task) == ({"HOME": "/home/ann"}, ("--fast",), "mow the lawn")
@@ -33,7 +33,7 @@ def test_what_a_newer_version_took_along_keeps_no_older_one_from_its_leg() -> No
     assert (again["colours"], again["more"]) == ({"depth": 24}, "mine")
 
 
-def test_luggage_of_a_version_that_took_less_along_is_enough() -> None:
+def test_an_environment_of_a_version_that_kept_less_is_enough() -> None:
     """Legs of before an upgrade are adopted after it."""
     found = parse_launch_environment('{"environ": {"HOME": "/home/ann"}}')
     assert (found.environ, found.args, found.agent, found.rows) == ({"HOME": "/home/ann"}, (), "", 24)
@@ -42,7 +42,7 @@ def test_luggage_of_a_version_that_took_less_along_is_enough() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "7", '{"environ": []}', '{"environ": {"A": 1}}', '{"environ": {}, "args": 7}']
 )
-def test_what_is_no_luggage_is_refused(text: str) -> None:
+def test_what_is_no_launch_environment_is_refused(text: str) -> None:
     """Without the user's environment the next agent would start without its keys."""
-    with pytest.raises(RelayError, match="is not ours"):
+    with pytest.raises(RelayError, match="cannot be read"):
         parse_launch_environment(text)
