@@ -8,6 +8,7 @@ moments, in whichever process.
 import os
 import signal
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -81,7 +82,7 @@ class Walk:
 @contextmanager
 def _profiled() -> Iterator[Walk]:
     """Have every Python that is started from here on note what it enters."""
-    with tempfile.TemporaryDirectory(prefix="ar-walk-", dir="/var/tmp") as folder:  # noqa: S108 - not /tmp
+    with tempfile.TemporaryDirectory(prefix="ar-walk-", dir="/var/tmp") as folder:
         shim, program, python = f"{folder}/python", f"{folder}/profiled.py", sys.executable
         with open(program, "w", encoding="utf-8") as file:
             package = os.path.join(CHECKOUT, "agent_relay") + os.sep
@@ -129,13 +130,13 @@ def walk_metrics(walk: Walk) -> list[str]:
         finish_turn(world, session)
         world.kill_daemons()
         walk.begin(world)
-        status = os.spawnve(
-            os.P_WAIT,
-            sys.executable,
+        subprocess.run(
             [sys.executable, "-m", "agent_relay", "metrics", "--all"],
-            {**world.environ, "PYTHONPATH": CHECKOUT},
+            env={**world.environ, "PYTHONPATH": CHECKOUT},
+            cwd=world.project,
+            stdout=subprocess.DEVNULL,
+            check=True,
         )
-        assert status == 0
         return walk.read()
 
 
@@ -151,9 +152,7 @@ def main(names: list[str]) -> None:
     for name in names or WALKS:
         with _profiled() as walk:
             entered = WALKS[name](walk)
-        print(f"{name}: {len(entered)} modules")
-        for module in entered:
-            print(f"  {module}")
+        sys.stdout.write("\n  ".join([f"{name}: {len(entered)} modules", *entered]) + "\n")
 
 
 if __name__ == "__main__":
