@@ -117,7 +117,12 @@ class Step:
 
 
 STEPS = (
-    Step("In the folder of a project: `agent-relay`. Five lines, shown once.", "", "/help lists", last=ROWS),
+    Step(
+        "In the folder of a project: `agent-relay`. Five lines, the first time.",
+        "",
+        "/help lists",
+        last=ROWS,
+    ),
     Step(
         "A message, and its turn: what the agent thinks (dim), plans, changes and runs, and its answer.",
         FIRST,

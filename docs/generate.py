@@ -5,7 +5,6 @@
 A test compares what stands there with what this would write.
 """
 
-import importlib
 import inspect
 import os
 import re
@@ -14,11 +13,14 @@ import typing
 from typer.models import OptionInfo
 
 from agent_relay.domain.state import State
-from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
+from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, SHELL_COMMANDS
+from agent_relay.faces.cli.handoff.command import HANDOFF
+from agent_relay.faces.cli.metrics import _options
 from agent_relay.faces.cli.session import status
 from agent_relay.faces.cli.start import agent, attach, chat, run
+from agent_relay.faces.cli.typer_runner import load_functions
 from agent_relay.faces.shell import entry
-from agent_relay.faces.shell.commands.registry import KEYS, SHELL_COMMANDS
+from agent_relay.faces.shell.commands.registry import KEYS, spell
 from agent_relay.session._transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,7 +60,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | 0 | done |
 | 1 | the agent or task failed |
 | 2 | wrong use |
-| 3 | nobody is available; the earliest reset is printed |
+| 3 | no agent is available; the earliest reset is printed |
 | 65 | a packet or journal cannot be trusted |
 | 69 | the daemon cannot be reached |
 | 70 | our bug; a report without contents was written |
@@ -86,13 +88,13 @@ an agent goes on in its own conversation.
   has it. A limit, a failed turn, a daemon that dies or a shell that is killed loses none of it: after a
   turn that did not end well it stays above the prompt until you send it on, and the next shell in this
   folder finds what a killed one left.
-* Where there is a session here that nobody is at work in, Enter on the empty first line goes on with the
-  last one, as `/resume` does; a line says which one that is. Anything else you type begins another.
+* If the last session here is not at work, Enter on the empty first line goes on with the
+  it, as `/resume` does; a line says which one that is. Anything else you type begins another.
 * A line that begins with `/` is a command, one with `!` is run by your own shell, and `@` completes a
   path.
 * What you typed before is kept for later shells, readable only by you and without secrets.
-* The line above the prompt says who has the next message, on which model, how full its context is, how
-  much of its usage windows is used and when they reset, what the session has cost as far as agents tell,
+* The line above the prompt says which agent gets your next message, on which model, how full its context is,
+  how much of its usage windows is used and when they reset, what the session has cost as far as is known,
   and who rests until when. It is drawn again only when it changes; in a narrow terminal what happens now
   is the last thing that is left out.
 * Without a terminal nothing is waited for: the short help is printed, and the exit status is 2.
@@ -137,19 +139,12 @@ def build_states() -> str:
 def build_cli() -> str:
     """The page of commands, in the order of the help."""
     parts = [CLI.format(note=NOTE, usage=AGENT_USAGE, help=agent.HELP.rstrip())]
-    for name, (place, usage, about) in COMMANDS.items():
-        parts += [f"## `{f'agent-relay {name} {usage}'.strip()}`", ""]
+    for name, command in COMMANDS.items():
+        parts += [f"## `{f'agent-relay {name} {command.usage}'.strip()}`", ""]
         if name in HOT:
             parts += ["```", HOT[name].rstrip(), "```", ""]
             continue
-        behind = BEHIND.get(name) or place.partition(":")[0]
-        module = importlib.import_module(
-            behind if behind.startswith("agent_relay.") else f"{PACKAGE}.{behind}"
-        )
-        functions = getattr(module, "FUNCTIONS", {})
-        if not functions:
-            parts += [f"{about[0].upper()}{about[1:]}.", ""]
-        for word, function in functions.items():
+        for word, function in FUNCTIONS.get(name, load_functions(command)).items():
             parts += _describe(f"{name} {word}".strip(), function)
     return "\n".join(parts)
 
@@ -159,9 +154,9 @@ def build_shell() -> str:
     keys = "\n".join(f"| {name} | {about} |" for name, about in KEYS)
     parts = []
     for command in SHELL_COMMANDS.values():
-        about = " ".join((f"{command.about[0].upper()}{command.about[1:]}.", *command.more))
-        usage = f"/{command.name} {command.usage}".rstrip()
-        parts += [f"## `{usage}`", "", about, "", f"Outside of the shell: `{command.plain}`.", ""]
+        form = command.shell_form
+        about = " ".join((f"{form.about[0].upper()}{form.about[1:]}.", *form.more))
+        parts += [f"## `{spell(command)}`", "", about, "", f"Outside of the shell: `{form.outside}`.", ""]
     return SHELL.format(note=NOTE, keys=keys, commands="\n".join(parts).rstrip())
 
 
@@ -190,13 +185,14 @@ def _id(state: str) -> str:
 
 HOT = {
     "attach": attach.HELP,
-    "chat": chat.HELP,
+    "chat": chat.CHAT_HELP,
+    "metrics": _options.HELP,
     "resume": entry.HELP,
     "run": run.HELP,
     "status": status.HELP,
 }
-BEHIND = {"metrics": "metrics.command"}
-"""The modules behind doors that answer from memory."""
+FUNCTIONS = {"handoff": HANDOFF}
+"""Of the command that rewrites its words before typer has them."""
 PAGES = {"states.md": build_states, "cli.md": build_cli, "shell.md": build_shell}
 
 if __name__ == "__main__":

@@ -47,22 +47,26 @@ WRONG = (
     (("agent", "nobody"), 2, "there is no agent and no command 'nobody'"),
     (("attach",), 2, "no session is running here"),
     (("attach", "XYZ"), 2, "no session is named 'XYZ'"),
-    (("attach", "--nope"), 2, "attach: unknown option '--nope'"),
+    (("attach", "--nope"), 2, " attach: unknown option '--nope'"),
     (("stop",), 2, "no session is running here"),
-    (("status", "--nope"), 2, "status: unknown option '--nope'"),
+    (("status", "--nope"), 2, " status: unknown option '--nope'"),
     (("packet", "show"), 2, "there is no packet here yet"),
-    (("packet",), 2, "packet: missing command"),
-    (("packet", "nonsense"), 2, "packet: no such command 'nonsense'"),
-    (("packet", "build"), 2, "packet build: missing option '--agent'"),
-    (("sessions", "--nope"), 2, "sessions: no such option: --nope"),
-    (("limits", "clear"), 2, "limits clear: missing argument 'agent'"),
+    (("packet",), 2, " packet: missing command"),
+    (("packet", "nonsense"), 2, " packet: unknown command 'nonsense'"),
+    (("packet", "build"), 2, " packet build: missing option '--agent'"),
+    (("sessions", "--nope"), 2, " sessions: unknown option '--nope'"),
+    (("limits", "clear"), 2, " limits clear: missing argument 'agent'"),
     (("limits", "clear", "demo"), 2, "demo does not rest"),
     (("order", "nobody"), 2, "there is no agent 'nobody'"),
-    (("daemon", "nonsense"), 2, "daemon: no such command 'nonsense'"),
-    (("replay",), 2, "replay: the following arguments are required: recording, --agent"),
+    (("daemon", "nonsense"), 2, " daemon: unknown command 'nonsense'"),
+    (("replay",), 2, " replay: missing argument 'recording'"),
     (("replay", "/nonexistent", "--agent", "demo"), 2, "the recording /nonexistent cannot be read"),
-    (("agent", "demo", "--nope"), 2, "unknown option '--nope'"),
-    (("agent", "demo", "fix", "it"), 2, "the task must be one argument, and 'it' is a second one"),
+    (("agent", "demo", "--nope"), 2, " agent demo: unknown option '--nope'"),
+    (
+        ("agent", "demo", "fix", "it"),
+        2,
+        " agent demo: the task must be one argument, and 'it' is a second one",
+    ),
     (("nobody", "fix it"), 2, "there is no agent and no command 'nobody'"),
 )
 
@@ -74,7 +78,8 @@ def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> 
         done = run(newcomer, *words)
         assert (done.status, done.out) == (status, ""), words
         said, hint = done.err.splitlines()
-        assert said.startswith(f"agent-relay: {sentence}"), words
+        start = "agent-relay" if sentence.startswith(" ") else "agent-relay: "
+        assert said.startswith(f"{start}{sentence}"), words
         assert hint.startswith("  "), words
     assert not os.path.exists(newcomer.environ["AGENT_RELAY_HOME"]), "a mistake leaves nothing behind"
 
@@ -84,9 +89,9 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
     """Nothing is installed, nothing was prepared, and there is no repository."""
     root = newcomer.project
     steps: tuple[tuple[str, int, str], ...] = (
-        ("status", 0, "Nothing is running here. Start: agent-relay <agent>\n"),
+        ("status", 0, "No session is running in this repository. Start one: agent-relay <agent>\n"),
         ("sessions", 0, "There are no sessions.\n"),
-        ("limits", 0, "Nobody rests.\n"),
+        ("limits", 0, "No agent is resting.\n"),
         ("doctor", 1, "0 agents can work here, a handoff takes two - Install or sign in to another one;"),
         ("init", 0, f"{root}/.agent-relay is ready: private, and ignored by git.\n"),
         ("init", 0, "exists already and was not changed.\n"),
@@ -107,7 +112,10 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
     assert said.startswith("agent-relay: ")
     assert said.endswith(f" is not installed: {agent} is not on your PATH")
     assert hint == "  See what is missing: agent-relay doctor"
-    assert run(newcomer, "status", "--all").out == "Nothing is running here. Start: agent-relay <agent>\n"
+    assert (
+        run(newcomer, "status", "--all").out
+        == "No session is running in this repository. Start one: agent-relay <agent>\n"
+    )
 
 
 @pytest.mark.slow

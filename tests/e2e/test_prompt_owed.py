@@ -1,4 +1,4 @@
-"""Nobody can take over for a while: the terminal says so and how to go on, and the prompt is not lost."""
+"""No agent can take over for a while: the terminal says so and how to go on, and the prompt is not lost."""
 
 import contextlib
 import glob

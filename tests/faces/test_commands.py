@@ -82,7 +82,10 @@ def test_an_unknown_option_is_wrong_use_everywhere(world: World) -> None:
 
 def test_status_shows_what_runs_here(world: World) -> None:
     """The one command people type without thinking."""
-    assert world.run("status").out == "Nothing is running here. Start: agent-relay <agent>\n"
+    assert (
+        world.run("status").out
+        == "No session is running in this repository. Start one: agent-relay <agent>\n"
+    )
     _plant_session(world)
     done = world.run("status")
     assert done.status == 0
@@ -162,7 +165,7 @@ def test_agents_say_what_keeps_them_from_taking_over(world: World) -> None:
 
 def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
     """A limit without a reset lasts until the user says that it was paid."""
-    assert world.run("limits").out == "Nobody rests.\n"
+    assert world.run("limits").out == "No agent is resting.\n"
     rest = Rest(agent="demo", model="", scope="billing", until=None, evidence=LOGGED, seen_at=AT)
     os.makedirs(f"{world.home}/state", mode=0o700)
     update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
@@ -172,7 +175,7 @@ def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
     assert world.run("limits").out.splitlines()[1] == row
     assert "(credit limit). It may work again: agent-relay limits clear demo" in world.run("status").out
     assert world.run("limits", "clear", "demo").status == 0
-    assert world.run("limits").out == "Nobody rests.\n"
+    assert world.run("limits").out == "No agent is resting.\n"
     assert world.run("limits", "clear", "demo").status == 2
     update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
     assert json.loads(world.run("limits", "clear", "demo", "--json").out) == {"cleared": "demo"}

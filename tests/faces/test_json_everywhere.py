@@ -1,6 +1,5 @@
 """Every command has `--json`: what a person reads, a script can."""
 
-import importlib
 import json
 import os
 import re
@@ -8,17 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.faces.cli.commands import COMMANDS, PACKAGE
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.typer_runner import load_functions
 from tests.faces.cli_run import World, create_world
 
 
 def list_commands() -> Iterator[tuple[str, ...]]:
     """The words of every command and sub-command."""
-    for name, (place, _, _) in COMMANDS.items():
-        module, _, _ = place.partition(":")
-        full = module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}"
-        functions = getattr(importlib.import_module(full), "FUNCTIONS", {"": None})
-        yield from ((name, word) if word else (name,) for word in functions)
+    for name, command in COMMANDS.items():
+        words = ["", *command.words] if command.takes_words and name != "handoff" else load_functions(command)
+        yield from ((name, word) if word else (name,) for word in words or command.words)
 
 
 @pytest.fixture
@@ -64,4 +62,6 @@ def test_nobody_is_asked_where_json_is_wanted(world: World) -> None:
     os.makedirs(f"{world.cwd}/.agent-relay/adapters/zed")
     done = world.run("adapters", "trust", "--json")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "agent-relay: with --json nobody is asked\n  Read the files, then add --yes\n"
+    assert done.err == (
+        "agent-relay adapters trust: --json needs --yes, as it asks nothing\n  Read the files first\n"
+    )

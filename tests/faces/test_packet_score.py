@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.packet.command import run
+from agent_relay.faces.cli.packet.command import PACKET
+from agent_relay.faces.cli.typer_runner import run_functions
 from tests.support.corpus import CORPUS, lay_out
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay packet` with these words."""
+    return run_functions(PACKET, words, name="packet", about="packets")
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ import pytest
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.state import State
-from agent_relay.faces.cli.start.relay_prompt import HELP, RECORDS, PromptContext, find_plain, run_prompt_line
+from agent_relay.faces.cli.commands import COMMANDS, render_key_help
+from agent_relay.faces.cli.start.relay_prompt import PromptContext, find_plain, run_prompt_line
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -57,7 +58,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
         ask(person, "/handoff list", "No handoff is open.")
         ask(person, "/packet", "<handoff-context")
         ask(person, "/packet path", "/resume/0001-")
-        ask(person, "/limits", "Nobody rests.")
+        ask(person, "/limits", "No agent is resting.")
         ask(person, "/sessions", session)
         ask(person, "/agents", "understudy")
         ask(person, "/order", "demo understudy")
@@ -72,7 +73,7 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
         person.wait_for("ready | demo")
         ask(person, "/handoff show NOBODY", "no handoff is named 'NOBODY'")
         ask(person, "/handoff retry", "missing argument")
-        ask(person, "/handoff show 'open", "a quote has no end")
+        ask(person, "/handoff show 'open", "unterminated quote")
         ask(person, "/use demo --focus door", "demo is at work here already")
         ask(person, "/use understudy --new", "/use does not take '--new'")
         ask(person, "/use understudy --model", "--model needs a value")
@@ -186,7 +187,8 @@ def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
 
 def test_everything_the_help_names_is_known() -> None:
     """A prompt that offers what it does not know is a liar."""
-    named = {word for line in HELP for word in line.replace("|", " ").split() if word.startswith("/")}
+    help_lines = render_key_help()
+    named = {word for line in help_lines for word in line.replace("|", " ").split() if word.startswith("/")}
     plain = {word for word in named if find_plain(word, "", SESSION)}
     assert plain == {
         "/agents",
@@ -196,12 +198,14 @@ def test_everything_the_help_names_is_known() -> None:
         "/metrics",
         "/order",
         "/packet",
+        "/relay",
         "/sessions",
         "/status",
+        "/stop",
         "/undo-handoff",
     }
-    assert named - plain == {"/use", "/relay", "/log", "/stop", "/detach"}
-    assert all(f"{word}" in " ".join(HELP) for word in RECORDS)
+    assert named - plain == {"/use", "/log", "/detach"}
+    assert all(word in " ".join(help_lines) for word in COMMANDS["handoff"].words)
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,28 @@
 """What is understood without typer is what typer would have understood."""
 
 import functools
-import importlib
 import inspect
 
 import pytest
 import typer
 
-from agent_relay.faces.cli.commands import COMMANDS, PACKAGE
-from agent_relay.faces.cli.typer_runner import Function, LazyFunctions, read_plain, run_group, run_one
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.handoff.command import HANDOFF
+from agent_relay.faces.cli.typer_runner import (
+    Function,
+    Functions,
+    load_function,
+    load_functions,
+    read_plain,
+    run_functions,
+)
 
 
 def list_functions() -> dict[str, Function]:
     found: dict[str, Function] = {}
-    for name, (place, _, _) in COMMANDS.items():
-        module = place.partition(":")[0]
-        full = module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}"
-        functions: dict[str, Function] = getattr(importlib.import_module(full), "FUNCTIONS", {})
-        found |= {f"{name} {word}".strip(): function for word, function in functions.items()}
+    for name, command in COMMANDS.items():
+        functions = HANDOFF if name == "handoff" else load_functions(command)
+        found |= {f"{name} {word}".strip(): load_function(one) for word, one in functions.items()}
     return found
 
 
@@ -77,15 +82,23 @@ def fail(*, as_json: bool = False) -> int:
 @pytest.mark.parametrize(("function", "status"), [(leave, 69), (hear_nothing, 130), (fail, 1)])
 def test_a_command_called_without_typer_ends_as_with_it(function: Function, status: int) -> None:
     """Scripts go by the status."""
-    assert run_one(function, [], name="some") == status
-    assert run_group({"one": function}, ["one"], name="some", about="Some.") == status
-    assert run_group({"one": function, "two": fail}, ["two", "--json"], name="some", about="Some.") == 7
+    both = {"": function, "two": fail}
+    assert run_functions({"": function}, [], name="some", about="some") == status
+    assert run_functions({"one": function}, ["one"], name="some", about="some") == status
+    assert run_functions(both, [], name="some", about="some") == status
+    assert run_functions(both, ["two", "--json"], name="some", about="some") == 7
 
 
 def test_a_function_is_loaded_when_its_word_is_said() -> None:
     """And the others are named in the help all the same."""
-    functions = LazyFunctions({"here": fail, "there": "tests.faces.not_there:function"})
-    assert (list(functions), len(functions), functions["here"]) == (["here", "there"], 2, fail)
-    assert run_group(functions, ["here"], name="some", about="Some.") == 1
+    functions: Functions = {"here": fail, "there": "tests.faces.not_there:function"}
+    assert run_functions(functions, ["here"], name="some", about="some") == 1
     with pytest.raises(ModuleNotFoundError):
-        functions["there"]
+        run_functions(functions, ["there"], name="some", about="some")
+
+
+def test_the_table_of_commands_names_every_sub_command() -> None:
+    """Completion and the help behind the relay key go by the table, the command line by the functions."""
+    for name, command in COMMANDS.items():
+        words = [word for word in (HANDOFF if name == "handoff" else load_functions(command)) if word]
+        assert list(command.words) == [word for word in words if (name, word) != ("handoff", "narrative")]

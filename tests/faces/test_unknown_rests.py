@@ -47,5 +47,5 @@ def test_the_shell_says_that_it_is_unknown() -> None:
     with shell_world() as shells:
         os.symlink("ledger.json", shells.folders.ledger)
         person = ShellPerson(shells)
-        person.wait_for("who rests is unknown")
+        person.wait_for("resting agents unknown")
         person.terminal.close()

@@ -191,7 +191,7 @@ def test_the_terminal_is_as_it_was_however_it_ends(
     """A shell without echo, or on the other screen, is how people remember a tool."""
     seen = watch(idle)
     child = seen.child
-    seen.wait_for_text("Nothing is running here.")
+    seen.wait_for_text("No session is running in this repository.")
     assert not termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     if isinstance(how, signal.Signals):
         os.kill(child.pid, how)
@@ -218,7 +218,7 @@ def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals)
     """Ctrl-Z and `fg` are how one terminal serves two purposes."""
     seen = watch(idle)
     child = seen.child
-    seen.wait_for_text("Nothing is running here.")
+    seen.wait_for_text("No session is running in this repository.")
     child.send("\x1a")
     last = b""
     while not last.decode().endswith(LEFT):
@@ -226,7 +226,7 @@ def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals)
     assert os.waitpid(child.pid, os.WUNTRACED)[1] & 0xFF == 0x7F
     assert termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     os.kill(child.pid, signal.SIGCONT)
-    seen.wait_for_text("Nothing is running here.")
+    seen.wait_for_text("No session is running in this repository.")
     assert not termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     child.send("q")
     assert end(child)[1] == 0

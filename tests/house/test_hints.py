@@ -14,24 +14,14 @@ from agent_relay.domain.text.commands import (
     retry_command,
 )
 from agent_relay.domain.text.hints import KEY_COMMANDS
-from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.handoff.command import FUNCTIONS as HANDOFF
-from agent_relay.faces.cli.packet.command import FUNCTIONS as PACKET
+from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS, render_key_help
 from agent_relay.faces.cli.start.open_options import parse_words
-from agent_relay.faces.cli.start.relay_prompt import HELP
-from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from tests.house import tree
 
 PROSE = {"is", "made", "lacks"}
 """Words that go on a sentence about agent-relay itself."""
 PLACEHOLDERS = {"AGENT", "<agent>", "COMMAND"}
-SUB_COMMANDS = {
-    "handoff": set(HANDOFF),
-    "packet": set(PACKET),
-    "daemon": {"start", "stop", "restart", "status", "logs"},
-    "limits": {"clear"},
-    "adapters": {"list", "trust"},
-}
+SUB_COMMANDS = {name: {*command.words} for name, command in COMMANDS.items() if command.words}
 NAMED = re.compile(r"agent-relay (<agent>|[A-Za-z][A-Za-z-]*)(?: ([a-z][a-z-]+))?")
 WRITERS = {
     "agent_relay/domain/text/commands.py",
@@ -39,9 +29,8 @@ WRITERS = {
     "agent_relay/client/plain_command.py",
     "agent_relay/faces/cli/start/agent.py",
     "agent_relay/faces/cli/installation/doctor.py",
-    "agent_relay/faces/cli/start/run.py",
+    "agent_relay/faces/cli/options.py",
     "agent_relay/faces/cli/typer_runner.py",
-    "agent_relay/faces/shell/commands/registry.py",
     "agent_relay/domain/text/install_hint.py",
     "agent_relay/session/ownership.py",
     "agent_relay/system/crash_reports.py",
@@ -54,13 +43,7 @@ def list_texts(name: str) -> Iterator[str]:
     """Every string of a module that is no docstring; what is filled in stands as a brace."""
     module = tree.parse(name)
     parts = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values}
-    prose = {
-        id(node.body[0].value)
-        for node in ast.walk(module)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
+    prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
     for node in ast.walk(module):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{" for part in node.values)
@@ -122,7 +105,12 @@ def test_every_command_that_is_named_behind_the_relay_key_is_known_there() -> No
 
 def test_the_commands_hints_give_behind_the_relay_key_are_those_it_has() -> None:
     """What is rendered there is what that prompt and its help know."""
-    told = {word[1:] for line in HELP for word in line.replace("|", " ").split() if word.startswith("/")}
+    told = {
+        word[1:]
+        for line in render_key_help()
+        for word in line.replace("|", " ").split()
+        if word.startswith("/")
+    }
     assert told - {"detach"} == set(KEY_COMMANDS)
 
 
@@ -162,5 +150,5 @@ def test_the_other_commands_are_the_ones_there_are() -> None:
     assert agent_command("ada") == "agent-relay ada"
     assert relay_command("S") == "agent-relay relay S"
     assert retry_command("H", "--yes") == "agent-relay handoff retry H --yes"
-    assert "retry" in HANDOFF
+    assert "retry" in COMMANDS["handoff"].words
     assert "relay" in COMMANDS

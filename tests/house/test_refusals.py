@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from agent_relay.domain import errors
 from tests.house import tree
 
-OTHERS = {"EmulatorError", "HolderError", "SpawnError", "UnfinishedChangeError", "TreeOwnedError"}
+OTHERS = {
+    "UsageError",
+    "EmulatorError",
+    "HolderError",
+    "SpawnError",
+    "UnfinishedChangeError",
+    "TreeOwnedError",
+}
 """Refusals that are declared where they are raised."""
 KINDS = {name for name in vars(errors) if name.endswith("Error")} | OTHERS
 NAMES = {"AGENT_RELAY_HOME"}

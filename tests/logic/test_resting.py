@@ -260,6 +260,6 @@ def test_the_line_over_an_agents_screen_names_who_is_back_and_how_to_go_on() -> 
     )
     assert render_message(story.now, UTC) == own
     rested = _rest(lives=False)
-    assert render_message(rested.now, UTC).startswith("→ ann hit its usage limit (resets 21:20). Nobody can")
+    assert render_message(rested.now, UTC).startswith("→ ann hit its usage limit (resets 21:20). No agent")
     reset_window(rested).happens(ResetPassed(), now=RESET)
     assert render_message(rested.now, UTC).startswith("→ ann is available again")

@@ -66,7 +66,7 @@ def test_use_leads_around_the_circle_and_back_into_the_first_conversation(world:
     enter(world, terminal, "Remember the word heliotrope.", r"claude was here\.")
     for agent in AGENTS[1:]:
         terminal.send(f"/use {agent}\r")
-        wait_shown(world, terminal, f"→ {agent} has the next message")
+        wait_shown(world, terminal, f"→ Your next message goes to {agent}")
         enter(world, terminal, f"Your turn, {agent}.", rf"{agent} was here\.")
         heard = world.requests(agent)[0]["text"]
         assert "heliotrope" in heard
@@ -126,7 +126,7 @@ def test_a_handoff_with_a_document_goes_there_and_is_undone(world: World, first:
     assert "Know the word heliotrope." in heard
     assert "look at the parser" in heard
     terminal.send("/undo-handoff\r")
-    wait_shown(world, terminal, f"→ {first} has the next message")
+    wait_shown(world, terminal, f"→ Your next message goes to {first}")
     world.play(first, say("It is mine again."))
     enter(world, terminal, "Go on yourself.", r"It is mine again\.")
     legs = list_legs(world)

@@ -1,89 +1,376 @@
-"""The table of commands: the module that answers each, its usage, and the help that lists them.
+"""The one table of commands: on the command line, in the relay shell and behind the relay key.
 
-Imports nothing: every start of `agent-relay` loads it.
+Dispatch, help, completion and the generated pages read it. Imports nothing: every start of `agent-relay`
+loads it.
 """
 
-PACKAGE = "agent_relay.faces.cli"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-COMMANDS: "dict[str, tuple[str, str, str]]" = {
-    "run": (
-        "start.run",
-        "AGENT TASK [--continue ID] [-n TURNS] [--wait] [--json]",
-        "one turn without a screen, that fails over",
+
+class Form:
+    """How a command is typed in one place, and what it does there.
+
+    `more` are further lines of its help, `outside` is the command line that does the same, and `completes` is
+    what its words are completed to: `agent`, `session`, `command`, or `word` for its sub-commands.
+    """
+
+    __slots__ = ("about", "completes", "more", "outside", "usage")
+
+    def __init__(
+        self,
+        usage: str = "",
+        about: str = "",
+        *,
+        more: "Sequence[str]" = (),
+        outside: str = "",
+        completes: str = "",
+    ) -> None:
+        self.usage = usage
+        self.about = about
+        self.more = more
+        self.outside = outside
+        self.completes = completes
+
+
+class Command:
+    """One command; `shell` and `key` are its forms in the relay shell and behind the relay key.
+
+    `place` is what answers it, as `module:name`: a function for typer, functions by sub-command, or with
+    `takes_words` a function of the words. It is empty if the command line lacks the command. `words` are its
+    sub-commands. A form without `about` is typed and explained as on the command line.
+    """
+
+    __slots__ = ("about", "key", "name", "place", "shell", "takes_words", "usage", "words")
+
+    def __init__(
+        self,
+        name: str,
+        usage: str = "",
+        about: str = "",
+        place: str = "",
+        *,
+        takes_words: bool = False,
+        words: "Sequence[str]" = (),
+        shell: Form | None = None,
+        key: Form | None = None,
+    ) -> None:
+        self.name = name
+        self.usage = usage
+        self.about = about
+        self.place = place
+        self.takes_words = takes_words
+        self.words = words
+        self.shell = shell
+        self.key = key
+        for form in (shell, key):
+            if form is not None:
+                form.outside = form.outside or f"agent-relay {name}"
+                if not form.about:
+                    form.usage, form.about = usage, about
+
+    @property
+    def shell_form(self) -> Form:
+        """The form in the relay shell; the one of the command line if it has none there."""
+        return self.shell or Form(self.usage, self.about)
+
+
+_TABLE = (
+    Command(
+        "use",
+        shell=Form(
+            "AGENT [MESSAGE]",
+            "hand over to AGENT; MESSAGE is its first prompt",
+            more=(
+                "While an agent works, its turn passes on at once; else AGENT gets your next message.",
+                "AGENT reads a packet, or goes on in its own conversation with what changed since.",
+                "While another agent is taking over, AGENT takes over after that.",
+            ),
+            outside="agent-relay AGENT --session ID",
+            completes="agent",
+        ),
+        key=Form(
+            "AGENT [FOCUS]",
+            "hand over to AGENT, which should look at FOCUS first",
+            more=("/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   like agent-relay AGENT",),
+        ),
     ),
-    "chat": (
-        "start.chat",
+    Command(
+        "run",
+        "AGENT TASK [--continue ID] [-n TURNS] [--wait] [--json]",
+        "one turn without a screen; the next agent takes over at a limit",
+        "agent_relay.faces.cli.start.run:run_turn",
+        takes_words=True,
+    ),
+    Command(
+        "chat",
         "AGENT AGENT… TASK [-n TURNS] [--continue ID] [--json]",
         "several agents in turns, until all agree",
+        "agent_relay.faces.cli.start.chat:run_chat",
+        takes_words=True,
     ),
-    "race": (
-        "race.command",
+    Command(
+        "race",
         "AGENT AGENT… TASK [--test CMD] [--max-time S] [--apply]",
-        "several at once in worktrees; the test decides",
+        "several agents at once in worktrees; the test decides",
+        "agent_relay.faces.cli.race.command:RACE",
+        words=("schema", "show", "list", "diff", "apply", "stop", "resume", "clean"),
     ),
-    "attach": ("start.attach", "[SESSION]", "connect this terminal to a session"),
-    "status": ("session.status", "[--all] [--json]", "what runs here and who rests until when"),
-    "resume": (
-        "agent_relay.faces.shell.entry:resume",
-        "[SESSION] [--json]",
-        "open the relay shell in an earlier session",
-    ),
-    "sessions": (
-        "session.sessions",
-        "[--native] [--json]",
-        "every session; or the agents' own in this folder",
-    ),
-    "stop": ("session.stop", "[SESSION]", "end a session and its agent"),
-    "take-over": ("session.take_over", "", "work here in place of another machine or container that is gone"),
-    "watch": (
-        "agent_relay.faces.watch.command",
-        "[SESSION] [--all] [--json] [--no-follow]",
-        "watch sessions live",
-    ),
-    "metrics": ("metrics.entry", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
-    "export": (
-        "agent_relay.faces.export.command",
-        "[--prometheus PORT] [--otlp URL] [--webhook URL]",
-        "send figures and events to other systems",
-    ),
-    "limits": ("roster.limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
-    "agents": ("roster.agents", "[--json]", "the agents known, installed and signed in"),
-    "model": ("roster.model", "[AGENT [MODEL]]", "the model an agent is started with"),
-    "order": ("roster.order", "[AGENT…]", "show or set the order in which agents take over"),
-    "handoff": (
-        "handoff.command",
-        "list|show|history|plan|retry|cancel|…",
-        "look at handoffs; retry, cancel or close one",
-    ),
-    "relay": (
-        "handoff.relay",
+    Command(
+        "relay",
         "[SESSION] [--focus TEXT] [--narrative]",
         "hand over to the next agent of the order",
+        "agent_relay.faces.cli.handoff.relay:relay",
+        shell=Form("[MESSAGE]", "hand over to the next agent of the order"),
+        key=Form("[FOCUS]", "hand over to the next agent of the order at once"),
     ),
-    "undo-handoff": ("handoff.undo", "[SESSION]", "give a session back to the agent before its last handoff"),
-    "packet": ("packet.command", "show|diff|edit|verify|export|import|…", "what a successor is told"),
-    "replay": ("replay:main", "RECORDING --agent A", "run the detector on a recorded session"),
-    "adapters": ("roster.adapters", "list|trust", "where agents' adapters come from; trust a project's"),
-    "init": ("installation.init", "", "prepare this repository and the configuration"),
-    "doctor": ("installation.doctor", "[--json]", "check what is missing or broken"),
-    "demo": ("demo", "[--fast]", "a real handoff between two scripted agents, no account"),
-    "daemon": ("installation.daemon", "start|stop|restart|status|logs", "the process that owns the sessions"),
-}
-"""By first word: the module with its `run(words)` (or `module:function`), its arguments, and what it does.
+    Command(
+        "handoff",
+        "list|show|history|plan|retry|cancel|…",
+        "look at handoffs; retry, cancel or close one",
+        "agent_relay.faces.cli.handoff.command:run_handoff",
+        takes_words=True,
+        words=("list", "show", "history", "plan", "retry", "cancel", "complete", "fail"),
+        shell=Form(
+            "[FOCUS] | list | show ID | history | plan | retry ID | …",
+            "the agent writes a handoff document, then the next agent takes over",
+            more=(
+                "The document is written in a copy of the conversation, which stays as it is; Esc cancels.",
+                "FOCUS is what the next agent should look at first.",
+                "list, show, history, plan, retry, cancel, complete and fail look at or change handoffs.",
+            ),
+            outside="agent-relay relay --narrative, agent-relay handoff",
+            completes="word",
+        ),
+        key=Form(
+            "[FOCUS]",
+            "hand over to the next agent of the order, with a document this one writes first",
+            more=("/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",),
+        ),
+    ),
+    Command(
+        "undo-handoff",
+        "[SESSION]",
+        "give a session back to the agent before its last handoff",
+        "agent_relay.faces.cli.handoff.undo:undo_handoff",
+        shell=Form(),
+        key=Form("", "give the session back to the agent before its last handoff"),
+    ),
+    Command(
+        "attach",
+        "[SESSION]",
+        "connect this terminal to a session",
+        "agent_relay.faces.cli.start.attach:run_attach",
+        takes_words=True,
+        shell=Form(
+            "[SESSION]",
+            "open this conversation in the agent's own screen; /detach comes back here",
+            more=(
+                "During a turn, the screen opens when the turn ends, before waiting messages are sent.",
+                "After /detach the agent goes on there; your next message waits until it is done.",
+            ),
+            completes="session",
+        ),
+    ),
+    Command(
+        "status",
+        "[--all] [--json]",
+        "the sessions here, and which agents rest until when",
+        "agent_relay.faces.cli.session.status:run_status",
+        takes_words=True,
+        shell=Form(),
+        key=Form("", "this session in short"),
+    ),
+    Command(
+        "sessions",
+        "[--native] [--json]",
+        "every session; or the agents' own in this folder",
+        "agent_relay.faces.cli.session.sessions:sessions",
+        shell=Form(),
+        key=Form(),
+    ),
+    Command(
+        "new",
+        shell=Form(
+            "",
+            "your next message begins a new session",
+            more=("The current session stays as it is: /resume goes on with it.",),
+            outside="agent-relay AGENT --new",
+        ),
+    ),
+    Command(
+        "resume",
+        "[SESSION] [--json]",
+        "open the relay shell in an earlier session",
+        "agent_relay.faces.shell.entry:resume",
+        takes_words=True,
+        shell=Form(
+            "[SESSION]",
+            "go on with another session of this repository, also one whose turn is running",
+            more=(
+                "A message that no agent could take, because all rested, waits to be sent again.",
+                "If another shell has the session too, your messages wait for its turns.",
+            ),
+            completes="session",
+        ),
+    ),
+    Command(
+        "stop",
+        "[SESSION]",
+        "end a session and its agent",
+        "agent_relay.faces.cli.session.stop:stop",
+        key=Form("", "end the session and its agent"),
+    ),
+    Command(
+        "take-over",
+        "",
+        "work here in place of another machine or container that is gone",
+        "agent_relay.faces.cli.session.take_over:take_over",
+    ),
+    Command(
+        "agents",
+        "[--json]",
+        "the agents known, installed and signed in",
+        "agent_relay.faces.cli.roster.agents:agents",
+        shell=Form(),
+        key=Form(),
+    ),
+    Command(
+        "limits",
+        "[--json] [clear AGENT]",
+        "which agents rest, why, and until when",
+        "agent_relay.faces.cli.roster.limits:LIMITS",
+        words=("clear",),
+        shell=Form(),
+        key=Form(),
+    ),
+    Command(
+        "order",
+        "[AGENT…]",
+        "show or set the order in which agents take over",
+        "agent_relay.faces.cli.roster.order:order",
+        shell=Form(completes="agent"),
+        key=Form(),
+    ),
+    Command(
+        "model",
+        "[AGENT [MODEL]]",
+        "the model an agent is started with",
+        "agent_relay.faces.cli.roster.model:model",
+        shell=Form(
+            "[MODEL]",
+            "the model of the agent's next turns in this shell; - for its own",
+        ),
+    ),
+    Command(
+        "metrics",
+        "[SESSION] [--chain|--all] [--by WHAT]",
+        "tokens, money, turns and time",
+        "agent_relay.faces.cli.metrics.entry:run_metrics",
+        takes_words=True,
+        shell=Form(),
+        key=Form(),
+    ),
+    Command(
+        "watch",
+        "[SESSION] [--all] [--json] [--no-follow]",
+        "watch sessions live",
+        "agent_relay.faces.watch.command:watch",
+        shell=Form(completes="session"),
+    ),
+    Command(
+        "export",
+        "[--prometheus PORT] [--otlp URL] [--webhook URL]",
+        "send figures and events to other systems",
+        "agent_relay.faces.export.command:export",
+    ),
+    Command(
+        "packet",
+        "show|diff|edit|verify|export|import|…",
+        "resume packets: what a successor reads",
+        "agent_relay.faces.cli.packet.command:PACKET",
+        words=("show", "path", "diff", "edit", "verify", "export", "import", "schema", "build"),
+        shell=Form(completes="word"),
+        key=Form(
+            "",
+            "what the newest packet says; /packet path | diff | verify",
+            more=("/packet edit         edit the newest packet before its successor reads it",),
+        ),
+    ),
+    Command("log", key=Form("", "what happened in this session")),
+    Command(
+        "replay",
+        "RECORDING --agent A",
+        "run the detector on a recorded session",
+        "agent_relay.faces.cli.replay:replay",
+    ),
+    Command(
+        "adapters",
+        "list|trust",
+        "where agents' adapters come from; trust a project's",
+        "agent_relay.faces.cli.roster.adapters:ADAPTERS",
+        words=("list", "trust"),
+    ),
+    Command(
+        "init",
+        "",
+        "prepare this repository and the configuration",
+        "agent_relay.faces.cli.installation.init:init",
+    ),
+    Command(
+        "doctor",
+        "[--json]",
+        "check the installation",
+        "agent_relay.faces.cli.installation.doctor:doctor",
+        key=Form(),
+    ),
+    Command(
+        "demo",
+        "[--fast]",
+        "a real handoff between two scripted agents, no account",
+        "agent_relay.faces.cli.demo:demo",
+    ),
+    Command(
+        "daemon",
+        "start|stop|restart|status|logs",
+        "the process that owns the sessions",
+        "agent_relay.faces.cli.installation.daemon:DAEMON",
+        words=("start", "stop", "restart", "status", "logs"),
+    ),
+    Command(
+        "help",
+        shell=Form("[COMMAND]", "what can be typed here", outside="agent-relay --help", completes="command"),
+    ),
+    Command(
+        "exit",
+        shell=Form(
+            "",
+            "leave; a running turn goes on, and unsent messages are kept for the next shell",
+            outside="Ctrl-D",
+        ),
+    ),
+    Command("detach", key=Form("", "leave; the agent keeps working")),
+)
 
-A module of another face has its full name.
-"""
+COMMANDS = {command.name: command for command in _TABLE if command.place}
+"""The commands of the command line by name, in the order of the help."""
+SHELL_COMMANDS = {command.name: command for command in _TABLE if command.shell is not None}
+"""The commands of the relay shell by name, in the order of its help."""
+KEY_COMMANDS = {command.name: command for command in _TABLE if command.key is not None}
+"""The commands behind the relay key by name, in the order of its help."""
 
 AGENT_USAGE = (
     "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
+_KEY_WIDTH = 21
 
 
 def render_help() -> str:
     """Return what `agent-relay --help` prints."""
-    width = max(len(f"{name} {usage}") for name, (_, usage, _) in COMMANDS.items())
-    rows = [f"  {f'{name} {usage}':{width}}  {about}" for name, (_, usage, about) in COMMANDS.items()]
+    width = max(len(f"{command.name} {command.usage}") for command in COMMANDS.values())
+    rows = [f"  {f'{one.name} {one.usage}':{width}}  {one.about}" for one in COMMANDS.values()]
     return "\n".join(
         [
             "A coding agent hits its limit; the work goes on in another one, from exactly the same point.",
@@ -98,3 +385,16 @@ def render_help() -> str:
             "",
         ]
     )
+
+
+def render_key_help() -> tuple[str, ...]:
+    """Return the lines of `/help` behind the relay key."""
+    lines: list[str] = []
+    same: list[str] = []
+    for command in KEY_COMMANDS.values():
+        form = command.key or Form()
+        if form.about != command.about:
+            lines += [f"{f'/{command.name} {form.usage}':{_KEY_WIDTH}}{form.about}", *form.more]
+        else:
+            same.append(f"/{command.name} {command.usage}" if command.name == "order" else f"/{command.name}")
+    return (*lines[:-1], f"{'  '.join(same)}   like the commands of the same name", lines[-1])

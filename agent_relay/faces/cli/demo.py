@@ -27,7 +27,6 @@ from agent_relay.client.autostart import stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.client.signal_trap import SIGNALS, Interrupted, SignalTrap
 from agent_relay.domain.errors import RelayError
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import is_fancy, print_json, print_lines
 from agent_relay.store.packets import list_packets, read_packet
 from agent_relay.store.session_summaries import read_live_at, read_sessions_at
@@ -168,17 +167,12 @@ _KEY_S = 0.02
 _READ_S = 1.2
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay demo`; return its exit status."""
-    return run_one(demo, words, name="demo")
-
-
 def demo(
     *,
     fast: Annotated[bool, typer.Option("--fast", help="Without pauses for reading.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folder, to look around in it.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, once it is over: who, how fast, the packet.")
+        bool, typer.Option("--json", help="As JSON at the end: the agents, how fast, the packet.")
     ] = False,
 ) -> None:
     """Watch a session change hands: a limit, a packet, a successor that goes on. No account, no network."""
@@ -188,25 +182,25 @@ def demo(
     show = DemoRun(environ, project, pause_s=0.0 if fast or as_json else 1.0)
     seen = contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext()
     view: dict[str, object] = {}
-    with SignalTrap() as heeding:
+    with SignalTrap() as signals:
         # The show's end ignores Unix signals, and that lasts to the end of this block: until all is removed.
         try:
             ended = end_though_killed(partial(_clear, environ, project, "" if keep else folder))
-            with ended, show, contextlib.suppress(Interrupted), heeding.breaking(), seen:
+            with ended, show, contextlib.suppress(Interrupted), signals.breaking(), seen:
                 show.play()
-                view = show.tell_packet()
+                view = show.print_packet()
         except (pexpect.EOF, pexpect.TIMEOUT) as error:
             keep = True
             log = get_folders(environ).daemon_log
             raise RelayError(
-                f"the demo came to a halt while waiting for {show.waiting_for!r}",
+                f"the demo timed out waiting for {show.waiting_for!r}",
                 hint=f"Everything is in {folder}, the daemon's log is {log}",
             ) from error
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
-    if heeding.number:
-        raise SystemExit(128 + heeding.number)
+    if signals.number:
+        raise SystemExit(128 + signals.number)
     if as_json:
         print_json({**view, "kept": folder if keep else None})
     elif keep:
@@ -233,23 +227,23 @@ def _clear(environ: dict[str, str], project: str, folder: str) -> None:
 @contextlib.contextmanager
 def end_though_killed(end: Callable[[], None]) -> Iterator[None]:
     """Call `end` from another process if this one is killed within the block."""
-    heard, said = os.pipe()
+    reader, writer = os.pipe()
     watcher = os.fork()
     if watcher == 0:
-        os.close(said)
-        _wait_and_end(heard, end)
-    os.close(heard)
+        os.close(writer)
+        _wait_and_end(reader, end)
+    os.close(reader)
     try:
         yield
     finally:
         # The other one may have been killed itself.
         with contextlib.suppress(BrokenPipeError):
-            os.write(said, b".")
-        os.close(said)
+            os.write(writer, b".")
+        os.close(writer)
         os.waitpid(watcher, 0)
 
 
-def _wait_and_end(heard: int, end: Callable[[], None]) -> NoReturn:
+def _wait_and_end(reader: int, end: Callable[[], None]) -> NoReturn:
     try:
         # Out of reach of whoever kills the process group, and of the terminal that is closed with it.
         os.setsid()
@@ -258,7 +252,7 @@ def _wait_and_end(heard: int, end: Callable[[], None]) -> NoReturn:
             os.dup2(null, fd)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        if not os.read(heard, 1):
+        if not os.read(reader, 1):
             end()
     finally:
         os._exit(0)
@@ -280,7 +274,7 @@ class DemoRun:
 
     def play(self) -> None:
         """Play the demo: a task, a limit in the middle of it, and a successor that finishes it."""
-        self._tell(
+        self._comment(
             "Two scripted agents; the holder, the daemon, the PTY, the limit and the packet are real.",
             "A session under the first one:",
         )
@@ -302,16 +296,16 @@ class DemoRun:
         self._type("/quit")
         self._expect_end()
 
-    def tell_packet(self) -> dict[str, object]:
+    def print_packet(self) -> dict[str, object]:
         """Print the successor's packet and how long the handoff took; return both as JSON values."""
         (view, *_) = read_sessions_at(self._project, get_folders(self._environ).sessions)
         packets = list_packets(str(view["folder"]))
         document = read_packet(packets[-1][2])
         text = read_bounded(f"{packets[-1][2].removesuffix('.json')}.md", limit_bytes=_PACKET_BYTES)
         packet = text.decode("utf-8", "replace")
-        self._tell("The packet the understudy was given, built from the demo agent's transcript and git:")
+        self._comment("The packet the understudy was given, built from the demo agent's transcript and git:")
         print_lines("", *(f"    {line}" for line in packet.splitlines()))
-        self._tell(
+        self._comment(
             f"From the limit on the screen to the successor: {self._seconds:.1f} s.",
             "With your own agents: agent-relay doctor, then agent-relay <agent>",
         )
@@ -374,11 +368,7 @@ class DemoRun:
         assert self._child is not None  # noqa: S101 - same
         self._child.expect(pexpect.EOF)
 
-    def _tell(self, *lines: str) -> None:
+    def _comment(self, *lines: str) -> None:
         begin, end = ("\x1b[1;36m", "\x1b[0m") if is_fancy() else ("", "")
         sys.stdout.write(f"\n{begin}" + "\n".join(f"# {line}" for line in lines) + f"{end}\n\n")
         sys.stdout.flush()
-
-
-FUNCTIONS: dict[str, Function] = {"": demo}
-"""For the generated page of commands."""

@@ -7,12 +7,12 @@ import sys
 
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.values.environment import KEY_VARIABLE
-from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
+from agent_relay.faces.cli.commands import COMMANDS, Command, render_help
+from agent_relay.faces.cli.options import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
@@ -90,7 +90,7 @@ def _print_error(error: RelayError) -> int:
     except ImportError:
         sys.stderr.write(f"agent-relay: {error.sentence}\n  {error.hint}\n")
         return int(error.code)
-    return print_error(error)
+    return print_error(error, command=error.command if isinstance(error, UsageError) else "")
 
 
 def _build_gone_error() -> RelayError:
@@ -145,18 +145,25 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
         return lambda rest: run_agent(rest[0], rest[1:])
     known = COMMANDS.get(words[0])
     if known is not None:
-        module, _, function = known[0].partition(":")
-        found = _load(module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}")
-        run_command: Callable[[list[str]], int] = getattr(found, function or "run")
-        return run_command
+        return _load_command(known)
     from agent_relay.faces.cli.start.agent import run_agent
 
     return lambda rest: run_agent(words[0], rest)
 
 
-def _load(name: str) -> "ModuleType":
-    """Return the module; import it unless the relay shell has done so before."""
-    return importlib.import_module(name)
+def _load_command(command: Command) -> "Callable[[list[str]], int]":
+    """Return the function that runs the command with its words."""
+    module, _, name = command.place.partition(":")
+    # The relay shell may have loaded it before.
+    if module not in sys.modules:
+        importlib.import_module(module)
+    found: Callable[[list[str]], int] = getattr(sys.modules[module], name)
+    if command.takes_words:
+        return found
+    from agent_relay.faces.cli.typer_runner import run_functions
+
+    functions = found if isinstance(found, dict) else {"": found}
+    return lambda rest: run_functions(functions, rest, name=command.name, about=command.about)
 
 
 def _help(_rest: list[str]) -> int:
@@ -182,7 +189,7 @@ def report_bug(error: Exception, words: list[str]) -> int:
         folder = ""
     path = folder and write_crash(folder, error, at=datetime.now(UTC), version=__version__, doing=doing)
     where = f"A report without contents, ready to paste into an issue: {path}" if path else ""
-    sys.stderr.write(f"agent-relay: a mistake of ours ({type(error).__name__}) stopped {doing}\n")
+    sys.stderr.write(f"agent-relay: internal error ({type(error).__name__}) in {doing}; please report it\n")
     if where:
         sys.stderr.write(f"  {where}\n")
     return ExitCode.OUR_BUG

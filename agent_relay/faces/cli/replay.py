@@ -1,24 +1,25 @@
 """`agent-relay replay`: run the detector on a recorded session, as one JSON object."""
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import NoReturn
+from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.rules import load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
+from agent_relay.domain.errors import ConfigurationError, WrongUseError
 from agent_relay.domain.signal import Record, Signal
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.faces.render.output import print_error
+from agent_relay.faces.cli.options import UsageError
 from agent_relay.sources.evidence_files import read_evidence
 from agent_relay.sources.recording import read_recording
 from agent_relay.sources.replay import Timing, find_start, keep_best, play
@@ -77,64 +78,36 @@ def replay_recording(
 
 
 def replay(
-    recording: str,
-    agent: str,
+    recording: Annotated[str, typer.Argument(help="Its file, or the folder of a run.")],
     *,
-    size: str | None = None,
-    chunk: int = _WHOLE,
-    transcript: str | None = None,
-    started_at: str | None = None,
-    zone: str | None = None,
-) -> dict[str, object]:
-    """Call `replay_recording` with the words of the command line; raise RelayError as it does."""
-    rules = _load_rules(agent)
-    return replay_recording(
+    agent: Annotated[str, typer.Option("--agent", help="The agent whose screen was recorded.")],
+    size: Annotated[
+        str, typer.Option("--size", help="COLSxROWS; otherwise as the recording's own files or name say.")
+    ] = "",
+    chunk: Annotated[int, typer.Option("--chunk", help="Bytes a read; the result is the same.")] = _WHOLE,
+    transcript: Annotated[
+        str, typer.Option("--transcript", help="Native transcript of the run, a file or a folder.")
+    ] = "",
+    started_at: Annotated[
+        str, typer.Option("--started-at", help="When the leg began, ISO 8601 with a zone.")
+    ] = "",
+    zone: Annotated[
+        str, typer.Option("--zone", help="The zone the agent printed times in, as Europe/Warsaw.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="On one line.")] = False,
+) -> None:
+    """Run the detector on a recorded session; print its findings as one JSON object."""
+    found = replay_recording(
         recording,
         agent=agent,
-        rules=rules,
+        rules=_load_rules(agent),
         size=_parse_size(size) if size else None,
         chunk=chunk,
-        transcript=transcript,
+        transcript=transcript or None,
         started_at=_parse_moment(started_at) if started_at else None,
         zone=_parse_zone(zone or os.environ.get("TZ", "")),
     )
-
-
-def main(argv: Sequence[str]) -> int:
-    """Print the findings as one JSON object (indented, or one line with `--json`); return the exit code."""
-    parser = _Parser(prog="agent-relay replay", description=__doc__)
-    parser.add_argument("recording")
-    parser.add_argument("--agent", required=True)
-    parser.add_argument("--size", help="COLSxROWS; otherwise as the recording's own files or name say")
-    parser.add_argument("--chunk", type=int, default=_WHOLE, help="bytes a read; the result is the same")
-    parser.add_argument("--transcript", help="native transcript of the run, a file or a folder")
-    parser.add_argument("--started-at", help="when the leg began, ISO 8601 with a zone")
-    parser.add_argument("--zone", help="the zone the agent printed times in, as Europe/Warsaw")
-    parser.add_argument("--json", action="store_true", help="one line")
-    try:
-        words = parser.parse_args(list(argv))
-        found = replay(
-            words.recording,
-            words.agent,
-            size=words.size,
-            chunk=words.chunk,
-            transcript=words.transcript,
-            started_at=words.started_at,
-            zone=words.zone,
-        )
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    except RelayError as error:
-        return print_error(error)
-    sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if words.json else 2) + "\n")
-    return 0
-
-
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that reports wrong words by WrongUseError, as all commands do."""
-
-    def error(self, message: str) -> NoReturn:
-        raise WrongUseError(f"replay: {message}", hint="See: agent-relay replay --help")
+    sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if as_json else 2) + "\n")
 
 
 def _find_length(records: Sequence[Record], start: datetime) -> float:
@@ -174,17 +147,15 @@ def _render(signal: Signal) -> dict[str, object]:
 def _parse_size(text: str) -> tuple[int, int]:
     cols, _, rows = text.lower().partition("x")
     if not (cols.isdigit() and rows.isdigit() and 0 < int(cols) <= 1000 and 0 < int(rows) <= 1000):  # noqa: PLR2004 - no terminal is larger
-        raise WrongUseError(
-            f"replay does not understand the size {text!r}", hint="Write COLSxROWS, as 120x40."
-        )
+        raise UsageError(f"invalid --size {text[:20]!r}", hint="Write COLSxROWS, as 120x40", command="replay")
     return int(cols), int(rows)
 
 
 def _parse_moment(text: str) -> datetime:
     moment = parse_moment(text)
     if moment is None:
-        raise WrongUseError(
-            f"replay does not understand the moment {text!r}", hint="Write 2026-11-20T10:31:00+00:00."
+        raise UsageError(
+            f"invalid --started-at {text[:40]!r}", hint="Write 2026-11-20T10:31:00+00:00", command="replay"
         )
     return moment
 
@@ -195,6 +166,6 @@ def _parse_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise WrongUseError(
-            f"there is no time zone {name!r}", hint="Write a name like Europe/Warsaw."
+        raise UsageError(
+            f"there is no time zone {name[:40]!r}", hint="Write a name like Europe/Warsaw", command="replay"
         ) from None

@@ -1,64 +1,73 @@
 """Run a command's functions through typer, if its words need it, with usage errors in our form."""
 
 import importlib
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 
 import typer
 
-from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.errors import ExitCode
+from agent_relay.faces.cli.commands import Command
+from agent_relay.faces.cli.options import UsageError
 
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
+Functions = Mapping[str, Function | str]
+"""Functions by sub-command, the command's own under ""; `module:function` is loaded when needed."""
 _AS_THEY_ARE = (str, int, float, bool)
 """Defaults of these kinds reach a function unchanged."""
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
+_FORMS = (
+    (re.compile(r"no such option: (\S+).*"), r"unknown option '\1'"),
+    (re.compile(r"no such command (\S+)"), r"unknown command \1"),
+    (re.compile(r"got unexpected extra argument(?:s|\(s\))? \((\S+).*\)"), r"unexpected argument '\1'"),
+)
+"""How we say what typer says of wrong words, so that every command says it alike."""
 
 
-class LazyFunctions(Mapping[str, Function]):
-    """Commands by their word; one given as `module:function` is loaded when it is looked up."""
-
-    def __init__(self, places: Mapping[str, Function | str]) -> None:
-        self._places = places
-
-    def __getitem__(self, word: str) -> Function:
-        found = self._places[word]
-        if not isinstance(found, str):
-            return found
-        module, _, name = found.partition(":")
-        function: Function = getattr(importlib.import_module(module), name)
-        return function
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-def run_one(function: Function, words: list[str], *, name: str) -> int:
-    """Run a command that is one function; return its exit status."""
-    said = read_plain(function, words)
-    if said is not None:
-        return _call(function, said)
+def run_functions(functions: Functions, words: list[str], *, name: str, about: str) -> int:
+    """Run the sub-command that `words` begin with, or else the command itself; return its exit status."""
+    is_named = bool(words) and words[0] != "" and words[0] in functions
+    if "" in functions and not is_named:
+        return _run_one(load_function(functions[""]), words, name)
+    if is_named:
+        given = read_plain(load_function(functions[words[0]]), words[1:])
+        if given is not None:
+            return _call(load_function(functions[words[0]]), given)
     app = _create_app(name)
-    app.command(name)(function)
+    app.callback(help=f"{about[:1].upper()}{about[1:]}.")(lambda: None)
+    # Each may be dear to load; where the first word is one of them, no other can be meant.
+    for word in words[:1] if is_named else filter(None, functions):
+        app.command(word)(load_function(functions[word]))
     return _run(app, words, name)
 
 
-def run_group(functions: Mapping[str, Function], words: list[str], *, name: str, about: str) -> int:
-    """Run a command with sub-commands; return its exit status."""
-    said = read_plain(functions[words[0]], words[1:]) if words and words[0] in functions else None
-    if said is not None:
-        return _call(functions[words[0]], said)
+def load_functions(command: Command) -> dict[str, Function]:
+    """Return the command's functions by sub-command; none for one that typer does not run."""
+    module, _, name = command.place.partition(":")
+    found = getattr(importlib.import_module(module), name)
+    functions = found if isinstance(found, dict) else {"": found}
+    return {} if command.takes_words else {word: load_function(one) for word, one in functions.items()}
+
+
+def load_function(function: Function | str) -> Function:
+    """Return the function, loaded if it is named."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    found: Function = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _run_one(function: Function, words: list[str], name: str) -> int:
+    given = read_plain(function, words)
+    if given is not None:
+        return _call(function, given)
     app = _create_app(name)
-    app.callback(help=about)(lambda: None)
-    # Each may be dear to load; where the first word is one of them, no other can be meant.
-    meant = words[:1] if words and words[0] in functions else list(functions)
-    for word in meant:
-        app.command(word)(functions[word])
+    app.command(name)(function)
     return _run(app, words, name)
 
 
@@ -69,19 +78,19 @@ def read_plain(function: Function, words: list[str]) -> dict[str, object] | None
     """
     assert isinstance(function, FunctionType)  # noqa: S101 - whose defaults are looked at
     named = function.__kwdefaults__ or {}
-    said: dict[str, object] = (
+    given: dict[str, object] = (
         {"as_json": True} if words == ["--json"] and named.get("as_json") is False else {}
     )
     defaults = [*(function.__defaults__ or ()), *named.values()]
     taken = function.__code__.co_argcount + function.__code__.co_kwonlyargcount
     is_plain = len(defaults) == taken and all(type(value) in _AS_THEY_ARE for value in defaults)
-    return said if is_plain and len(words) == len(said) else None
+    return given if is_plain and len(words) == len(given) else None
 
 
-def _call(function: Function, said: Mapping[str, object]) -> int:
+def _call(function: Function, given: Mapping[str, object]) -> int:
     """Call the function; return its exit status as typer would, in whatever way it ends."""
     try:
-        end = function(**said)
+        end = function(**given)
     except typer.Exit as way_out:
         end = way_out.exit_code
     except EOFError:
@@ -102,14 +111,16 @@ def _create_app(name: str) -> typer.Typer:
 
 
 def _run(app: typer.Typer, words: list[str], name: str) -> int:
-    """Run the app and return its exit status; raise WrongUseError, in our form, for words it rejects."""
+    """Run the app and return its exit status; raise UsageError for words it rejects."""
     try:
         end: object = app(words, prog_name=f"agent-relay {name}", standalone_mode=False)
     except _WrongWords as error:
         path = error.ctx.command_path if error.ctx is not None else f"agent-relay {name}"
         message = " ".join(error.format_message().split()).rstrip(".")
-        sentence = f"{path.partition(' ')[2]}: {message[:1].lower()}{message[1:]}"
-        raise WrongUseError(sentence, hint=f"See: {path} --help") from None
+        message = f"{message[:1].lower()}{message[1:]}"
+        for pattern, form in _FORMS:
+            message = pattern.sub(form, message)
+        raise UsageError(message, command=path.partition(" ")[2]) from None
     except typer.Abort:
         return ExitCode.INTERRUPTED
     sys.stdout.flush()

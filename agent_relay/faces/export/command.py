@@ -13,10 +13,9 @@ import typer
 from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ExportConfig, check_address
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.protocol.watch_output import EventTold
 from agent_relay.faces.cli.extras import missing_extra
-from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.export._export_loop import ExportLoop
 from agent_relay.faces.export._figures import ExportReader
 from agent_relay.faces.export._outbound_filter import build_hook_event
@@ -29,13 +28,7 @@ from agent_relay.system.net.webhook import Webhook
 
 _WEBHOOK = Receiver("webhook", "The webhook", "event", "events")
 _COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
-_HELP = "See: agent-relay export --help"
 _LAST_PUSH_MS = 1000
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay export` and return the exit status."""
-    return run_one(export, words, name="export")
 
 
 def export(
@@ -55,7 +48,7 @@ def export(
     """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
 
     Runs until it is ended; without options it does what [export] in config.toml says. Nothing is exported
-    otherwise, and never what anybody wrote. Names: docs/exporters.md.
+    otherwise, and never what people or agents wrote. Names: docs/exporters.md.
     """
     wanted = _choose(prometheus, otlp, webhook, interval)
     folders = get_folders()
@@ -75,7 +68,7 @@ def export(
 
 
 def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | None) -> ExportConfig:
-    """Return the configuration with the options over it. Raise WrongUseError if there is nothing to do."""
+    """Return the configuration with the options over it. Raise UsageError if there is nothing to do."""
     config = read_user_config(get_folders().config).export
     given = {"prometheus_port": prometheus, "otlp": otlp, "webhook": webhook, "interval_s": interval}
     try:
@@ -88,13 +81,14 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         option = str(first["loc"][0]).partition("_")[0]
-        raise WrongUseError(f"export: --{option}: {first['msg']}", hint=_HELP) from None
+        raise UsageError(f"--{option}: {first['msg']}", command="export") from None
     except ValueError as error:
-        raise WrongUseError(f"export: {error}", hint=_HELP) from None
+        raise UsageError(f"{error}", command="export") from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
-        raise WrongUseError(
-            "export needs somewhere to send figures or events",
+        raise UsageError(
+            "no export target given",
             hint="Give --prometheus PORT, --otlp URL or --webhook URL, or add [export] to config.toml",
+            command="export",
         )
     return chosen
 
@@ -172,7 +166,3 @@ class _Ended(Exception):  # noqa: N818 - no error: somebody asked for the end
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     raise _Ended
-
-
-FUNCTIONS: dict[str, Function] = {"": export}
-"""For the generated page of commands."""

@@ -67,10 +67,10 @@ def find_note(event: Mapping[str, object]) -> str:
         case "signal" if event.get("scope") == "warning":
             return join_line(f"→ {event.get('agent', '')}: {quote_reason(str(event.get('text', '')))}")
         case "left-out":
-            said = (
+            line = (
                 f"a line of {event.get('agent', '')}'s output is longer than {_show_size(event)} and left out"
             )
-            return join_line(f"→ {said}")
+            return join_line(f"→ {line}")
         case "end":
             return join_line(_describe_end(event))
         case _:
@@ -89,10 +89,10 @@ def _describe_end(event: Mapping[str, object]) -> str:
         return _describe_refused(event)
     if outcome == "resting":
         return str(event.get("message") or f"→ {why}")
-    said = f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
+    line = f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
     if why == BY_HAND:
-        said = f"→ {agent} was {why}"
-    return f"{said.rstrip('.')}. {event['hint']}" if event.get("hint") else said
+        line = f"→ {agent} was {why}"
+    return f"{line.rstrip('.')}. {event['hint']}" if event.get("hint") else line
 
 
 def _describe_refused(event: Mapping[str, object]) -> str:

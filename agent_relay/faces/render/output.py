@@ -55,6 +55,11 @@ def print_json(view: "Mapping[str, object]") -> None:
     sys.stdout.write(json.dumps(view, indent=2) + "\n")
 
 
+def get_contents(answer: "Mapping[str, object]") -> dict[str, object]:
+    """Return an answer of the daemon without what only its protocol needs."""
+    return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+
+
 def print_lines(*lines: str) -> None:
     """Print lines on standard output, with control characters escaped and commands as typed here."""
     print_contents(*map(HintStyle.render, lines))
@@ -65,9 +70,13 @@ def print_contents(*lines: str) -> None:
     sys.stdout.write("".join(f"{plain(line)}\n" for line in lines))
 
 
-def print_error(error: "RelayError") -> int:
-    """Print the sentence and the hint of `error` on standard error, a line each; return its exit status."""
-    sys.stderr.write(f"agent-relay: {plain(HintStyle.render(error.sentence))}\n")
+def print_error(error: "RelayError", *, command: str = "") -> int:
+    """Print the sentence and the hint of `error` on standard error, a line each; return its exit status.
+
+    If `command` is named, it was typed wrongly.
+    """
+    program = " ".join(filter(None, ("agent-relay", command)))
+    sys.stderr.write(f"{program}: {plain(HintStyle.render(error.sentence))}\n")
     if error.hint:
         sys.stderr.write(f"  {plain(HintStyle.render(error.hint))}\n")
     return int(error.code)

@@ -6,73 +6,106 @@ import time
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
 
+from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.counts import render_count
 from agent_relay.domain.text.hints import render_in_shell
+from agent_relay.faces.cli.commands import SHELL_COMMANDS
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.render.output import HintStyle, plain, render_plain
+from agent_relay.faces.render.turn_view import TurnView
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._prompt import PromptSuspendedError, ShellPrompt
 from agent_relay.faces.shell._scrollback import Scrollback
 from agent_relay.faces.shell._status_line import Windows, render_status
 from agent_relay.faces.shell._terminal_modes import Modes
+from agent_relay.faces.shell.commands.completion import ShellCompleter
 from agent_relay.faces.shell.commands.dispatch import is_command, run_line
 from agent_relay.faces.shell.commands.interface import Act
-from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
+from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
 from agent_relay.faces.shell.turns.message_queue import MessageQueue
 from agent_relay.faces.shell.turns.runner import Turns
+from agent_relay.faces.shell.turns.session_release import free_session
 from agent_relay.store.session_summaries import find_ledger_trouble, read_resting
+from agent_relay.system.config.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
-_ASIDE_LIMIT_S = 10.0
+_STOP_LIMIT_S = 10.0
 _HINT_S = 5.0
 """How long after one Ctrl-C a second one leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellTerminal:
-    """The shell's terminal: `paper` prints on it, `modes` sets how it takes keys."""
+    """The shell's terminal: `scrollback` prints on it, `modes` sets how it takes keys."""
 
-    paper: Scrollback
+    scrollback: Scrollback
     modes: Modes
+    source: Input
+    output: Output
 
 
 class Shell:
-    """One shell on one terminal; `status` is its exit status. Call `take_prompt` before `run`."""
+    """One shell on one terminal; `status` is its exit status. Waiting messages are kept at `queue_path`."""
 
     def __init__(
         self,
         folders: Folders,
         conversation: Conversation,
-        typed: MessageQueue,
-        turns: Turns,
-        terminal: "ShellTerminal",
+        terminal: ShellTerminal,
+        *,
+        history: History,
+        queue_path: str,
+        view: TurnView,
     ) -> None:
         self._folders = folders
-        self._typed = typed
-        self._paper = terminal.paper
+        self._queue = MessageQueue(queue_path, self.changed)
+        self._scrollback = terminal.scrollback
         self._modes = terminal.modes
-        self._prompt: ShellPrompt | None = None
+        self._prompt = ShellPrompt(
+            self,
+            history=history,
+            completer=ShellCompleter(folders, conversation.cwd),
+            output=terminal.output,
+            source=terminal.source,
+        )
         self._resting: list[dict[str, object]] | None = []
         self._ticking: asyncio.Task[None] | None = None
-        self._asides: list[asyncio.Future[None]] = []
+        self._stop_tasks: list[asyncio.Future[None]] = []
         self._hint = ""
         self._is_leaving = False
         self._soon: list[Act] = []
         self._offered = ""
         self.conversation = conversation
-        self.turns = turns
+        connect = partial(connect_or_start, folders)
+        self.turns = Turns(
+            conversation,
+            self._queue,
+            connect=connect,
+            view=view,
+            scrollback=terminal.scrollback,
+            changed=self.changed,
+            prepare=partial(free_session, conversation, connect),
+            preferred=PreferredReturn(conversation, ReloadingConfig(folders.config).get, folders.ledger),
+        )
         self.status = 0
 
-    def take_prompt(self, prompt: ShellPrompt) -> None:
-        """Set the prompt at which the person types."""
-        self._prompt = prompt
+    def take_over_messages(self, folder: str) -> int:
+        """Hold the messages that ended shells have left in `folder` until they are sent; return how many."""
+        left = self._queue.take_over(folder)
+        if left:
+            self.turns.queue_state.hold("left over")
+        return left
 
     def offer(self, session: str) -> None:
         """Let Enter on an empty first line resume `session`; anything else that is typed ends the offer."""
@@ -88,7 +121,7 @@ class Shell:
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
-            with self._heeding():
+            with self._handle_signals():
                 self._modes.quieten()
                 if first:
                     await self._try(run_line(self, first))
@@ -99,13 +132,13 @@ class Shell:
             HintStyle.render = render_plain
             self._say_farewell()
             worker.cancel()
-            # A terminal that is gone is no mistake of ours; anything else is, and is raised.
+            # A terminal that is gone is no bug of ours; anything else is, and is raised.
             with suppress(asyncio.CancelledError, OSError):
                 await worker
-            self._typed.close()
-            if self.conversation.company is not None:
-                self.conversation.company.leave()
-            await self._end_asides()
+            self._queue.close()
+            if self.conversation.lock is not None:
+                self.conversation.lock.leave()
+            await self._finish_stop_tasks()
         return self.status
 
     def _render_hints(self, text: str) -> str:
@@ -126,15 +159,14 @@ class Shell:
         with suppress(OSError):
             self.say(*lines)
 
-    async def _end_asides(self) -> None:
+    async def _finish_stop_tasks(self) -> None:
         """Finish the requests to stop, so that no task of this shell is left in its loop."""
         if self._ticking is not None:
             self._ticking.cancel()
-        if self._asides:
-            await asyncio.wait(self._asides, timeout=_ASIDE_LIMIT_S)
+        if self._stop_tasks:
+            await asyncio.wait(self._stop_tasks, timeout=_STOP_LIMIT_S)
 
     async def _read_line(self) -> None:
-        assert self._prompt is not None  # noqa: S101 - given before `run`
         if self._soon:
             await self._try(self._soon.pop(0)(self, ""))
             return
@@ -148,13 +180,13 @@ class Shell:
         self._hint = ""
         offered, self._offered = self._offered, ""
         if not line.strip():
-            if self.turns.why_held:
+            if self.turns.queue_state.why:
                 self.turns.go_on()
             elif offered:
                 await self._try(run_line(self, f"/resume {offered}"))
             return
         if is_command(line):
-            self._paper.paint(f"> {plain(line)}\n")
+            self._scrollback.paint(f"> {plain(line)}\n")
         await self._try(run_line(self, line))
 
     async def _try(self, doing: Awaitable[None]) -> None:
@@ -163,17 +195,17 @@ class Shell:
         except RelayError as error:
             self.say(f"agent-relay: {error.sentence}", *([f"  {error.hint}"] if error.hint else []))
         except KeyboardInterrupt:
-            # Ctrl-C while somebody else had the terminal ends what was done there, not the shell.
+            # Ctrl-C while another program had the terminal ends that one, not the shell.
             self.say("→ Interrupted.")
         finally:
-            # A command may have said that somebody rests no longer.
+            # A command may have ended an agent's rest.
             self._resting = self._read_resting()
 
     def say(self, *lines: str) -> None:
         """Print the lines on the terminal."""
         # A terminal that is gone ends the shell in its own way.
         with suppress(OSError):
-            self._paper.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
+            self._scrollback.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
         """Run a plain command on this terminal and return its exit status."""
@@ -187,14 +219,13 @@ class Shell:
     def do_soon(self, act: Act) -> None:
         """Run `act` in place of the prompt, which comes back with what is half typed."""
         self._soon.append(act)
-        if self._prompt is not None:
-            self._prompt.give_way()
+        self._prompt.give_way()
 
     def leave(self, status: int = 0) -> None:
         """End the shell with `status` after what it does now."""
         self.status = status
         self._is_leaving = True
-        if self._prompt is not None and self._prompt.app.is_running and not self._prompt.app.is_done:
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(exception=EOFError)
 
     def take_windows(self, windows: Windows) -> None:
@@ -223,7 +254,7 @@ class Shell:
         return None if find_ledger_trouble(ledger) else read_resting(ledger)
 
     def _redraw(self) -> None:
-        if self._prompt is not None and self._prompt.app.is_running:
+        if self._prompt.app.is_running:
             self._prompt.app.invalidate()
 
     def interrupt(self) -> None:
@@ -233,20 +264,20 @@ class Shell:
             return
         is_busy = self.turns.is_busy
         if is_busy:
-            self._asides.append(asyncio.create_task(self.turns.stop(), name="stop"))
+            self._stop_tasks.append(asyncio.create_task(self.turns.stop(), name="stop"))
         self._hint = "stopping; Ctrl-C leaves" if is_busy else "Ctrl-C once more leaves"
         # A key pressed in thought must not make the next one, minutes later, the end of the shell.
-        asyncio.get_running_loop().call_later(_HINT_S, self._forget, self._hint)
+        asyncio.get_running_loop().call_later(_HINT_S, self._drop_hint, self._hint)
         self._redraw()
 
-    def _forget(self, hint: str) -> None:
+    def _drop_hint(self, hint: str) -> None:
         if self._hint == hint:
             self._hint = ""
             self._redraw()
 
     def take_back(self) -> str:
         """Return the newest waiting message and remove it from the queue."""
-        return self._typed.take_last() if len(self.list_waiting()) else ""
+        return self._queue.take_last() if len(self.list_waiting()) else ""
 
     def is_working(self) -> bool:
         """Return whether an agent works."""
@@ -259,12 +290,12 @@ class Shell:
     def render_status(self, width: int) -> str:
         """Return the line above the prompt."""
         state = "working" if self.turns.is_working else ""
-        if self.turns.wished.agent:
-            state = f"then {self.turns.wished.agent}"
+        if self.turns.pending_switch.agent:
+            state = f"then {self.turns.pending_switch.agent}"
         if self.turns.label:
             state = f"{self.turns.label}, {time.monotonic() - self.turns.since:.0f} s; Esc cancels"
-        if self.turns.why_held:
-            state = f"{len(self._typed)} not sent ({self.turns.why_held}): Enter sends on, Up edits"
+        if self.turns.queue_state.why:
+            state = f"{len(self._queue)} not sent ({self.turns.queue_state.why}): Enter sends on, Up edits"
         return render_status(self.conversation, self._resting, state=self._hint or state, width=width)
 
     def _worker_over(self, worker: asyncio.Task[None]) -> None:
@@ -272,12 +303,12 @@ class Shell:
             self.leave(1)
 
     @contextmanager
-    def _heeding(self) -> Iterator[None]:
+    def _handle_signals(self) -> Iterator[None]:
         """Handle SIGTERM, SIGHUP, SIGQUIT and SIGTSTP within this context, so that nothing typed is lost."""
         loop = asyncio.get_running_loop()
         before = {number: signal.getsignal(number) for number in (*_ENDING, signal.SIGTSTP)}
-        heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-        for number in heeded:
+        handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+        for number in handled:
             if number == signal.SIGTSTP:
                 loop.add_signal_handler(number, self._stop)
             else:
@@ -285,14 +316,14 @@ class Shell:
         try:
             yield
         finally:
-            for number in heeded:
+            for number in handled:
                 loop.remove_signal_handler(number)
                 signal.signal(number, before[number])
 
     def _stop(self) -> None:
         """Stop the shell; the program that started it has the terminal until the shell is continued."""
-        if self._prompt is not None and self._prompt.app.is_running:
-            self._asides.append(asyncio.ensure_future(run_in_terminal(self._modes.suspend)))
+        if self._prompt.app.is_running:
+            self._stop_tasks.append(asyncio.ensure_future(run_in_terminal(self._modes.suspend)))
         else:
             self._modes.suspend()
 

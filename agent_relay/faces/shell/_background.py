@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
@@ -13,25 +14,30 @@ def run_in_background(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":
     """Run `work` on a thread that a leaving process does not wait for; return the future of its result."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[_Found] = loop.create_future()
-
-    def give(found: _Found) -> None:
-        if not over.cancelled():
-            over.set_result(found)
-
-    def fail(error: Exception) -> None:
-        if not over.cancelled():
-            over.set_exception(error)
-
-    def run() -> None:
-        try:
-            found = work()
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the turn
-            call_in_loop(loop, partial(fail, error))
-        else:
-            call_in_loop(loop, partial(give, found))
-
-    threading.Thread(target=run, name="turn", daemon=True).start()
+    done: Future[_Found] = Future()
+    done.add_done_callback(lambda _: call_in_loop(loop, partial(_hand_over, done, over)))
+    threading.Thread(target=settle, args=(done, work), name="turn", daemon=True).start()
     return over
+
+
+def settle(done: "Future[_Found]", work: Callable[[], _Found]) -> None:
+    """Do the work and give its outcome, a result or an exception, to whoever waits for `done`."""
+    try:
+        found = work()
+    except Exception as error:  # noqa: BLE001 - a task's root: raised again by whoever waits for it
+        done.set_exception(error)
+    else:
+        done.set_result(found)
+
+
+def _hand_over(done: "Future[_Found]", over: "asyncio.Future[_Found]") -> None:
+    if over.cancelled():
+        return
+    error = done.exception()
+    if error is None:
+        over.set_result(done.result())
+    else:
+        over.set_exception(error)
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:

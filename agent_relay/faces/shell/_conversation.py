@@ -20,8 +20,8 @@ class Conversation:
     """One relay session over many turns; `session` is empty before the first.
 
     `agent` gets the next message, `at_work` has the running turn and is empty between turns; `models` are the
-    user's choices for this shell, by agent; `had_by` had the session when it was last read. The journal is
-    the truth; this is how far it was read. `windows` are what agents last said of their usage windows.
+    user's choices for this shell, by agent; `last_agent` had the session when it was last read.
+    The journal is the truth; this is how far it was read. `windows` are agents' usage windows as last heard.
     """
 
     cwd: str
@@ -34,8 +34,8 @@ class Conversation:
     context: tuple[int, int] = (0, 0)
     near: str = ""
     models: dict[str, str] = field(default_factory=dict)
-    company: SessionLock | None = None
-    had_by: str = ""
+    lock: SessionLock | None = None
+    last_agent: str = ""
     windows: Mapping[str, Sequence[WindowUsage]] = field(default_factory=dict)
 
     @property
@@ -47,9 +47,9 @@ class Conversation:
         """Return whether the working tree `root` is this one."""
         return os.path.realpath(root) == os.path.realpath(self.root)
 
-    def build_wish(self, message: str) -> dict[str, object]:
+    def build_request(self, message: str) -> dict[str, object]:
         """Build the daemon's request for the next turn."""
-        wish: dict[str, object] = {
+        request: dict[str, object] = {
             "agent": self.agent,
             "task": message,
             "cwd": self.cwd,
@@ -57,20 +57,20 @@ class Conversation:
             "args": [],
         }
         if self.session:
-            wish["session"] = self.session
+            request["session"] = self.session
         if self.models.get(self.agent):
-            wish["model"] = self.models[self.agent]
-        return wish
+            request["model"] = self.models[self.agent]
+        return request
 
-    def hear(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Update the conversation from an event."""
         match event.get("type"):
             case "turn":
                 self.session, self.folder = _text(event, "session"), _text(event, "folder")
                 self.at_work = _text(event, "agent")
-                is_shared(self.company, self.session)
+                is_shared(self.lock, self.session)
             case "leg":
-                self.at_work = self.agent = self.had_by = _text(event, "agent")
+                self.at_work = self.agent = self.last_agent = _text(event, "agent")
                 self.model = _text(event, "model") or self.models.get(self.agent, "")
             case "usage":
                 cost = event.get("cost")
@@ -78,11 +78,11 @@ class Conversation:
                     self.cost = (self.cost or 0.0) + cost
             case "end":
                 self.at_work = ""
-                self.look()
+                self.refresh()
             case _:
                 return
 
-    def look(self) -> dict[str, object]:
+    def refresh(self) -> dict[str, object]:
         """Read the session's journal; update context and limits here, and return the session in short."""
         if not self.session:
             return {}
@@ -99,7 +99,7 @@ class Conversation:
 
     def find_at_screen(self) -> str:
         """Return the agent that still has the session in its own screen after a detach; empty for none."""
-        view = self.look()
+        view = self.refresh()
         is_there = bool(view) and view["state"] in _AT_SCREEN and not view["headless"]
         return str(view["agent"]) if is_there else ""
 
@@ -111,17 +111,17 @@ class Conversation:
     def join(self, view: Mapping[str, object]) -> None:
         """Join the session of `view`, which `read_summary` returned: the next message belongs to it."""
         self.session, self.folder = str(view["session"]), str(view["folder"])
-        self.agent = self.had_by = str(view["agent"]) or self.agent
+        self.agent = self.last_agent = str(view["agent"]) or self.agent
         self.cost = None
-        self.look()
+        self.refresh()
 
     def follow(self, view: Mapping[str, object]) -> str:
         """Return the agent another shell gave the session to; it gets the next message. Empty for none.
 
         An agent that was chosen here keeps the next message.
         """
-        agent, before = str(view.get("agent") or ""), self.had_by
-        self.had_by = agent or before
+        agent, before = str(view.get("agent") or ""), self.last_agent
+        self.last_agent = agent or before
         if not agent or agent == before or self.agent != before:
             return ""
         self.agent = agent

@@ -14,7 +14,7 @@ from agent_relay.system.disk.regular_files import open_regular
 
 _LIMIT_BYTES = 16 << 20
 _KEPT_BYTES = 8 << 20
-_MOST = 2000
+_MOST_ENTRIES = 2000
 _LONGEST = 20_000
 
 
@@ -30,8 +30,8 @@ class TypedHistory(History):
         """Return the entries, the newest first; skip lines that are no entries."""
         try:
             lines, is_whole = _read_newest(self._path)
-            if len(lines) > 2 * _MOST or not is_whole:
-                lines = _shorten(self._path)
+            if len(lines) > 2 * _MOST_ENTRIES or not is_whole:
+                lines = _shorten_file(self._path)
         except (OSError, RelayError):
             return []
         entries = [_parse(line) for line in reversed(lines)]
@@ -57,14 +57,14 @@ def _read_newest(path: str) -> tuple[list[bytes], bool]:
     return data.split(b"\n"), begin == 0
 
 
-def _shorten(path: str) -> list[bytes]:
+def _shorten_file(path: str) -> list[bytes]:
     """Cut the file to its newest lines and return them; what another shell adds meanwhile comes after them.
 
     Raises OSError or RelayError if the file cannot be read.
     """
     handle = open_alone(path)
     try:
-        lines = _read_newest(path)[0][-_MOST:]
+        lines = _read_newest(path)[0][-_MOST_ENTRIES:]
         with suppress(RelayError):
             write_atomic(path, b"\n".join(lines), durable=False)
         return lines

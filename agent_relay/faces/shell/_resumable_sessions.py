@@ -28,7 +28,7 @@ def find_under_way(root: str, index: str) -> str:
     return ""
 
 
-def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, object] | None:
+def find_last(root: str, index: str, lock: SessionLock) -> Mapping[str, object] | None:
     """Return this working tree's newest session in short; `None` if it is at work or in another shell.
 
     A session that rests in its agent's own screen counts as at work: a person may be at that screen.
@@ -36,10 +36,10 @@ def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, objec
     found = max(list_own_at(root, index), key=lambda name: _find_age(root, name), default="")
     view = read_summary(root, found) if found else {"state": "gone"}
     is_over = view["state"] == "ended" or (view["state"] == "resting" and view["headless"])
-    if not is_over or not view["agent"] or is_shared(company, found):
-        company.leave()
+    if not is_over or not view["agent"] or is_shared(lock, found):
+        lock.leave()
         return None
-    company.leave()
+    lock.leave()
     return view
 
 

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from prompt_toolkit.application import get_app_or_none
 
+from agent_relay.faces.shell._background import settle
+
 Result = TypeVar("Result")
 
 
@@ -32,7 +34,7 @@ class Scrollback:
         """
         done: Future[Result] = Future()
         try:
-            self._loop.call_soon_threadsafe(_do, job, done)
+            self._loop.call_soon_threadsafe(settle, done, job)
         except RuntimeError:
             raise OSError(errno.EIO, "the shell is over") from None
         return done.result()
@@ -52,7 +54,7 @@ class Scrollback:
             if app is not None and is_drawn:
                 app.renderer.reset()
                 app.render_counter += 1
-                # At once, not with the next turn of the loop: nobody sees a screen without its prompt.
+                # At once, not with the next turn of the loop: the prompt must not flicker.
                 app.renderer.render(app, app.layout)
 
     def _write_some(self, data: bytes) -> int:
@@ -63,12 +65,3 @@ class Scrollback:
             # A program that had the terminal before has left it so that it refuses instead of waiting.
             select.select([], [self._target], [])
             return 0
-
-
-def _do(job: Callable[[], Result], done: "Future[Result]") -> None:
-    try:
-        result = job()
-    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the job
-        done.set_exception(error)
-    else:
-        done.set_result(result)

@@ -44,9 +44,9 @@ class SessionLock:
         self._handle, self._session = -1, ""
 
 
-def is_shared(company: SessionLock | None, session: str) -> bool:
+def is_shared(lock: SessionLock | None, session: str) -> bool:
     """Lock `session` and return whether another shell has it, too; false if its file cannot be written."""
     try:
-        return company is not None and bool(session) and company.enter(session)
+        return lock is not None and bool(session) and lock.enter(session)
     except RelayError:
         return False

@@ -11,9 +11,9 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection
 from agent_relay.client.keepalive import watch_daemon
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.counts import render_count
 from agent_relay.faces.cli.roster.agents import build_view
 from agent_relay.faces.cli.start.attach import measure
@@ -21,24 +21,27 @@ from agent_relay.faces.render.output import is_fancy
 from agent_relay.faces.render.turn_view import open_turn_view
 from agent_relay.faces.shell._app import Shell, ShellTerminal
 from agent_relay.faces.shell._conversation import Conversation
-from agent_relay.faces.shell._greeting import greet
 from agent_relay.faces.shell._history import TypedHistory
-from agent_relay.faces.shell._prompt import PastingInput, ShellPrompt
+from agent_relay.faces.shell._prompt import PastingInput
 from agent_relay.faces.shell._resumable_sessions import find_last, find_under_way, render_offer
 from agent_relay.faces.shell._scrollback import Scrollback
 from agent_relay.faces.shell._session_lock import SessionLock
 from agent_relay.faces.shell._status_line import watch_usage
 from agent_relay.faces.shell._terminal_modes import Modes
-from agent_relay.faces.shell.commands.completion import ShellCompleter
-from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
-from agent_relay.faces.shell.turns.message_queue import MessageQueue
-from agent_relay.faces.shell.turns.runner import Turns
-from agent_relay.faces.shell.turns.session_release import free_session
+from agent_relay.faces.shell.commands.dispatch import NO_AGENT
 from agent_relay.redact.text import redact_text
 from agent_relay.store.session_summaries import find_near_root
-from agent_relay.system.config.config_file import ReloadingConfig
 from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.disk.files import write_atomic
 from agent_relay.system.disk.folders import Folders, ensure_private
+
+_FIRST = (
+    "One agent works; when it hits its limit, the next takes over.",
+    "Type a message and Enter; what you type while it works is sent after its turn.",
+    "/use AGENT hands over, /attach opens its own screen, /status shows its state.",
+    "Ctrl-C stops a turn. Ctrl-D leaves; a running turn goes on: /resume shows it.",
+    "/help lists the rest. (Shown only the first time.)",
+)
 
 
 async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = "") -> int:
@@ -46,24 +49,16 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     ensure_private(folders.state)
     own = ensure_private(f"{folders.state}/shell")
     root = find_near_root(cwd)
-    shell, typed = _build(folders, cwd, modes, queue=_name_queue(own, root))
-    history = TypedHistory(f"{own}/history", _build_redact(root, cwd))
-    depth = None if is_fancy() else ColorDepth.DEPTH_1_BIT
-    # Without questions to the terminal: its late answers would be keys of whatever runs next.
-    output = Vt100_Output(
-        sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
-    )
-    completer = ShellCompleter(folders, cwd)
-    source = PastingInput(sys.stdin)
-    shell.take_prompt(ShellPrompt(shell, history=history, completer=completer, output=output, source=source))
+    # Of one working tree: unsent messages, and locks of sessions that are open in a shell.
+    kept = ensure_private(f"{own}/{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}")
+    shell = _build(folders, cwd, modes, own=own, kept=kept)
     shell.say(*greet(own, shell.conversation.agent))
-    left = typed.take_over(f"{own}/{_name_tree(root)}")
+    left = shell.take_over_messages(kept)
     if left:
         shell.say(f"{render_count(left, 'unsent message')} from an earlier shell: Enter sends, Up edits.")
-        shell.turns.held.hold("left over")
-    under_way = find_under_way(root, folders.sessions)
-    if under_way and not first:
-        shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
+    running = find_under_way(root, folders.sessions)
+    if running and not first:
+        shell.say(f"A turn of session {running} is running here. See it: /resume {running[-6:]}")
     elif not left and not first:
         _offer_last(shell, folders, root)
     watch_daemon(folders)
@@ -75,52 +70,51 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     return await shell.run(first)
 
 
+def greet(folder: str, agent: str) -> tuple[str, ...]:
+    """Return the lines to begin with; a file in `folder` records that the introduction was shown."""
+    known = f"your next message goes to {agent}" if agent else f"no agent is installed here. {NO_AGENT}"
+    line = f"agent-relay: {known}. /help lists the commands."
+    mark = os.path.join(folder, "welcomed")
+    if os.path.exists(mark):
+        return (line,)
+    try:
+        write_atomic(mark, b"", durable=False)
+    except RelayError:
+        return (line,)
+    return (*_FIRST, line)
+
+
 def _offer_last(shell: Shell, folders: Folders, root: str) -> None:
     """Offer to resume the last session here with Enter on the first line, if it can be resumed."""
-    company = shell.conversation.company
-    last = find_last(root, folders.sessions, company) if company is not None else None
+    lock = shell.conversation.lock
+    last = find_last(root, folders.sessions, lock) if lock is not None else None
     if last is not None:
         shell.say(render_offer(last))
         shell.offer(str(last["session"]))
 
 
-def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[Shell, MessageQueue]:
-    conversation = Conversation(cwd, agent=_choose_agent(cwd))
-    changes: list[Callable[[], None]] = []
-
-    def tell() -> None:
-        for change in changes:
-            change()
-
-    typed = MessageQueue(queue, tell)
-    connect = partial(connect_or_start, folders)
-    paper = Scrollback(asyncio.get_running_loop())
-    turns = Turns(
-        conversation,
-        typed,
-        connect=connect,
-        view=open_turn_view(
-            paper.write, columns=lambda: measure()[1], is_colour=is_fancy(), folder=cwd, work=paper.work
-        ),
-        paper=paper,
-        changed=tell,
+def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str) -> Shell:
+    scrollback = Scrollback(asyncio.get_running_loop())
+    depth = None if is_fancy() else ColorDepth.DEPTH_1_BIT
+    # Without questions to the terminal: its late answers would be keys of whatever runs next.
+    output = Vt100_Output(
+        sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
     )
-    conversation.company = SessionLock(os.path.dirname(queue))
-    turns.held.returning = PreferredReturn(conversation, ReloadingConfig(folders.config).get, folders.ledger)
-    turns.prepare = partial(free_session, conversation, connect)
-    shell = Shell(folders, conversation, typed, turns, ShellTerminal(paper, modes))
-    changes.append(shell.changed)
-    return shell, typed
-
-
-def _name_tree(root: str) -> str:
-    return hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-
-
-def _name_queue(own: str, root: str) -> str:
-    """Return the file for this shell's waiting messages; those of one working tree are in one folder."""
-    folder = ensure_private(f"{own}/{_name_tree(root)}")
-    return f"{folder}/{os.getpid()}-{os.urandom(4).hex()}.json"
+    view = open_turn_view(
+        scrollback.write,
+        columns=lambda: measure()[1],
+        is_colour=is_fancy(),
+        folder=cwd,
+        work=scrollback.work,
+    )
+    return Shell(
+        folders,
+        Conversation(cwd, agent=_choose_agent(cwd), lock=SessionLock(kept)),
+        ShellTerminal(scrollback, modes, PastingInput(sys.stdin), output),
+        history=TypedHistory(f"{own}/history", _build_redact(find_near_root(cwd), cwd)),
+        queue_path=f"{kept}/{os.getpid()}-{os.urandom(4).hex()}.json",
+        view=view,
+    )
 
 
 def _choose_agent(cwd: str) -> str:

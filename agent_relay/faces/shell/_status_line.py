@@ -84,12 +84,12 @@ def _list_windows(windows: Sequence[WindowUsage], clock: StatusTime) -> list[str
 def _list_rests(resting: Sequence[Mapping[str, object]] | None, clock: StatusTime) -> list[str]:
     """Return who rests, with the reset and without."""
     if resting is None:
-        return ["who rests is unknown", "rests unknown"]
+        return ["resting agents unknown", "rests unknown"]
     rows = []
     for rest in resting:
         until = parse_moment(rest.get("until"))
-        said = f" until {render_moment(until, clock.now, clock.zone)}" if until is not None else ""
-        rows.append((f"{rest.get('agent')} rests", said))
+        suffix = f" until {render_moment(until, clock.now, clock.zone)}" if until is not None else ""
+        rows.append((f"{rest.get('agent')} rests", suffix))
     return [_GAP.join(agent + until for agent, until in rows), _GAP.join(agent for agent, _ in rows)]
 
 

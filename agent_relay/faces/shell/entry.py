@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.commands import render_help
+from agent_relay.faces.cli.options import OptionParser, UsageError
 from agent_relay.faces.shell._terminal_modes import Modes
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
@@ -22,15 +23,14 @@ begins or ends with SESSION. A turn that is under way is shown from its beginnin
 
 def resume(words: list[str]) -> int:
     """Run `agent-relay resume` and return the exit status."""
-    if {"--help", "-h"} & set(words):
+    found = OptionParser("resume", flags=("--json",), most=1).parse(words)
+    if found.wants_help:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    as_json, words = "--json" in words, [word for word in words if word != "--json"]
-    if len(words) > 1 or words[:1] == [""]:
-        raise WrongUseError("resume takes one session at most", hint="See: agent-relay resume --help")
-    if as_json:
-        return _print_session(words[0] if words else "")
-    return open_shell(f"/resume {words[0] if words else ''}".strip())
+    if found.arguments == [""]:
+        raise UsageError("the session is empty", command="resume")
+    (session,) = found.arguments or ("",)
+    return _print_session(session) if "--json" in found.flags else open_shell(f"/resume {session}".strip())
 
 
 def _end(number: int, _frame: object) -> NoReturn:
@@ -39,17 +39,10 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 def _print_session(text: str) -> int:
     """Print the session that would be opened: the one `text` names, else the newest of this repository."""
-    from agent_relay.faces.cli.session.lookup import find_session
+    from agent_relay.faces.cli.session.lookup import find_newest_here, find_session
     from agent_relay.faces.render.output import print_json
-    from agent_relay.store.session_summaries import find_near_root, read_sessions_at
 
-    if text:
-        print_json(find_session(get_folders(), text))
-        return ExitCode.DONE
-    here = read_sessions_at(find_near_root(get_cwd()), get_folders().sessions)
-    if not here:
-        raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
-    print_json(here[0])
+    print_json(find_session(get_folders(), text) if text else find_newest_here(get_folders()))
     return ExitCode.DONE
 
 

@@ -20,7 +20,7 @@ from agent_relay.faces.watch.figures_text import (
 from agent_relay.faces.watch.view import SessionView, View, list_changes
 from agent_relay.session.views.summary import NO_TITLE
 
-NO_SESSION_TEXT = "Nothing is running here. Start: agent-relay <agent>"
+NO_SESSION_TEXT = "No session is running in this repository. Start one: agent-relay <agent>"
 NO_DAEMON_TEXT = "No daemon is running: agents keep working, but only files are read."
 _BAR = 20
 _EVENTS = 10

@@ -10,12 +10,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.errors import ExitCode
 from agent_relay.domain.protocol.watch_output import build_watch_schema
 from agent_relay.faces.cli.dispatch import OUTPUT, report_output
 from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.session.lookup import find_session
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json
 from agent_relay.faces.watch._lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.faces.watch._watch_loop import WatchLoop
@@ -24,11 +24,6 @@ from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.store.session_summaries import find_near_root
 from agent_relay.system.clock import LocalZone
 from agent_relay.system.disk.folders import get_cwd, get_folders
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay watch` and return the exit status."""
-    return run_one(watch, words, name="watch")
 
 
 def watch(
@@ -54,10 +49,10 @@ def watch(
         print_json(build_watch_schema())
         return 0
     _check_options(
-        ("SESSION and --all", bool(session) and everything),
-        ("--web and --json", web and as_json),
-        ("--web and --no-follow", web and not follow),
-        ("--port without --web", bool(port) and not web),
+        ("SESSION and --all exclude each other", bool(session) and everything),
+        ("--web and --json exclude each other", web and as_json),
+        ("--web and --no-follow exclude each other", web and not follow),
+        ("--port needs --web", bool(port) and not web),
     )
     zone = LocalZone()
     watched = _choose(session, is_all=everything)
@@ -88,10 +83,10 @@ def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int
 
 
 def _check_options(*wrong: tuple[str, bool]) -> None:
-    """Raise WrongUseError naming the first of the pairs that is given although it must not be."""
-    for words, is_given in wrong:
+    """Raise UsageError with the first sentence that applies."""
+    for sentence, is_given in wrong:
         if is_given:
-            raise WrongUseError(f"watch does not take {words}", hint="See: agent-relay watch --help")
+            raise UsageError(sentence, command="watch")
 
 
 def _choose(session: str, *, is_all: bool) -> WatchedSessions:
@@ -141,7 +136,3 @@ def _print_changes(before: View | None, after: View) -> None:
     for event in list_changes(before, after):
         sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
     sys.stdout.flush()
-
-
-FUNCTIONS: dict[str, Function] = {"": watch}
-"""For the generated page of commands."""

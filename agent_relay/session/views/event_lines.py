@@ -121,7 +121,7 @@ def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an 
             filled = f"{100 * used // room} % full" if room > 0 else f"{used:,} tokens long"
             return f"the context of {agent} is {filled}"
         case ContextCompacting():
-            return f"{agent} is told to compact its context"
+            return f"{agent} is asked to compact its context"
         case DraftBegun(_, cause):
             return f"{agent} is asked for a handoff document: {cause}"
         case _:

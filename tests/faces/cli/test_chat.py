@@ -212,13 +212,13 @@ def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("demo", "Paint it"), "chat needs two agents or more, and a task"),
-        ((), "chat needs two agents or more, and a task"),
-        (("demo", "demo", "Paint it"), "chat needs each agent once"),
-        (("demo", "understudy", " "), "chat needs a task"),
+        (("demo", "Paint it"), "agent-relay chat: two agents or more and a task are required"),
+        ((), "agent-relay chat: two agents or more and a task are required"),
+        (("demo", "demo", "Paint it"), "agent-relay chat: an agent is named twice"),
+        (("demo", "understudy", " "), "agent-relay chat: the task is empty"),
         (("demo", "nobody", "Paint it"), "nobody"),
         (("demo", "understudy", "Paint it", "-n", "0"), "-n needs a number from 1 to 1000"),
-        (("demo", "understudy", "Paint it", "--loud"), "chat: unknown option '--loud'"),
+        (("demo", "understudy", "Paint it", "--loud"), "agent-relay chat: unknown option '--loud'"),
         (("demo", "understudy", "Paint it", "-n"), "-n needs a value"),
         (("--continue", "01J", "Paint it"), "01J"),
     ],

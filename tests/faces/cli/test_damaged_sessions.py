@@ -104,7 +104,7 @@ def test_the_command_doctor_names_puts_a_damaged_session_aside(desk: World) -> N
     before, _, command = found["remedy"].partition("agent-relay ")
     assert before == "Put it aside: "
     done = desk.run(*shlex.split(command))
-    assert done.out == f"Session {DAMAGED} is out of the way. What is left of it: {folder}.unreadable\n"
+    assert done.out == f"Session {DAMAGED} was put aside; its files are in {folder}.unreadable\n"
     assert Path(f"{folder}.unreadable", "journal.jsonl").read_bytes() == b"not json\n"
     assert DAMAGED not in desk.run("doctor").out
     assert json.loads(desk.run("status", "--json", "--all").out)["sessions"] == []

@@ -19,7 +19,7 @@ from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_
 from tests.support.seats import run, seat
 
 KEYS = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x"}
-COST = "packets say nothing about the tree"
+COST = "packets will not describe the working tree"
 ALONE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
 
 
@@ -71,7 +71,7 @@ def test_a_slow_agent_is_told_as_slow(world: World) -> None:
     found = examine(world)
     assert found["claude"] == {
         "level": "note",
-        "what": "claude did not answer --version within 10 s, so nobody knows whether it works",
+        "what": "claude did not answer --version within 10 s, so it may not work",
         "remedy": f"It may only be slow. See how long it takes: {world.home}/bin/claude --version",
     }
     assert found["codex"]["what"] == f"codex codex-cli 0.169.0 at {world.home}/bin/codex"
@@ -134,7 +134,9 @@ def test_an_agent_that_floods_is_stopped_at_once(world: World) -> None:
     install(world, "codex", "exec yes")
     found = examine(world)
     for name in ("claude", "codex"):
-        assert found[name]["what"] == f"{name} answers --version with more than 64 KiB, which is no version"
+        assert (
+            found[name]["what"] == f"{name} answers --version with more than 64 KiB, which is not a version"
+        )
 
 
 def test_each_line_is_out_as_soon_as_it_is_found(world: World) -> None:
@@ -296,8 +298,9 @@ def test_git_is_asked_and_not_only_found(world: World) -> None:
     assert found["git"]["what"] == f"git --version ended with status 1; {COST}"
     os.unlink(f"{world.home}/bin/git")
     done = world.run_with({"PATH": f"{world.home}/bin"}, "doctor")
-    assert "note    git is not installed: packets say nothing about the tree - Install git" in list_lines(
-        done
+    assert (
+        "note    git is not installed: packets will not describe the working tree - Install git"
+        in list_lines(done)
     )
 
 
@@ -318,8 +321,8 @@ def test_a_frozen_daemon_is_named_with_what_sets_it_going(hosted: RelayWorld) ->
         out = run(hosted, "doctor").out
     finally:
         os.kill(daemon.pid, signal.SIGCONT)
-    what = f"the daemon (pid {daemon.pid}) is stopped by a signal or a debugger, so it answers nobody"
-    assert f"problem {what} - Let it go on: kill -CONT {daemon.pid}" in out.splitlines()
+    what = f"the daemon (pid {daemon.pid}) is stopped by a signal or a debugger, so it cannot answer"
+    assert f"problem {what} - Continue it: kill -CONT {daemon.pid}" in out.splitlines()
 
 
 def test_a_daemon_that_could_not_start_is_not_told_as_one_that_will(tmp_path: Path, world: World) -> None:

@@ -239,7 +239,7 @@ def test_nothing_is_exported_unless_asked(terminals: Terminals) -> None:
     """And only to where it may be."""
     done = terminals.world.run("export")
     assert done.status == 2
-    assert "export needs somewhere to send figures or events" in done.err
+    assert "agent-relay export: no export target given" in done.err
     refused = terminals.world.run("export", "--webhook", "http://hooks.example/")
     assert refused.status == 2
     assert "neither https nor http to this machine" in refused.err

@@ -144,7 +144,7 @@ def test_rows_by_day_since_and_agent_choose(world: World) -> None:
         "claude:own-1", "01M7Y8XZFDA2TM4CJWSD68KYBM", "01M7Y8Y2BYPWZJ9T89B8AXHSDB",
     }  # fmt: skip
     assert _rows(_ask(world, "--since", "0h")) == {}
-    assert "Nothing was used here." in world.run("metrics", "--since", "0h").out
+    assert "No usage was found here." in world.run("metrics", "--since", "0h").out
 
 
 def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(world: World) -> None:
@@ -242,9 +242,9 @@ def test_a_chain_without_a_session_needs_one_here(tmp_path: os.PathLike[str]) ->
     done = world.run("metrics")
     assert (done.status, done.out) == (
         0,
-        "Nothing was used here.\nAll of this machine's: agent-relay metrics --all\n",
+        "No usage was found here.\nAll of this machine's: agent-relay metrics --all\n",
     )
-    assert world.run("metrics", "--all").out == "Nothing was used on this machine.\n"
+    assert world.run("metrics", "--all").out == "No usage was found on this machine.\n"
     assert os.listdir(world.cwd) == []
 
 
@@ -275,7 +275,7 @@ def test_nothing_used_is_not_said_of_what_cannot_be_read(tmp_path: os.PathLike[s
         f"cannot read sessions from {world.home}/.local/share/opencode/opencode.db: file is not a database",
     ]
     shown = world.run("metrics", "--all").out.splitlines()
-    assert shown == ["Nothing was used on this machine, as far as it could be read.", "", *unread]
+    assert shown == ["No usage was found on this machine, as far as it could be read.", "", *unread]
     for _ in range(2):
         as_csv = world.run("metrics", "--all", "--csv")
         assert (as_csv.status, as_csv.out.count("\n")) == (0, 1)

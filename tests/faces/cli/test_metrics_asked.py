@@ -1,14 +1,13 @@
-"""What is asked in plain words is understood without typer, and as typer does."""
+"""The options of `metrics`, and what is loaded before they are answered."""
 
+import re
 import subprocess
 import sys
 
-import msgspec
 import pytest
-import typer.main
 
-from agent_relay.faces.cli.metrics._options import MetricsOptions, parse_options
-from agent_relay.faces.cli.metrics.command import metrics
+from agent_relay.faces.cli.metrics._options import HELP, MetricsOptions, parse_options
+from agent_relay.faces.cli.options import UsageError
 from tests.faces.cli_run import create_world
 from tests.house.test_hot_paths import PROBE
 
@@ -25,7 +24,7 @@ class Finder:
             os._exit(0)
 
 sys.meta_path.insert(0, Finder())
-from agent_relay.faces.cli.metrics.entry import run
+from agent_relay.faces.cli.metrics.entry import run_metrics as run
 run(["--all"])
 """
 PLAIN: list[tuple[list[str], MetricsOptions]] = [
@@ -40,56 +39,44 @@ PLAIN: list[tuple[list[str], MetricsOptions]] = [
     (["--since", "7d", "--since", "2w", "--json", "--json"], MetricsOptions(since="2w", as_json=True)),
     (["", "--by", ""], MetricsOptions(by="")),
     (
-        ["--by", "nothing known", "--json", "--csv"],
-        MetricsOptions(by="nothing known", as_json=True, as_csv=True),
+        ["--by=nothing known", "--csv"],
+        MetricsOptions(by="nothing known", as_csv=True),
     ),
     (["codex:a=b"], MetricsOptions("codex:a=b")),
 ]
-LEFT = (
-    ["--help"], ["--all", "--help"], ["-h"], ["--by"], ["--by=day"], ["--by", "-x"], ["--wrong"],
-    ["one", "two"], ["", "two"], ["--"], ["--", "one"], ["-"], ["--al"], ["--since", "--all"],
-)  # fmt: skip
+WRONG = (
+    (["--by"], "--by needs a value"),
+    (["--wrong"], "unknown option '--wrong'"),
+    (["--al"], "unknown option '--al'"),
+    (["one", "two"], "unexpected argument 'two'"),
+    (["--all", "01M7"], "SESSION and --all exclude each other"),
+    (["--all", "--chain"], "--chain and --all exclude each other"),
+    (["--json", "--csv"], "--json and --csv exclude each other"),
+)
 
 
 @pytest.mark.parametrize(
     ("words", "asked"), PLAIN, ids=lambda one: " ".join(one) if type(one) is list else ""
 )
-def test_plain_words_mean_what_typer_makes_of_them(words: list[str], asked: MetricsOptions) -> None:
-    """Two ways to understand one command must not drift apart."""
-    app = typer.Typer(add_completion=False)
-    heard: list[dict[str, object]] = []
-
-    def hear(**values: object) -> None:
-        heard.append(values)
-
-    app.command()(metrics)
-    command = typer.main.get_command(app)
-    command.callback = hear
-    command.main(words, standalone_mode=False)
-    assert heard == [msgspec.structs.asdict(asked)]
+def test_words_are_parsed_as_options(words: list[str], asked: MetricsOptions) -> None:
+    """Whatever order they come in; the last of two values counts."""
     assert parse_options(words) == asked
 
 
-@pytest.mark.parametrize("words", LEFT, ids=" ".join)
-def test_help_mistakes_and_rare_spellings_are_left_to_typer(words: list[str]) -> None:
-    """Its messages are the command's; nothing is guessed."""
-    assert parse_options(words) is None
+@pytest.mark.parametrize(("words", "sentence"), WRONG)
+def test_wrong_words_are_refused(words: list[str], sentence: str) -> None:
+    """Nothing is guessed: a report about something else would pass for the one that was meant."""
+    with pytest.raises(UsageError) as caught:
+        parse_options(words)
+    assert (caught.value.command, caught.value.sentence) == ("metrics", sentence)
 
 
-def test_every_option_of_the_command_can_be_said_plainly() -> None:
-    """An option added to one of them is missed in the other."""
-    app = typer.Typer(add_completion=False)
-    app.command()(metrics)
-    options = {name: one for one in typer.main.get_command(app).params for name in one.opts}
-    assert {one.name for one in options.values()} == {
-        one.name for one in msgspec.structs.fields(MetricsOptions)
-    }
-    for name, one in options.items():
-        if name.startswith("--"):
-            words = [name] if one.is_flag else [name, "7d"]  # type: ignore[attr-defined]  # options have it
-            asked = parse_options(words)
-            assert asked is not None
-            assert msgspec.structs.asdict(asked)[str(one.name)] == (True if len(words) == 1 else "7d")
+def test_the_help_names_every_option() -> None:
+    """Each is taken; any word that asks for help gets it."""
+    for words in (["--help"], ["--all", "--help"], ["-h", "--wrong"]):
+        assert parse_options(words) is None
+    named = set(re.findall(r"^  (--[a-z]+)", HELP, re.MULTILINE))
+    assert named == {"--chain", "--all", "--by", "--since", "--agent", "--json", "--csv"}
 
 
 def test_an_answer_to_plain_words_loads_no_library_for_words(tmp_path: object) -> None:

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from agent_relay.faces.cli.replay import main
+from agent_relay.faces.cli.dispatch import run
 
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "..", "golden")
 LIMIT = os.path.join(GOLDEN, "recordings", "claude", "claude-2.1.197-session-limit-120x40.raw.gz")
@@ -13,7 +13,7 @@ RECORDS = os.path.join(GOLDEN, "transcripts", "claude", "claude-2.1.197-session-
 def test_replay_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     """What the detector says, with the words it rests on."""
     words = [LIMIT, "--agent", "claude", "--json", "--chunk", "100", "--size", "120x40", "--zone", "UTC"]
-    assert main([*words, "--started-at", "2026-11-20T10:31:00+00:00"]) == 0
+    assert run(["replay", *words, "--started-at", "2026-11-20T10:31:00+00:00"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "agent": "claude",
         "signals": [
@@ -36,7 +36,7 @@ def test_replay_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_with_the_transcript_the_limit_decides(capsys: pytest.CaptureFixture[str]) -> None:
     """The leg's start is found by itself."""
-    assert main([LIMIT, "--agent", "claude", "--transcript", RECORDS]) == 0
+    assert run(["replay", LIMIT, "--agent", "claude", "--transcript", RECORDS]) == 0
     signals = json.loads(capsys.readouterr().out)["signals"]
     assert [(signal["decides"], signal["evidence"]["source"]) for signal in signals] == [(True, "transcript")]
 
@@ -60,7 +60,7 @@ def test_wrong_words_are_one_sentence_and_exit_2(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is printed that could be taken for a result."""
-    assert main(words) == 2
+    assert run(["replay", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert sentence in captured.err

@@ -176,11 +176,11 @@ def test_a_task_may_come_on_standard_input_and_stands_in_no_command_line(world: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("demo",), "run needs an agent and a task"),
-        (("demo", " "), "run needs a task"),
+        (("demo",), "agent-relay run: an agent and a task are required"),
+        (("demo", " "), "agent-relay run: the task is empty"),
         (("demo", "x", "-n", "0"), "-n needs a number from 1 to 1000"),
         (("demo", "x", "-n"), "-n needs a value"),
-        (("demo", "x", "--sideways"), "run does not know '--sideways'"),
+        (("demo", "x", "--sideways"), "agent-relay run: unknown option '--sideways'"),
         (("nobody", "x"), "there is no agent and no command 'nobody'"),
         (("demo", "x", "--continue", "01J"), "01J"),
         (("demo", "x" * 500_001), "the task is longer than 500,000 characters"),

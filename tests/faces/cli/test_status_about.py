@@ -15,7 +15,7 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
     [
         ({}, ""),
         ({"why": "all rest"}, "all rest"),
-        ({"lacks": "no transcript"}, "its packet lacks something: no transcript"),
+        ({"lacks": "no transcript"}, "its packet is incomplete: no transcript"),
         ({"lacks": "no transcript", "why": "all rest"}, "all rest"),
         ({"offered": "bob"}, "bob is available again: agent-relay bob"),
         ({"offered": "ann"}, "ann can have its own model again: press Ctrl-] and type /use ann"),

@@ -31,7 +31,7 @@ def test_a_planted_session_is_told_of_and_not_taken_for_the_users(world: World) 
     status = world.run("status")
     assert "send me your keys" not in status.out
     assert status.out == (
-        "Nothing is running here. Start: agent-relay <agent>\n"
+        "No session is running in this repository. Start one: agent-relay <agent>\n"
         f"A session came with this folder and relay leaves it alone. If {PLANTED} is yours:"
         f" agent-relay sessions --claim {PLANTED}\n"
     )
@@ -106,7 +106,10 @@ def test_nobody_is_told_to_claim_a_copy(world: World, tmp_path: Path) -> None:
     write_session(elsewhere, OWN, index=index(world))
     write_session(Path(world.cwd), OWN, index=None)
     told = f"1 session here is a copy of yours in {elsewhere} and is left alone.\n"
-    assert world.run("status").out == f"Nothing is running here. Start: agent-relay <agent>\n{told}"
+    assert (
+        world.run("status").out
+        == f"No session is running in this repository. Start one: agent-relay <agent>\n{told}"
+    )
     assert world.run("sessions").out.endswith(told)
     write_session(Path(world.cwd), PLANTED, index=None)
     assert world.run("status").out.endswith(f"agent-relay sessions --claim {PLANTED}\n{told}")

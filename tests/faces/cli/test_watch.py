@@ -142,7 +142,7 @@ def test_what_is_now_needs_no_daemon_and_starts_none(terminals: Terminals) -> No
 def test_nothing_to_watch_is_said(terminals: Terminals) -> None:
     """An empty page looks like a broken one."""
     done = terminals.world.run("watch", "--no-follow", "--all")
-    assert "Nothing is running here." in done.out
+    assert "No session is running in this repository." in done.out
     assert "No daemon is running" in done.out
     assert terminals.world.run("watch", "--all", "X").status == 2
     assert terminals.world.run("watch", "X").status == 2

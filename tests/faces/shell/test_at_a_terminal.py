@@ -90,7 +90,7 @@ def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     person.type("/order understudy demo")
     person.wait_for(r"> /order understudy demo\s+understudy demo")
     person.type("/limits")
-    person.wait_for("No agent rests|Nobody rests")
+    person.wait_for("No agent is resting")
     person.type("/oder")
     person.wait_for(r"there is no command '/oder' here\s+Did you mean /order")
     person.type("/use --help")
@@ -105,7 +105,7 @@ def test_another_agent_has_the_next_message_by_a_packet(person: ShellPerson) -> 
     person.wait_for("demo heard you")
     person.wait_idle()
     person.type("/use understudy")
-    person.wait_for("→ understudy has the next message")
+    person.wait_for("→ Your next message goes to understudy")
     person.type("go on")
     person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
     assert [agent for agent, _ in list_natives(person.world, person.session())] == ["demo", "understudy"]

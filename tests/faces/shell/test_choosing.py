@@ -18,7 +18,7 @@ def test_an_agent_that_is_not_installed_is_refused_when_it_is_chosen() -> None:
         with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
             file.write('order = ["opencode", "demo", "codex", "understudy"]\n')
         person = ShellPerson(world)
-        person.wait_for("demo has the next message")
+        person.wait_for("your next message goes to demo")
         person.type("/use opencode")
         person.wait_for(r"opencode is not installed\s+See what is missing: !agent-relay doctor")
         person.type("out of luck")
@@ -53,7 +53,7 @@ def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen() -> None:
         person = ShellPerson(world)
         person.type("/use codex")
         person.wait_for("Codex does not look signed in. Sign in: codex login")
-        person.wait_for("→ codex has the next message")
+        person.wait_for("→ Your next message goes to codex")
         person.terminal.close()
 
 
@@ -86,7 +86,7 @@ def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
         )
         person.type("/use understudy")
         person.wait_for(
-            r"→ understudy is already taking over|understudy (is already at work|has the next message)"
+            r"→ understudy is already taking over|understudy is already at work|message goes to understudy"
         )
         person.wait_for(r"(?s)understudy goes on.*understudy > second thought\s+understudy heard you")
         person.wait_idle()

@@ -41,13 +41,13 @@ def _write_ledger(folder: os.PathLike[str], **until: datetime) -> None:
 def test_who_gave_way_is_offered_once_after_the_reset(tmp_path: os.PathLike[str]) -> None:
     """An offer that is repeated with every message is nagging."""
     returning, talk = _build(tmp_path)
-    assert returning.look() == ""
+    assert returning.check() == ""
     returning.note_limit("demo")
     _write_ledger(tmp_path, demo=datetime.now(UTC) + timedelta(hours=1))
-    assert returning.look() == ""
+    assert returning.check() == ""
     _write_ledger(tmp_path)
-    assert returning.look() == "→ demo is available again: /use demo"
-    assert (returning.look(), talk.agent) == ("", "understudy")
+    assert returning.check() == "→ demo is available again: /use demo"
+    assert (returning.check(), talk.agent) == ("", "understudy")
 
 
 @pytest.mark.parametrize("wish", ["offer", "auto"])
@@ -56,9 +56,9 @@ def test_nobody_is_offered_while_the_ledger_cannot_be_read(tmp_path: os.PathLike
     returning, talk = _build(tmp_path, **{"return": wish})
     returning.note_limit("demo")
     os.symlink("ledger.json", f"{tmp_path}/ledger.json")
-    assert (returning.look(), talk.agent) == ("", "understudy")
+    assert (returning.check(), talk.agent) == ("", "understudy")
     os.unlink(f"{tmp_path}/ledger.json")
-    assert returning.look().startswith("→ demo is available again")
+    assert returning.check().startswith("→ demo is available again")
 
 
 def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[str]) -> None:
@@ -66,7 +66,7 @@ def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[s
     returning, talk = _build(tmp_path, **{"return": "auto"})
     returning.note_limit("demo")
     returning.note_limit("understudy")
-    assert returning.look() == "→ demo is available again, and has the next message."
+    assert returning.check() == "→ demo is available again; your next message goes there."
     assert talk.agent == "demo"
 
 
@@ -77,7 +77,7 @@ def test_nobody_comes_back_unasked(tmp_path: os.PathLike[str], wish: str) -> Non
     returning.note_limit("demo")
     if wish == "offer":
         returning.forget()
-    assert (returning.look(), talk.agent) == ("", "understudy")
+    assert (returning.check(), talk.agent) == ("", "understudy")
 
 
 @pytest.mark.parametrize("moment", ["", "soon", "2026-11-22T09:00:00"])
@@ -121,9 +121,9 @@ def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tm
             said.append(line)
             over.set()
 
-        held = QueueState(typed, changed=lambda: None, go_on=over.set, say=say)
-        held.returning = PreferredReturn(_build(tmp_path)[1], UserConfig, str(tmp_path / "ledger"), machine)
-        held.rest("", (machine.now() + timedelta(hours=7)).isoformat())
+        preferred = PreferredReturn(_build(tmp_path)[1], UserConfig, str(tmp_path / "ledger"), machine)
+        state = QueueState(typed, preferred, changed=lambda: None, go_on=over.set, say=say)
+        state.rest("", (machine.now() + timedelta(hours=7)).isoformat())
         await over.wait()
 
     with asyncio.Runner(loop_factory=lambda: SleepingLoop(machine)) as runner:

@@ -43,7 +43,7 @@ def test_a_second_interrupt_leaves_and_what_waits_is_kept(person: ShellPerson) -
     assert person.terminal.modes_left_on() == []
     again = ShellPerson(person.world)
     again.wait_for("1 unsent message from an earlier shell")
-    assert "This is the relay shell" not in again.screen
+    assert "Shown only the first time" not in again.screen
     again.terminal.close()
 
 

@@ -100,7 +100,7 @@ def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPers
     try:
         again.wait_for(r"Press Enter to continue 'fix the cents' \(demo, today \d\d:\d\d\)")
         again.type("")
-        again.wait_for(f"Session {person.session()}, demo has the next message.")
+        again.wait_for(f"Session {person.session()}. Your next message goes to demo.")
         again.type("and the euros")
         again.wait_for(r"demo > and the euros\s+demo heard you")
         again.wait_idle()

@@ -38,7 +38,7 @@ def test_the_line_tells_what_is_known_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("width", "line"),
-    [(80, "demo · who rests is unknown · working"), (33, "demo · rests unknown · working")],
+    [(80, "demo · resting agents unknown · working"), (33, "demo · rests unknown · working")],
 )
 def test_that_nobody_can_tell_who_rests_is_said(width: int, line: str) -> None:
     """Nothing there would say that nobody does."""
@@ -134,8 +134,8 @@ def test_costs_add_up_and_the_agent_that_took_over_has_the_next_message() -> Non
         {"type": "leg", "agent": "understudy", "model": ""},
         {"type": "usage", "tokens": {}, "cost": 0.2},
     ):
-        talk.hear(event)
+        talk.apply(event)
     assert (talk.session, talk.agent, talk.at_work, talk.model) == ("S", "understudy", "understudy", "")
     assert f"{talk.cost:.2f}" == "0.30"
-    talk.hear({"type": "end", "outcome": "done"})
+    talk.apply({"type": "end", "outcome": "done"})
     assert (talk.at_work, talk.root) == ("", "/made-up")

@@ -75,7 +75,7 @@ async def _work(
         MessageQueue(f"{queue}/queue.json", changed.set),
         connect=lambda: daemon,
         view=Written().view,
-        paper=Scrollback(asyncio.get_running_loop(), source),
+        scrollback=Scrollback(asyncio.get_running_loop(), source),
         changed=changed.set,
     )
     worker = asyncio.create_task(turns.run())
@@ -113,7 +113,7 @@ def test_a_turn_that_is_about_to_begin_waits_instead(tmp_path: os.PathLike[str],
         await asyncio.sleep(0)
 
     turns = asyncio.run(_work(daemon, str(tmp_path), painted, play))
-    assert (daemon.asked, turns.why_held) == ([], "stopped in time")
+    assert (daemon.asked, turns.queue_state.why) == ([], "stopped in time")
     assert turns.list_waiting() == ["regretted"]
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
 from agent_relay.faces.shell.commands.dispatch import build_plain, is_command
-from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+from agent_relay.faces.shell.commands.registry import ACTIONS, render_shell_help, spell
 
 
 def test_every_command_the_shell_promises_is_there() -> None:
@@ -21,8 +21,14 @@ def test_every_command_explains_itself_and_names_its_plain_form(name: str) -> No
     lines = render_shell_help(name)
     assert lines[0].startswith(f"usage: /{name}")
     assert lines[-1].startswith("Outside of the shell: ")
-    plain = SHELL_COMMANDS[name].plain.split(",")[0].split()
+    plain = SHELL_COMMANDS[name].shell_form.outside.split(",")[0].split()
     assert plain == ["Ctrl-D"] or plain[1] in {*COMMANDS, "AGENT", "--help"}
+
+
+def test_what_the_shell_does_itself_is_in_the_table() -> None:
+    """All others need a plain command to run."""
+    assert set(ACTIONS) < set(SHELL_COMMANDS)
+    assert set(SHELL_COMMANDS) - set(ACTIONS) - {"help"} < set(COMMANDS)
 
 
 def test_the_help_lists_every_command_once() -> None:
@@ -52,7 +58,7 @@ def test_a_plain_command_is_about_this_session(
 @pytest.mark.parametrize("name", ["", *SHELL_COMMANDS])
 def test_help_fits_an_ordinary_terminal(name: str) -> None:
     """A line broken in the middle of a word is hard to read and looks careless."""
-    usages = {f"usage: /{name} {SHELL_COMMANDS[name].usage}".rstrip()} if name else set()
+    usages = {f"usage: {spell(SHELL_COMMANDS[name])}"} if name else set()
     assert [
         line for line in render_shell_help(name, columns=80) if len(line) > 79 and line not in usages
     ] == []

@@ -32,7 +32,7 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.LegEnded("L1", "lost"), "ada was lost"),
         (words.ContextNoted("L1", 80, 100, "draft", UNTIL), "the context of ada is 80 % full"),
         (words.ContextNoted("L1", 8000, 0, "draft", UNTIL), "the context of ada is 8,000 tokens long"),
-        (words.ContextCompacting("L1"), "ada is told to compact its context"),
+        (words.ContextCompacting("L1"), "ada is asked to compact its context"),
         (words.DraftBegun("L1", "context"), "ada is asked for a handoff document: context"),
         (
             words.SignalSeen("L1", "ada", "limit", "account", "hook", "secret", decides=True, until=UNTIL),

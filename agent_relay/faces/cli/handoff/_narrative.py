@@ -7,8 +7,7 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import RelayError
-from agent_relay.faces.cli.session.health import choose_live
-from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.session.health import choose_running
 from agent_relay.faces.render.output import print_contents, print_json
 from agent_relay.system.disk.folders import Folders, get_folders
 
@@ -28,21 +27,21 @@ def narrative(
 ) -> None:
     """Have the agent write a handoff document, in a fork of its session; the next packet takes it along.
 
-    Nothing is handed over by that. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
+    This alone hands nothing over. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
     """
     folders = get_folders()
-    chosen = choose_at_work(folders, session)
+    chosen = str(choose_running(folders, session)["session"])
     if sys.stderr.isatty():
         sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
-    told = _ask(folders, chosen, focus)
-    written = told.get("outcome") == "written"
+    answer = _ask(folders, chosen, focus)
+    written = answer.get("outcome") == "written"
     if as_json:
         keys = ("outcome", "message", "text")
-        print_json({"session": chosen, **{key: told.get(key, "") for key in keys}})
+        print_json({"session": chosen, **{key: answer.get(key, "") for key in keys}})
     elif written:
-        print_contents(*str(told.get("text", "")).splitlines())
+        print_contents(*str(answer.get("text", "")).splitlines())
     if not written and not as_json:
-        raise RelayError(str(told.get("message", "")))
+        raise RelayError(str(answer.get("message", "")))
 
 
 def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
@@ -54,10 +53,3 @@ def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
         with connect_or_start(folders) as connection:
             connection.request("narrate.cancel", session=session)
         raise
-
-
-def choose_at_work(folders: Folders, session: str) -> str:
-    """Return the id of the session named, else of the one that runs here; raise as those look-ups do."""
-    if session:
-        return str(find_session(folders, session)["session"])
-    return str(choose_live(folders)["session"])

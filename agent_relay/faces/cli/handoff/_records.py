@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
-from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.session.lookup import choose_named, find_newest_here, find_session
 from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import list_index
-from agent_relay.store.session_summaries import find_near_root, list_own_at, read_sessions_at
+from agent_relay.store.session_summaries import find_near_root, list_own_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.system.disk.regular_files import open_stream
 
@@ -56,11 +56,8 @@ def choose_here(session: str = "") -> Lineage:
     if session:
         (chain,) = choose_lineages(session)
         return chain
-    root = find_near_root(get_cwd())
-    views = read_sessions_at(root, get_folders().sessions)
-    if not views:
-        raise WrongUseError("there is no session here", hint="Name one; see: agent-relay sessions")
-    return read_lineage(root, str(views[0]["session"]))
+    view = find_newest_here(get_folders())
+    return read_lineage(str(view["root"]), str(view["session"]))
 
 
 def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
@@ -69,7 +66,7 @@ def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
     Raises WrongUseError for none or several.
     """
     wanted = text.upper()
-    found = []
+    found: dict[str, tuple[Lineage, HandoffRecord]] = {}
     for root, session in _list_places():
         if not wanted or not _mentions(get_journal_path(root, session), wanted):
             continue
@@ -77,11 +74,8 @@ def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
             chain = read_lineage(root, session)
         except RelayError:
             continue
-        found += [(chain, record) for record in chain.registry.records if _is_named(record.id, wanted)]
-    if len(found) == 1:
-        return found[0]
-    what = "no handoff is" if not found else f"{len(found)} handoffs are"
-    raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay handoff history")
+        found |= {record.id: (chain, record) for record in chain.registry.records}
+    return found[choose_named(found, text, noun="handoff", hint="See: agent-relay handoff history")]
 
 
 def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str, object]:
@@ -147,7 +141,3 @@ def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
                 before = block[-overlap * 4 :]
     except (OSError, UntrustedDataError):
         return
-
-
-def _is_named(handoff: str, wanted: str) -> bool:
-    return handoff.startswith(wanted) or handoff.endswith(wanted)

@@ -41,8 +41,8 @@ def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
         "focus": record.focus,
         "skipped": list(record.skipped),
         "model": record.model,
-        "transferred": _tell_transferred(chain, record, packet, problem),
-        "deliverables": [_tell_deliverable(chain.root, text) for text in record.terms.deliverables],
+        "transferred": _describe_transferred(chain, record, packet, problem),
+        "deliverables": [_describe_deliverable(chain.root, text) for text in record.terms.deliverables],
         "verification": _verify(chain, record, packet),
         "children": children,
         "trail": [
@@ -103,7 +103,7 @@ def _read(chain: Lineage, record: HandoffRecord) -> "tuple[ResumePacket | None, 
         return None, error.sentence if isinstance(error, RelayError) else "the packet cannot be read"
 
 
-def _tell_transferred(
+def _describe_transferred(
     chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None", problem: str
 ) -> dict[str, object]:
     text = f"{chain.folder}/{record.text_path}" if record.text_path else ""
@@ -119,7 +119,7 @@ def _tell_transferred(
     }
 
 
-def _tell_deliverable(root: str, text: str) -> dict[str, object]:
+def _describe_deliverable(root: str, text: str) -> dict[str, object]:
     """Return the deliverable's `text`, and whether it `exists` if it reads like a path below the root.
 
     `exists` is `None` for any other text.
@@ -143,13 +143,13 @@ def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None"
         except RelayError:
             stale = ()
     return {
-        "checks_before": _tell_checks(packet),
-        "checks_after": _tell_checks(later),
+        "checks_before": _render_checks(packet),
+        "checks_after": _render_checks(later),
         "changed_since": "; ".join(stale),
     }
 
 
-def _tell_checks(packet: "ResumePacket | None") -> str:
+def _render_checks(packet: "ResumePacket | None") -> str:
     state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
     return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())
 
@@ -169,9 +169,9 @@ def draw_lineage(chain: Lineage) -> list[str]:
     handoffs = {record.id: record for record in chain.registry.records}
     nodes: dict[str, Node] = {}
     for number, leg in enumerate(chain.registry.legs, start=1):
-        legs[leg.id] = Node(_tell_leg(number, leg))
+        legs[leg.id] = Node(_render_leg(number, leg))
     for record in chain.registry.records:
-        nodes[record.id] = Node(_tell_handoff(record))
+        nodes[record.id] = Node(_render_handoff(record))
     for leg in chain.registry.legs:
         nodes.get(leg.handoff, top).below.append(legs[leg.id])
     for record in chain.registry.records:
@@ -206,18 +206,18 @@ def _find_place(
     return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
 
 
-def _tell_leg(number: int, leg: LegRecord) -> str:
+def _render_leg(number: int, leg: LegRecord) -> str:
     until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
     back = ", resumed" if leg.resumes else ""
     return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
 
 
-def _tell_handoff(record: HandoffRecord) -> str:
-    said: Sequence[str] = [
+def _render_handoff(record: HandoffRecord) -> str:
+    parts: Sequence[str] = [
         f"{record.status}",
         f"depth {record.depth}",
         *([f"{record.terms.priority} priority"] if record.terms.priority else []),
         *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
         *([record.note] if record.note else [record.why] if record.why else []),
     ]
-    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(said)}"
+    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(parts)}"

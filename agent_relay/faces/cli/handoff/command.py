@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agent_relay.client.autostart import connect_or_start
+from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.handoff._narrative import narrative
 from agent_relay.faces.cli.handoff._records import (
     build_row,
@@ -17,31 +18,31 @@ from agent_relay.faces.cli.handoff._records import (
 )
 from agent_relay.faces.cli.handoff._view import build_full, draw_lineage, print_full
 from agent_relay.faces.cli.start.attach import follow
-from agent_relay.faces.cli.typer_runner import Function, run_group
-from agent_relay.faces.render.output import print_json, print_lines, print_table, render_moment
+from agent_relay.faces.cli.typer_runner import Functions, run_functions
+from agent_relay.faces.render.output import get_contents, print_json, print_lines, print_table, render_moment
 from agent_relay.system.disk.folders import get_folders
 
 Handoff = Annotated[str, typer.Argument(help="A handoff's id, or one end of it.")]
 Session = Annotated[str, typer.Option("--session", help="Of that session only: its id, or one end of it.")]
-Note = Annotated[str, typer.Option("--note", help="What the trail should say about it.")]
+Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 60.0
 
 
-def run(words: list[str]) -> int:
+def run_handoff(words: list[str]) -> int:
     """Run `agent-relay handoff`; return its exit status."""
     if "--narrative" in words:
         words = ["narrative", *(word for word in words if word != "--narrative")]
-    return run_group(FUNCTIONS, words, name="handoff", about="Handoffs as records.")
+    return run_functions(HANDOFF, words, name="handoff", about=COMMANDS["handoff"].about)
 
 
 def show_open(
     *,
     session: Session = "",
-    everything: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the open handoffs: under way, or made and not judged although something is expected of them."""
+    """List the open handoffs: running ones, and those whose expected results were not confirmed yet."""
     now = get_now()
     found = [
         build_row(chain, record, now)
@@ -60,7 +61,7 @@ def show_open(
             str(row["priority"] or "-"),
             render_moment(row["began_at"]),
             str(row["handoff"]),
-            _tell_expected(row) or str(row["note"] or row["why"]),
+            _render_expected(row) or str(row["note"] or row["why"]),
             str(row["root"]),
         ]
         for row in found
@@ -70,7 +71,7 @@ def show_open(
 
 
 def show(handoff: Handoff, *, as_json: AsJson = False) -> None:
-    """One handoff in full: agents, status, duration, what was transferred and expected, checks, its trail."""
+    """Show one handoff in full: agents, status, duration, what was transferred and expected, checks."""
     chain, record = find_record(handoff)
     view = build_full(chain, record)
     if as_json:
@@ -113,10 +114,12 @@ def history(
 def plan(
     *,
     session: Annotated[str, typer.Option("--session", help="This one instead of the newest here.")] = "",
-    needs: Annotated[list[str] | None, typer.Option("--needs", help="What it has to be able to do.")] = None,
+    needs: Annotated[
+        list[str] | None, typer.Option("--needs", help="What the agent must be able to do.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whom a handoff would go to now, and why the others not. Nothing happens."""
+    """Show which agent a handoff would go to now, and why not to the others. Changes nothing."""
     chain = choose_here(session)
     view = _request("handoff.plan", session=chain.session, needs=needs or [])
     if as_json:
@@ -125,7 +128,7 @@ def plan(
     agents = view["agents"]
     assert isinstance(agents, list)  # noqa: S101 - the daemon's own answer
     rows = [[str(row["place"]), str(row["agent"]), str(row["verdict"]), str(row["why"])] for row in agents]
-    print_table(("place", "agent", "verdict", "because"), rows, empty="Nobody is in the order.")
+    print_table(("place", "agent", "verdict", "because"), rows, empty="The order is empty.")
     if not view["successor"]:
         earliest = render_moment(view["earliest"])
         print_lines(f"No agent is available{f' before {earliest}' if earliest else ''}.")
@@ -134,12 +137,12 @@ def plan(
 def retry(
     handoff: Handoff,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Also where its target rests.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Also if its target rests.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a handoff that failed or was cancelled go on from where it stopped, with the packet it had.
+    """Resume a failed or cancelled handoff where it stopped, with the packet it had.
 
-    On a terminal, its successor is attached to then.
+    On a terminal, this then attaches to its successor.
     """
     session = _act("handoff.retry", handoff, as_json=as_json, yes=yes)
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -150,17 +153,17 @@ def retry(
 
 
 def cancel(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
-    """Call off a handoff under way. Its predecessor is gone by then: the session rests with its packet."""
+    """Cancel a running handoff. Its predecessor has ended by then: the session rests with its packet."""
     _act("handoff.cancel", handoff, as_json=as_json, note=note)
 
 
 def complete(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
-    """Say that what was expected of a handoff is there."""
+    """Mark a handoff as completed: what was expected of it is there."""
     _act("handoff.close", handoff, as_json=as_json, note=note, verdict="completed")
 
 
 def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
-    """Say that a handoff did not succeed; its rollback agent takes over, with what was achieved."""
+    """Mark a handoff as failed; its rollback agent takes over, with what was achieved."""
     _act("handoff.close", handoff, as_json=as_json, note=note, verdict="failed")
 
 
@@ -178,16 +181,16 @@ def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> st
 def _request(operation: str, **fields: object) -> dict[str, object]:
     with connect_or_start(get_folders()) as connection:
         answer = connection.request(operation, limit_s=_LIMIT_S, env=dict(os.environ), **fields)
-    return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+    return get_contents(answer)
 
 
-def _tell_expected(row: dict[str, object]) -> str:
+def _render_expected(row: dict[str, object]) -> str:
     expectations = row["expectations"]
     assert isinstance(expectations, dict)  # noqa: S101 - built by handoff_records
     return "; ".join([*expectations["deliverables"], *expectations["acceptance_criteria"]])
 
 
-FUNCTIONS: dict[str, Function] = {
+HANDOFF: Functions = {
     "list": show_open,
     "show": show,
     "history": history,

@@ -6,18 +6,13 @@ from typing import Annotated
 import typer
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.faces.cli.handoff._narrative import WRITING_LIMIT_S, choose_at_work
+from agent_relay.faces.cli.handoff._narrative import WRITING_LIMIT_S
+from agent_relay.faces.cli.session.health import choose_running
 from agent_relay.faces.cli.session.lookup import find_root_here
-from agent_relay.faces.cli.typer_runner import Function, run_one
-from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.faces.render.output import get_contents, print_json, print_lines
 from agent_relay.system.disk.folders import get_folders
 
 _LIMIT_S = 60.0
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay relay`; return its exit status."""
-    return run_one(relay, words, name="relay")
 
 
 def relay(
@@ -33,13 +28,13 @@ def relay(
 ) -> None:
     """Hand a session at work to the next agent of your order that can take over."""
     folders = get_folders()
-    chosen = choose_at_work(folders, session)
+    chosen = str(choose_running(folders, session)["session"])
     with connect_or_start(folders) as connection:
         connection.request("where", session=chosen, root=find_root_here())
         if document:
-            told = connection.request("narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
-            if told.get("outcome") not in {"written", "unable"}:
-                _print(told, str(told.get("message", "")), as_json=as_json)
+            written = connection.request("narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
+            if written.get("outcome") not in {"written", "unable"}:
+                _print(written, str(written.get("message", "")), as_json=as_json)
                 raise typer.Exit(1)
         answer = connection.request("use", limit_s=_LIMIT_S, session=chosen, agent="", focus=focus)
     line = str(answer.get("message") or f"Session {chosen} passes to the next agent.")
@@ -50,10 +45,6 @@ def relay(
 
 def _print(answer: Mapping[str, object], line: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        print_json(get_contents(answer))
     else:
         print_lines(line)
-
-
-FUNCTIONS: dict[str, Function] = {"": relay}
-"""For the generated page of commands."""

@@ -8,22 +8,15 @@ import typer
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.session.lookup import find_newest_here, find_session
 from agent_relay.faces.cli.start.agent import run_agent
 from agent_relay.faces.cli.start.attach import has_terminal, measure
 from agent_relay.faces.cli.start.open_options import OPEN_LIMIT_S
-from agent_relay.faces.cli.typer_runner import Function, run_one
-from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.faces.render.output import get_contents, print_json, print_lines
 from agent_relay.store.journal import read_session
-from agent_relay.store.session_summaries import find_near_root, read_sessions_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 _LIVE = {"starting", "ready", "busy", "asking"}
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay undo-handoff`; return its exit status."""
-    return run_one(undo_handoff, words, name="undo-handoff")
 
 
 def undo_handoff(
@@ -35,16 +28,10 @@ def undo_handoff(
 ) -> int:
     """Hand a session back to the agent it was with before its last handoff.
 
-    That agent goes on in its own conversation and is told what was done meanwhile. Nothing of that is undone.
+    That agent goes on in its own conversation and reads what was done meanwhile. No work is undone.
     """
     folders = get_folders()
-    if session:
-        view = find_session(folders, session)
-    else:
-        here = read_sessions_at(find_near_root(get_cwd()), folders.sessions)
-        if not here:
-            raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
-        view = here[0]
+    view = find_session(folders, session) if session else find_newest_here(folders)
     chosen = str(view["session"])
     agent = find_predecessor(str(view["root"]), chosen)
     rows, cols = measure()
@@ -59,7 +46,7 @@ def undo_handoff(
             fields = {"cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols}
             answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=chosen, **fields)
     if as_json:
-        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        print_json(get_contents(answer))
     else:
         print_lines(f"→ Handing session {chosen} back to {agent}.")
     return 0
@@ -76,7 +63,3 @@ def find_predecessor(root: str, session: str) -> str:
     if not made:
         raise WrongUseError(f"session {session} has had no handoff", hint="See: agent-relay handoff history")
     return made[-1].from_agent
-
-
-FUNCTIONS: dict[str, Function] = {"": undo_handoff}
-"""For the generated page of commands."""

@@ -71,13 +71,13 @@ class _Lines:
     """Prints a line per finding at once; on a terminal without colours also who is being asked."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     def show(self, finding: CheckResult | PendingAnswers) -> None:
         if isinstance(finding, CheckResult):
             print_lines(_render(finding))
-        elif sys.stdout.isatty() and not self._told.issuperset(finding.names):
-            self._told |= {*finding.names}
+        elif sys.stdout.isatty() and not self._shown.issuperset(finding.names):
+            self._shown |= {*finding.names}
             print_lines(f"Asking {', '.join(finding.names)}: at most {finding.limit_s:g} s")
         sys.stdout.flush()
 

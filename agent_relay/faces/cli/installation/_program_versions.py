@@ -20,7 +20,7 @@ from agent_relay.system.spawn import keep_absolute
 LIMIT_S = 10.0
 """The four agents take 0.1 to 3 s on a machine with nothing else to do, a first start of theirs longer."""
 _GIT = "git"
-_GIT_COST = "packets say nothing about the tree"
+_GIT_COST = "packets will not describe the working tree"
 _NOT_RUNNABLE = (126, 127)
 """What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
 _SHOWN = 60
@@ -65,10 +65,10 @@ def _compare(name: str, program: str, answer: ProgramAnswer, newest: str) -> Ite
     """Store the program's answer; yield a finding if it is newer than every version that was tested."""
     if answer.ending is not Ending.ANSWERED or answer.status or not newest:
         return
-    said = _find_version(answer)
+    text = _find_version(answer)
     with contextlib.suppress(RelayError):
-        note_answer(program, said, get_folders().agent_versions)
-    version = find_number(said)
+        note_answer(program, text, get_folders().agent_versions)
+    version = find_number(text)
     if is_newer(version, newest):
         yield CheckResult("note", render_newer(name, version, newest), _UNTRIED)
 
@@ -83,19 +83,19 @@ def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Ch
                 "note", f"{name} at {program} cannot be started: {answer.why}{cost}", f"Install {name} again"
             )
         case Ending.LATE:
-            late = f"{name} did not answer --version within {limit_s:g} s, so nobody knows whether it works"
+            late = f"{name} did not answer --version within {limit_s:g} s, so it may not work"
             return CheckResult("note", late + cost, f"It may only be slow. See how long it takes: {by_hand}")
         case Ending.LONG:
-            most = f"more than {LIMIT_BYTES >> 10} KiB, which is no version"
+            most = f"more than {LIMIT_BYTES >> 10} KiB, which is not a version"
             return CheckResult(
                 "note", f"{name} answers --version with {most}{cost}", f"See: {by_hand} | head"
             )
         case Ending.ANSWERED if answer.status < 0:
             number = -answer.status
-            told = next((one.name for one in signal.Signals if one == number), f"signal {number}")
+            signal_name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
             return CheckResult(
                 "note",
-                f"{name} was ended by {told} when it was asked for its version{cost}",
+                f"{name} was ended by {signal_name} when it was asked for its version{cost}",
                 f"Install {name} again",
             )
         case Ending.ANSWERED if answer.status > 0:
@@ -108,8 +108,8 @@ def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Ch
 
 def _find_version(answer: ProgramAnswer) -> str:
     """Return the first line of the answer that has text, of its output or else its errors."""
-    for said in (answer.output, answer.errors):
-        for line in said.decode("utf-8", "replace").splitlines():
+    for output in (answer.output, answer.errors):
+        for line in output.decode("utf-8", "replace").splitlines():
             if line.strip():
                 return line.strip()[:_SHOWN]
     return "of unknown version"

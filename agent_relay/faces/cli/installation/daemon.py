@@ -11,8 +11,8 @@ import typer
 from agent_relay.client.autostart import connect_or_start, stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.domain.errors import DaemonUnreachableError
-from agent_relay.faces.cli.typer_runner import Function, run_group
-from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.render.output import get_contents, print_json, print_lines
 from agent_relay.system.disk.folders import get_folders
 from agent_relay.system.disk.regular_files import open_stream
 
@@ -23,12 +23,6 @@ _FOLLOW_S = 0.5
 
 _NAMES = {"daemon": "version", "started_at": "started at", "crashes": "crash reports"}
 """What people call a field of the daemon's answer, where that is another word."""
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay daemon`; return its exit status."""
-    about = "The process that owns the sessions. It starts by itself when needed; agents outlive it."
-    return run_group(FUNCTIONS, words, name="daemon", about=about)
 
 
 def start(*, as_json: AsJson = False) -> None:
@@ -52,7 +46,7 @@ def restart(*, as_json: AsJson = False) -> None:
 
 
 def status(*, as_json: AsJson = False) -> None:
-    """Whether a daemon runs, which, and since when. Exit status 69 where none answers."""
+    """Show whether a daemon runs, which, and since when. Exit status 69 if none answers."""
     try:
         with Connection.open(get_folders()) as connection:
             answer = connection.request("daemon.status")
@@ -62,7 +56,7 @@ def status(*, as_json: AsJson = False) -> None:
         else:
             print_lines("No daemon is running.")
         raise typer.Exit(DaemonUnreachableError.code) from None
-    view = {"running": True, **{key: value for key, value in answer.items() if key not in {"id", "ok"}}}
+    view = {"running": True, **get_contents(answer)}
     if as_json:
         print_json(view)
     else:
@@ -78,7 +72,7 @@ def status(*, as_json: AsJson = False) -> None:
 
 def logs(
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")] = False,
 ) -> None:
     """Print the end of the daemon's log: events and names, never contents."""
@@ -124,7 +118,7 @@ def _say(view: dict[str, object], *, as_json: bool) -> None:
         )
 
 
-FUNCTIONS: dict[str, Function] = {
+DAEMON: Functions = {
     "start": start,
     "stop": stop,
     "restart": restart,

@@ -22,7 +22,6 @@ from agent_relay.faces.cli.installation._program_versions import LIMIT_S, examin
 from agent_relay.faces.cli.roster.agents import build_view
 from agent_relay.faces.cli.session.health import list_damaged, put_aside
 from agent_relay.faces.cli.session.lookup import find_root_here
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.session.views.messages import render_sign_in
 from agent_relay.store.project import check_project
@@ -39,34 +38,33 @@ from agent_relay.terminal.emulation.library import find_library
 from agent_relay.terminal.holder_check import HolderCheck
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay doctor`; return its exit status: 0 if nothing has to be solved."""
-    return run_one(doctor, words, name="doctor")
-
-
 def doctor(
     *,
     aside: Annotated[
-        str, typer.Option("--put-aside", help="A session whose journal cannot be read: its id. Keeps it all.")
+        str,
+        typer.Option(
+            "--put-aside",
+            help="Move this session, whose journal cannot be read, out of the way; its files are kept.",
+        ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {version, findings}.")] = False,
 ) -> int:
-    """Check this installation, one line per finding. Exit status 1 where something must be solved."""
+    """Check this installation, one line per finding. Exit status 1 if something must be solved."""
     if aside:
         session, folder = put_aside(get_folders(), aside, find_root_here())
         if as_json:
             print_json({"session": session, "folder": folder})
         else:
-            print_lines(f"Session {session} is out of the way. What is left of it: {folder}")
+            print_lines(f"Session {session} was put aside; its files are in {folder}")
         return 0
     findings = examine(get_cwd())
     # What is asked has a session of its own: whatever ends us must end it first.
-    with SignalTrap((signal.SIGTERM, signal.SIGHUP)) as heeded:
+    with SignalTrap((signal.SIGTERM, signal.SIGHUP)) as signals:
         try:
-            with heeded.breaking(), contextlib.closing(findings):
+            with signals.breaking(), contextlib.closing(findings):
                 return _report(findings, as_json=as_json)
         except Interrupted:
-            return 128 + heeded.number
+            return 128 + signals.number
 
 
 def _report(findings: Iterator[CheckResult | PendingAnswers], *, as_json: bool) -> int:
@@ -176,8 +174,8 @@ def _examine_daemon() -> CheckResult:
         pid = find_daemon_pid(folders) or 0
         who = f"the daemon (pid {pid})" if pid else ""
         if pid and is_frozen(pid):
-            what = f"{who} is stopped by a signal or a debugger, so it answers nobody"
-            return CheckResult("problem", what, f"Let it go on: kill -CONT {pid}")
+            what = f"{who} is stopped by a signal or a debugger, so it cannot answer"
+            return CheckResult("problem", what, f"Continue it: kill -CONT {pid}")
         with Connection.open(folders, limit_s=LIMIT_S) as connection:
             return _examine_connection(connection)
     except NobodyListensError:
@@ -224,7 +222,7 @@ def _examine_agents(cwd: str) -> Iterator[CheckResult | PendingAnswers]:
         yield CheckResult("problem", f"an adapter is left out: {one.sentence}", one.hint)
     for name, place in read_user_config(get_folders().config).list_names().items():
         if name not in catalog:
-            what = f"{place} in config.toml names {name}, and there is no such agent"
+            what = f"{place} in config.toml names {name}, which is not an agent"
             yield CheckResult("problem", what, "See: agent-relay agents")
     rows = [row for row in every if not row["scripted"] and row["place"]]
     for row in rows:
@@ -244,7 +242,3 @@ def _examine_agents(cwd: str) -> Iterator[CheckResult | PendingAnswers]:
         yield CheckResult(
             "problem", what, "Install or sign in to another one; or see it work: agent-relay demo"
         )
-
-
-FUNCTIONS: dict[str, Function] = {"": doctor}
-"""For the generated page of commands."""

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.store.project import open_project
 from agent_relay.store.session_summaries import find_near_root
@@ -13,9 +12,9 @@ from agent_relay.system.config.config_file import FILE_NAME, create_config, read
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 TEMPLATE = """\
-# agent-relay's configuration. Every line is optional; what stands here behind # is what happens without it.
+# agent-relay's configuration. Every line is optional; the lines after # show the defaults.
 
-# Who may take over, preferred first (also: agent-relay order AGENT…). Without it: all installed agents.
+# The agents that may take over, preferred first (also: agent-relay order AGENT…). Default: all installed.
 # order = ["AGENT", "AGENT"]
 
 # How many seconds an agent may wait by itself before that counts as a limit.
@@ -41,8 +40,8 @@ TEMPLATE = """\
 # A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".
 # model_remedy = "handoff"
 
-# Wishes for one agent: arguments of every launch, a model, the one it goes on with where that is limited and
-# model_remedy says so (without it the next agent comes), the size of packets it is given in tokens.
+# Settings for one agent: arguments of every launch, a model, the model to fall back to at a limit of that one
+# (see model_remedy; without it the next agent takes over), the size of the packets it gets in tokens.
 # [agents.AGENT]
 # args = []
 # model = ""
@@ -58,11 +57,6 @@ TEMPLATE = """\
 # allow = []
 # allow_patterns = []
 """
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay init`; return its exit status."""
-    return run_one(init, words, name="init")
 
 
 def init(
@@ -82,7 +76,3 @@ def init(
         f"{config} {'was written' if made else 'exists already and was not changed'}.",
         "Next: agent-relay doctor, then agent-relay <agent>",
     )
-
-
-FUNCTIONS: dict[str, Function] = {"": init}
-"""For the generated page of commands."""

@@ -1,13 +1,35 @@
-"""The options of `agent-relay metrics`, parsed without typer if they are spelled as usual."""
+"""The options of `agent-relay metrics`."""
 
 import msgspec
 
-_FLAGS = ("--chain", "--all", "--json", "--csv")
-_VALUES = ("--by", "--since", "--agent")
+from agent_relay.faces.cli.options import OptionParser, UsageError
+
+HELP = """usage: agent-relay metrics [SESSION] [--chain|--all] [--by WHAT] [--since WHEN] [--agent A]
+                           [--json|--csv]
+
+What work has cost: tokens, money at list prices, turns, time, handoffs, limits, changed lines. Of this
+repository's sessions, also those that agents keep themselves; read from the agents' own records and our
+journals, without a daemon and without the network. A turn that ended at a limit counts as failed.
+
+  SESSION       only this one: the beginning or end of its id
+  --chain       also the sessions it goes back to, or went on in
+  --all         all agents' sessions on this machine
+  --by WHAT     rows: session, leg, agent, model or day
+  --since WHEN  only what came later: 12h, 7d, 2w or a date
+  --agent A     only this agent's work
+  --json        as JSON: {"rows": [...], "total": {...}, "prices": {...}}
+  --csv         as CSV, the fields of the JSON's rows
+"""
+_PARSER = OptionParser(
+    "metrics",
+    flags=("--chain", "--all", "--json", "--csv"),
+    values=("--by", "--since", "--agent"),
+    most=1,
+)
 
 
 class MetricsOptions(msgspec.Struct, frozen=True):
-    """The options given, each named like the parameter of the command's function."""
+    """The options given."""
 
     session: str = ""
     chain: bool = False
@@ -20,23 +42,25 @@ class MetricsOptions(msgspec.Struct, frozen=True):
 
 
 def parse_options(words: list[str]) -> MetricsOptions | None:
-    """Return the options; `None` for words that need typer: help, mistakes, rare spellings."""
-    flags, values, rest = set[str](), dict[str, str](), iter(words)
-    for word in rest:
-        if word in _FLAGS:
-            flags.add(word)
-            continue
-        name, value = (word, next(rest, "-")) if word in _VALUES else ("", word)
-        if value.startswith("-") or (not name and name in values):
-            return None
-        values[name] = value
-    return MetricsOptions(
-        session=values.get("", ""),
-        chain="--chain" in flags,
-        everything="--all" in flags,
-        by=values.get("--by", "session"),
-        since=values.get("--since", ""),
-        agent=values.get("--agent", ""),
-        as_json="--json" in flags,
-        as_csv="--csv" in flags,
+    """Return the options, `None` if help is wanted; raise UsageError for wrong words."""
+    found = _PARSER.parse(words)
+    if found.wants_help:
+        return None
+    asked = MetricsOptions(
+        session=found.arguments[0] if found.arguments else "",
+        chain="--chain" in found.flags,
+        everything="--all" in found.flags,
+        by=found.values.get("--by", "session"),
+        since=found.values.get("--since", ""),
+        agent=found.values.get("--agent", ""),
+        as_json="--json" in found.flags,
+        as_csv="--csv" in found.flags,
     )
+    for excluded, is_given in (
+        ("SESSION and --all", asked.everything and bool(asked.session)),
+        ("--chain and --all", asked.everything and asked.chain),
+        ("--json and --csv", asked.as_json and asked.as_csv),
+    ):
+        if is_given:
+            raise UsageError(f"{excluded} exclude each other", command="metrics")
+    return asked

@@ -8,9 +8,9 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.metrics._cache_key import build_cache_key
 from agent_relay.faces.cli.metrics._options import MetricsOptions
+from agent_relay.faces.cli.options import UsageError
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.gather import Gathered, TrackedEnvironment, Wanted, check_agent, gather_metrics
 from agent_relay.usage.groupings import GROUPINGS, Grouping
@@ -25,15 +25,8 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 def answer_query(asked: MetricsOptions, words: list[str]) -> None:
     """Print the report, and cache it for the same `words` if it can be reused.
 
-    Raises WrongUseError for options that exclude each other and for values that are not known.
+    Raises UsageError for values that are not known.
     """
-    for wrong, is_given in (
-        ("SESSION and --all", asked.everything and bool(asked.session)),
-        ("--chain and --all", asked.everything and asked.chain),
-        ("--json and --csv", asked.as_json and asked.as_csv),
-    ):
-        if is_given:
-            raise WrongUseError(f"metrics does not take {wrong}", hint="See: agent-relay metrics --help")
     began_ns, now, environ = time.time_ns(), datetime.now(UTC), TrackedEnvironment(os.environ)
     by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
     gathered = gather_metrics(
@@ -67,11 +60,11 @@ def _parse_by(text: str) -> Grouping:
     for known in GROUPINGS:
         if text == known:
             return known
-    raise WrongUseError(f"metrics cannot be grouped by {text[:20]!r}", hint=f"Known: {', '.join(GROUPINGS)}")
+    raise UsageError(f"invalid --by {text[:20]!r}", hint=f"Known: {', '.join(GROUPINGS)}", command="metrics")
 
 
 def _parse_since(text: str, now: datetime) -> int:
-    """Return the moment in epoch ms, 0 for an empty text; raise WrongUseError if it is none.
+    """Return the moment in epoch ms, 0 for an empty text; raise UsageError if it is none.
 
     The text is an age (12h, 7d, 2w) or an ISO date or moment, in the user's zone unless it names one.
     """
@@ -85,6 +78,8 @@ def _parse_since(text: str, now: datetime) -> int:
         # One without a zone is local: unlike `astimezone`, its timestamp is right where midnight is skipped.
         return to_ms(at)
     except (ValueError, OverflowError, OSError):
-        raise WrongUseError(
-            f"--since does not understand {text[:30]!r}", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
+        raise UsageError(
+            f"invalid --since {text[:30]!r}",
+            hint="Write 12h, 7d, 2w or a date such as 2026-11-20",
+            command="metrics",
         ) from None

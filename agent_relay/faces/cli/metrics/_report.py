@@ -57,7 +57,7 @@ def build_row(row: MetricsRow, label: str) -> dict[str, object]:
         "key": row.key,
         "label": label,
         "agents": row.agents,
-        **(dict.fromkeys(used) if _is_untold(row) else used),
+        **(dict.fromkeys(used) if _lacks_usage(row) else used),
         "cost_is_whole": not bill.unpriced and not row.untold,
         "unpriced_tokens": dict(sorted(bill.unpriced.items())),
         "turns": row.turns,
@@ -93,7 +93,7 @@ def list_cells(row: MetricsRow) -> list[str]:
         render_cost(bill.cost, is_whole=not bill.unpriced and not row.untold),
     ]
     return [
-        *([EMPTY_CELL] * len(used) if _is_untold(row) else used),
+        *([EMPTY_CELL] * len(used) if _lacks_usage(row) else used),
         *(render_count(count) if row.turns else EMPTY_CELL for count in (row.turns, row.failed)),
         *(render_span(length) for length in (row.wall_ms, row.active_ms, row.waiting_ms)),
         *(render_count(count) if count else EMPTY_CELL for count in (row.handoffs, row.limits)),
@@ -104,7 +104,7 @@ def list_cells(row: MetricsRow) -> list[str]:
     ]
 
 
-def _is_untold(row: MetricsRow) -> bool:
+def _lacks_usage(row: MetricsRow) -> bool:
     return bool(row.untold) and not row.bill.answers
 
 
@@ -187,7 +187,7 @@ def print_csv(report: MetricsReport) -> None:
     for row in report.rows:
         view = build_row(row, report.labels[row.key])
         writer.writerow([_flatten(view[column]) for column in COLUMNS])
-    for line in _tell_unread(report.gathered):
+    for line in _list_unread(report.gathered):
         warn(line)
 
 
@@ -206,10 +206,10 @@ def print_report(report: MetricsReport) -> None:
     """Print the tables, a chart, and what the figures leave out."""
     rows, labels, by = report.rows, report.labels, report.by
     if not rows:
-        unread = _tell_unread(report.gathered)
+        unread = _list_unread(report.gathered)
         far = ", as far as it could be read" if unread else ""
         more = [] if report.is_all else ["All of this machine's: agent-relay metrics --all"]
-        print_lines(f"Nothing was used {'on this machine' if report.is_all else 'here'}{far}.", *more)
+        print_lines(f"No usage was found {'on this machine' if report.is_all else 'here'}{far}.", *more)
         print_lines(*(["", *unread] if unread else []))
         return
     cells = [[labels[row.key], *list_cells(row)] for row in rows]
@@ -242,10 +242,10 @@ def _print_notes(report: MetricsReport) -> None:
         notes.append(
             f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."
         )
-    print_lines("", *notes, *_tell_unread(report.gathered))
+    print_lines("", *notes, *_list_unread(report.gathered))
 
 
-def _tell_unread(gathered: Gathered) -> list[str]:
+def _list_unread(gathered: Gathered) -> list[str]:
     """Return what could not be read, one line each."""
     skipped, problems = gathered.read.skipped, gathered.problems[:_SHOWN_PROBLEMS]
     lines = [f"Lines that could not be read: {skipped}."] if skipped else []

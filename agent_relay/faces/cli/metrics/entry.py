@@ -8,7 +8,7 @@ from agent_relay.system.disk.folders import get_folders
 from agent_relay.usage.report_cache import find_report
 
 
-def run(words: list[str]) -> int:
+def run_metrics(words: list[str]) -> int:
     """Run `agent-relay metrics`; return its exit status.
 
     If nothing changed since the same was asked, the cached report is printed and nothing is read again.
@@ -21,17 +21,13 @@ def run(words: list[str]) -> int:
 
 
 def _answer_anew(words: list[str]) -> int:
-    """Make and print a new report; return the exit status.
-
-    Words that `parse_options` knows need no typer, which costs as much to load as all the report needs.
-    """
-    from agent_relay.faces.cli.metrics._options import parse_options
+    """Make and print a new report; return the exit status."""
+    from agent_relay.faces.cli.metrics._options import HELP, parse_options
     from agent_relay.faces.cli.metrics._query import answer_query
 
     asked = parse_options(words)
     if asked is None:
-        from agent_relay.faces.cli.metrics.command import run as run_any
-
-        return run_any(words)
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
     answer_query(asked, words)
     return ExitCode.DONE

@@ -7,20 +7,15 @@ import typer
 
 from agent_relay.domain.documents.packet import Redaction, ResumePacket
 from agent_relay.faces.cli.packet.lookup import AsJson, Number, SessionWord, find_packet, get_renderer
-from agent_relay.faces.cli.typer_runner import LazyFunctions, run_group
+from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_contents, print_json, print_lines
 from agent_relay.store.packets import find_edited, read_body, read_delivery_text, read_packet
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay packet`; return its exit status."""
-    return run_group(FUNCTIONS, words, name="packet", about="What a successor is told.")
 
 
 def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
     """Print the packet as its target reads it, with your edits; with --json, the document.
 
-    Below the text stands what was taken out as secret, and what of it was edited.
+    Below the text: what was removed as a secret, and what was edited.
     """
     found = find_packet(session, number)
     packet = read_packet(found.document)
@@ -37,7 +32,7 @@ def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
 
 
 def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
-    """Print where the packet's text stands; edit it before it is picked up, and the successor reads that."""
+    """Print the path of the packet's text; its successor reads your edits until it is picked up."""
     found = find_packet(session, number)
     if as_json:
         print_json({"text": found.text, "document": found.document})
@@ -52,9 +47,9 @@ def schema(*, as_json: AsJson = False) -> None:  # noqa: ARG001 - the schema is 
 
 def build(
     *,
-    agent: Annotated[str, typer.Option("--agent", help="Whose transcript it is.")],
+    agent: Annotated[str, typer.Option("--agent", help="The agent that wrote it.")],
     transcript: Annotated[str, typer.Option("--transcript", help="Its file, or a folder that holds it.")],
-    target: Annotated[str, typer.Option("--to", help="Who is to read the packet.")],
+    target: Annotated[str, typer.Option("--to", help="The agent that will read the packet.")],
     repo: Annotated[
         str, typer.Option("--repo", help="The working tree; by default the transcript's own.")
     ] = "",
@@ -86,17 +81,15 @@ def count_kinds(entries: tuple[Redaction, ...]) -> str:
 
 
 _HERE = "agent_relay.faces.cli.packet"
-FUNCTIONS = LazyFunctions(
-    {
-        "show": show,
-        "path": path,
-        "diff": f"{_HERE}.edit:diff",
-        "edit": f"{_HERE}.edit:edit",
-        "verify": f"{_HERE}.verify:verify",
-        "export": f"{_HERE}.transfer:export",
-        "import": f"{_HERE}.transfer:import_file",
-        "schema": schema,
-        "build": build,
-    }
-)
+PACKET: Functions = {
+    "show": show,
+    "path": path,
+    "diff": f"{_HERE}.edit:diff",
+    "edit": f"{_HERE}.edit:edit",
+    "verify": f"{_HERE}.verify:verify",
+    "export": f"{_HERE}.transfer:export",
+    "import": f"{_HERE}.transfer:import_file",
+    "schema": schema,
+    "build": build,
+}
 """By sub-command."""

@@ -45,7 +45,7 @@ def diff(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
     edited = find_edited(found.folder, found.sequence, found.target)
     if original is None:
         raise RelayError(
-            f"what was published as packet {found.sequence} was not kept, so nothing can be compared",
+            f"the published text of packet {found.sequence} was not kept, so there is nothing to compare",
             hint="Whether it was edited is known: agent-relay packet verify",
         )
     body = read_body(found.folder, found.sequence, found.target)
@@ -72,7 +72,7 @@ def edit(
 ) -> None:
     """Open the packet in your editor ($VISUAL, $EDITOR); its successor reads what you leave.
 
-    Refused once a successor was started on it. What you saved is put into place whole, or kept aside.
+    Refused once a successor was started on it. An edit that cannot be used is kept in a file.
     """
     found = find_packet(session, number)
     done = edit_found(found, document=document, lent=nullcontext())
@@ -108,22 +108,22 @@ def edit_found(found: FoundPacket, *, document: bool, lent: AbstractContextManag
     path = found.document if document else found.text
     before = _read(path)
     left = sweep_edit_buffers(found.folder, limit_bytes=LIMIT_BYTES)
-    with open_edit_buffer(found.folder, os.path.basename(path), before) as aside:
+    with open_edit_buffer(found.folder, os.path.basename(path), before) as buffer:
         try:
             with lent:
-                _run_editor(editor, aside)
-            after = _read(aside.path)
+                _run_editor(editor, buffer)
+            after = _read(buffer.path)
             if after != before:
                 _check(after, path, document=document)
                 replace_file(path, after, before=before, is_picked_up=lambda: is_picked_up(found, packet_id))
         except RelayError as error:
-            if _is_unchanged(aside.path, before):
-                aside.remove()
+            if _is_unchanged(buffer.path, before):
+                buffer.remove()
                 raise
             raise type(error)(
-                error.sentence, hint=f"{error.hint} Your edit is kept in {aside.path}".strip()
+                error.sentence, hint=f"{error.hint} Your edit is kept in {buffer.path}".strip()
             ) from error
-        aside.remove()
+        buffer.remove()
     return Edit(path, after != before, left)
 
 
@@ -154,10 +154,10 @@ def find_editor() -> list[str]:
     return words
 
 
-def _run_editor(words: list[str], aside: EditBuffer) -> None:
+def _run_editor(words: list[str], buffer: EditBuffer) -> None:
     try:
         # The editor has the lock too: it may outlive us, and its file is not to go away under it.
-        status = subprocess.run([*words, aside.path], check=False, pass_fds=(aside.lock,)).returncode
+        status = subprocess.run([*words, buffer.path], check=False, pass_fds=(buffer.lock,)).returncode
     except OSError as problem:
         raise WrongUseError(f"cannot start {words[0]}: {problem.strerror}", hint="Set $EDITOR.") from None
     if status:
@@ -174,7 +174,7 @@ def _check(data: bytes, path: str, *, document: bool) -> None:
         )
     elif b"\0" in data:
         name = os.path.basename(path)
-        raise RelayError(f"what was saved holds a NUL byte, which no text has, so {name} was not changed")
+        raise RelayError(f"the saved file contains a NUL byte; {name} was left unchanged")
 
 
 def _compare(before: str, after: str, path: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def get_renderer(found: FoundPacket) -> "Callable[[ResumePacket], str]":
     catalog = read_catalog(get_folders(), root=found.root)
     if found.target not in catalog:
         raise UntrustedDataError(
-            f"packet {found.sequence} is for {found.target}, which is no agent here",
+            f"packet {found.sequence} is for {found.target}, and there is no such agent here",
             hint="See: agent-relay agents --all",
         )
     return build_renderer(catalog.get(found.target), found.folder)

@@ -92,7 +92,7 @@ def import_file(
     path: Annotated[str, typer.Argument(metavar="FILE", help="What `packet export` wrote; - reads it.")],
     *,
     target: Annotated[
-        str, typer.Option("--to", help="Who is to read it; by default the one the file names.")
+        str, typer.Option("--to", help="The agent that will read it; by default the one the file names.")
     ] = "",
     form: Annotated[
         Format | None, typer.Option("--format", help="relay or airc; by default what the file is.")

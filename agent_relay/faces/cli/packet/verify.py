@@ -26,19 +26,19 @@ def verify(
     *,
     number: Number = 0,
     facts: Annotated[
-        str, typer.Option("--facts", help="Instead: how much of the facts in this TOML file it tells.")
+        str, typer.Option("--facts", help="Instead: score the packet against the facts in this TOML file.")
     ] = "",
     transcript: Annotated[
         str, typer.Option("--transcript", help="With --facts: build the packet from this one.")
     ] = "",
-    text: Annotated[str, typer.Option("--text", help="With --facts: judge this file of text.")] = "",
-    target: Annotated[str, typer.Option("--to", help="With --facts: for whom it is built.")] = "",
+    text: Annotated[str, typer.Option("--text", help="With --facts: score this text file.")] = "",
+    target: Annotated[str, typer.Option("--to", help="With --facts: the agent it is built for.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check a packet: whole, of this session, unedited, and written for the tree as it is now.
 
-    Ends with 0 where all of it holds, 1 where it was edited or is stale, 65 where it cannot be trusted.
-    With --facts, scores a packet by what was planted in its transcript: 0 where nothing is missing.
+    Exit status: 0 all of it holds, 1 it was edited or is stale, 65 it cannot be trusted.
+    With --facts, scores a packet by what was planted in its transcript: 0 if nothing is missing.
     """
     if facts:
         raise typer.Exit(

@@ -13,11 +13,11 @@ from agent_relay.domain.errors import DaemonUnreachableError, WrongUseError
 from agent_relay.faces.cli.race._summary import (
     COLUMNS,
     build_cells,
+    list_changes,
     list_runners,
     list_warnings,
-    tell_changes,
 )
-from agent_relay.faces.render.output import is_fancy, plain, print_lines
+from agent_relay.faces.render.output import get_contents, is_fancy, plain, print_lines
 from agent_relay.system.disk.folders import Folders
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def _follow(connection: Connection, race: str, board: RaceBoard) -> dict[str, ob
     connection.subscribe()
     while True:
         answer = connection.request("race.show", race=race)
-        view = {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+        view = get_contents(answer)
         board.show(view)
         if not view["active"]:
             return view
@@ -109,7 +109,7 @@ class _Lines:
             if note not in self._warned:
                 self._warned.add(note)
                 print_lines(f"note: {note}")
-        print_lines(*tell_changes(self._runners, runners))
+        print_lines(*list_changes(self._runners, runners))
         self._runners = runners
         for warning in list_warnings(view):
             if warning not in self._warned:
@@ -135,6 +135,6 @@ class _Table:
             table.add_row(*(Text(plain(cell)) for cell in build_cells(runner)))
         warnings = list_warnings(view)
         more = [f"and {len(warnings) - _SHOWN_WARNINGS} more"] if len(warnings) > _SHOWN_WARNINGS else []
-        told = [f"same place: {plain(warning)}" for warning in warnings[-_SHOWN_WARNINGS:]] + more
+        notes = [f"same place: {plain(warning)}" for warning in warnings[-_SHOWN_WARNINGS:]] + more
         head = Text(plain(f"Race {view['race']}: {view['task']}"), style="bold")
-        self._live.update(Group(head, table, *(Text(line, style="yellow") for line in told)), refresh=True)
+        self._live.update(Group(head, table, *(Text(line, style="yellow") for line in notes)), refresh=True)

@@ -31,11 +31,11 @@ def build_cells(runner: Mapping[str, object]) -> list[str]:
     lines = f"+{added} -{removed}" if added is not None else _UNKNOWN
     return [
         str(runner["runner"]),
-        _tell_state(runner),
+        _render_state(runner),
         _show(runner["turns"]),
         _show(runner["files"]),
         lines,
-        _tell_test(runner),
+        _render_test(runner),
         _show(runner["tokens"]),
         _show(runner["cost"]),
         render_time(runner["spent_s"]),
@@ -55,18 +55,20 @@ def print_race(view: Mapping[str, object]) -> None:
     notes = view["notes"]
     assert isinstance(notes, list)  # noqa: S101 - built by logic.race.view
     print_lines(*(f"note: {note}" for note in notes))
-    print_table(COLUMNS, [build_cells(runner) for runner in list_runners(view)], empty="Nobody runs.")
+    print_table(
+        COLUMNS, [build_cells(runner) for runner in list_runners(view)], empty="The race has no runners."
+    )
     print_lines(*(f"same place: {warning}" for warning in list_warnings(view)))
     if view["ranking"]:
         print_lines(*(f"{one['place']}. {one['runner']}: {one['reason']}" for one in list_runners(view)))
-        print_lines(f"The winner is {view['winner']}." if view["winner"] else "Nobody won.")
+        print_lines(f"The winner is {view['winner']}." if view["winner"] else "The race has no winner.")
     if view["applied"]:
         print_lines(f"{view['applied']} is applied: {count_files(view['applied_files'])} in {view['root']}.")
     if view["failure"]:
         print_lines(f"Not applied: {view['failure']}.")
 
 
-def tell_next(view: Mapping[str, object]) -> None:
+def print_next(view: Mapping[str, object]) -> None:
     """Print what can be done with the race now."""
     race = view["race"]
     trouble = view["trouble"] or view["why"]
@@ -91,18 +93,18 @@ def count_files(files: object) -> str:
     return render_count(int(str(files)), "file")
 
 
-def tell_changes(before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]) -> list[str]:
+def list_changes(before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]) -> list[str]:
     """Return a line for every runner whose state, agent or test has changed."""
-    told = {one["number"]: _tell_line(one) for one in before}
-    return [_tell_line(one) for one in after if told.get(one["number"]) != _tell_line(one)]
+    known = {one["number"]: _render_line(one) for one in before}
+    return [_render_line(one) for one in after if known.get(one["number"]) != _render_line(one)]
 
 
-def _tell_line(runner: Mapping[str, object]) -> str:
+def _render_line(runner: Mapping[str, object]) -> str:
     test = f", test {runner['test']}" if runner["test"] in {"running", "passed", "failed"} else ""
-    return f"{runner['runner']}: {_tell_state(runner)}{test}"
+    return f"{runner['runner']}: {_render_state(runner)}{test}"
 
 
-def _tell_state(runner: Mapping[str, object]) -> str:
+def _render_state(runner: Mapping[str, object]) -> str:
     """Return what the runner is doing, or how it ended; and who works for it if that is another agent."""
     how = str(runner["how"])
     doing = runner.get("doing") or runner["state"]
@@ -111,7 +113,7 @@ def _tell_state(runner: Mapping[str, object]) -> str:
     return f"{state} ({at_work})" if at_work and at_work != runner["agent"] else state
 
 
-def _tell_test(runner: Mapping[str, object]) -> str:
+def _render_test(runner: Mapping[str, object]) -> str:
     status, test = runner["test_status"], str(runner["test"])
     return f"{test} ({status})" if test == "failed" and status != -1 else test
 

@@ -13,9 +13,16 @@ from agent_relay.client.connection import Connection
 from agent_relay.client.signal_trap import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.faces.cli.race._progress import follow
-from agent_relay.faces.cli.race._summary import build_offline, count_files, print_race, tell_next
-from agent_relay.faces.cli.typer_runner import Function, run_group, run_one
-from agent_relay.faces.render.output import plain, print_json, print_lines, print_table, render_moment
+from agent_relay.faces.cli.race._summary import build_offline, count_files, print_next, print_race
+from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.render.output import (
+    get_contents,
+    plain,
+    print_json,
+    print_lines,
+    print_table,
+    render_moment,
+)
 from agent_relay.race.journal import find_race, list_races, read_race
 from agent_relay.race.model import Race
 from agent_relay.store.session_summaries import find_near_root
@@ -30,22 +37,12 @@ _LIMIT_S = 600.0
 _ASK_S = 5.0
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay race`; return its exit status."""
-    if words and words[0] in FUNCTIONS:
-        return run_group(
-            {name: function for name, function in FUNCTIONS.items() if name},
-            words,
-            name="race",
-            about="What became of a race, and what to do with it.",
-        )
-    return run_one(race, words, name="race")
-
-
 def race(
     words: Annotated[list[str], typer.Argument(help="Two agents or more, then the task.")],
     *,
-    test: Annotated[str, typer.Option("--test", help="A command; who passes it (exit 0) may win.")] = "",
+    test: Annotated[
+        str, typer.Option("--test", help="A command; an agent that passes it (exit status 0) can win.")
+    ] = "",
     max_time: Annotated[int, typer.Option("--max-time", help="Seconds a runner may take.", min=0)] = 0,
     test_time: Annotated[int, typer.Option("--test-time", help="Seconds a test may take.", min=1)] = 600,
     apply: Annotated[bool, typer.Option("--apply", help="Put the winner's changes into this tree.")] = False,
@@ -62,7 +59,7 @@ def race(
             "a race takes two agents or more, then a task", hint="See: agent-relay race --help"
         )
     folders = get_folders()
-    with connect_or_start(folders) as connection, SignalTrap() as heeding:
+    with connect_or_start(folders) as connection, SignalTrap() as signals:
         answer = connection.request(
             "race.begin",
             limit_s=_LIMIT_S,
@@ -75,7 +72,7 @@ def race(
             test_limit_s=test_time,
             apply=apply,
         )
-        return _follow(connection, str(answer["race"]), heeding, as_json=as_json)
+        return _follow(connection, str(answer["race"]), signals, as_json=as_json)
 
 
 def show(name: Named = "", *, as_json: AsJson = False) -> None:
@@ -85,7 +82,7 @@ def show(name: Named = "", *, as_json: AsJson = False) -> None:
         print_json(view)
     else:
         print_race(view)
-        tell_next(view)
+        print_next(view)
 
 
 def show_all(*, as_json: AsJson = False) -> None:
@@ -149,7 +146,7 @@ def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> 
     if as_json:
         print_json(answer)
     elif not answer["why"]:
-        print_lines(_tell_applied(answer, known.root))
+        print_lines(_render_applied(answer, known.root))
     if answer["why"]:
         if not as_json:
             raise RelayError(
@@ -160,7 +157,7 @@ def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> 
     return ExitCode.DONE
 
 
-def _tell_applied(answer: Mapping[str, object], root: str) -> str:
+def _render_applied(answer: Mapping[str, object], root: str) -> str:
     """Return a sentence that says what was applied."""
     if answer["files"]:
         return f"{count_files(answer['files'])} of {answer['runner']}: applied in {root}."
@@ -184,8 +181,8 @@ def clean(
     gone: list[dict[str, object]] = []
     for one in names:
         _, found = _find(one)
-        said = _request("race.clean", race=found.id)["said"]
-        notes = said if isinstance(said, list) else []
+        found_notes = _request("race.clean", race=found.id)["said"]
+        notes = found_notes if isinstance(found_notes, list) else []
         gone.append({"race": found.id, "notes": notes})
         if not as_json:
             print_lines(f"Race {found.id} is gone.", *notes)
@@ -210,17 +207,17 @@ def stop(
 def resume(name: Named = "", *, as_json: AsJson = False) -> int:
     """Go on with a race that was stopped or interrupted, or watch one that is under way."""
     _, known = _find(name)
-    with connect_or_start(get_folders()) as connection, SignalTrap() as heeding:
+    with connect_or_start(get_folders()) as connection, SignalTrap() as signals:
         connection.request("race.resume", limit_s=_LIMIT_S, race=known.id, env=dict(os.environ))
-        return _follow(connection, known.id, heeding, as_json=as_json)
+        return _follow(connection, known.id, signals, as_json=as_json)
 
 
-def _follow(connection: Connection, race_id: str, heeding: SignalTrap, *, as_json: bool) -> int:
+def _follow(connection: Connection, race_id: str, signals: SignalTrap, *, as_json: bool) -> int:
     """Follow the race until it is over or a Unix signal stops it; return the exit status."""
     folders = get_folders()
     try:
-        heeding.check()
-        with heeding.breaking():
+        signals.check()
+        with signals.breaking():
             view = follow(folders, connection, race_id, quiet=as_json)
     except (Interrupted, OSError):
         # A terminal that is closed sends a signal, and can be written to no more.
@@ -228,14 +225,14 @@ def _follow(connection: Connection, race_id: str, heeding: SignalTrap, *, as_jso
         with contextlib.suppress(WrongUseError):
             _request("race.stop", race=race_id)
         _say(f"Stopped. Go on: agent-relay race resume {race_id}")
-        if not heeding.number:
+        if not signals.number:
             raise
-        return 128 + heeding.number
+        return 128 + signals.number
     if as_json:
         print_json(view)
     else:
         print_race(view)
-        tell_next(view)
+        print_next(view)
     return _judge(view)
 
 
@@ -272,7 +269,7 @@ def _choose(known: Race, runner: str) -> int:
 
 def _get_winner(known: Race) -> int:
     if known.verdict is None or not known.verdict.winner:
-        raise WrongUseError("nobody has won this race", hint="Name a runner: --runner N")
+        raise WrongUseError("this race has no winner", hint="Name a runner: --runner N")
     return known.verdict.winner
 
 
@@ -281,7 +278,7 @@ def _get_view(known: Race) -> dict[str, object]:
     try:
         with Connection.open(get_folders(), limit_s=_ASK_S) as connection:
             answer = connection.request("race.show", race=known.id)
-        return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+        return get_contents(answer)
     except DaemonUnreachableError:
         return build_offline(known)
 
@@ -289,7 +286,7 @@ def _get_view(known: Race) -> dict[str, object]:
 def _request(operation: str, **fields: object) -> dict[str, object]:
     with connect_or_start(get_folders()) as connection:
         answer = connection.request(operation, limit_s=_LIMIT_S, **fields)
-    return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+    return get_contents(answer)
 
 
 def schema() -> None:
@@ -299,7 +296,7 @@ def schema() -> None:
     print_json(build_race_schema())
 
 
-FUNCTIONS: dict[str, Function] = {
+RACE: Functions = {
     "": race,
     "schema": schema,
     "show": show,

@@ -10,15 +10,11 @@ from agent_relay.agents.adapter_folders import project_adapters
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.agents.trust import find_trusted, fingerprint_folder, trust_folder
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.typer_runner import Function, run_group
+from agent_relay.faces.cli.options import UsageError
+from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
 from agent_relay.store.session_summaries import find_near_root
 from agent_relay.system.disk.folders import get_cwd, get_folders
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay adapters`; return its exit status."""
-    return run_group(FUNCTIONS, words, name="adapters", about="Where agents' adapters come from.")
 
 
 def list_adapters(
@@ -65,7 +61,11 @@ def trust(
     fingerprint, files = fingerprint_folder(place)
     if as_json:
         if not yes:
-            raise WrongUseError("with --json nobody is asked", hint="Read the files, then add --yes")
+            raise UsageError(
+                "--json needs --yes, as it asks nothing",
+                hint="Read the files first",
+                command="adapters trust",
+            )
         trust_folder(place, state=folders.state, shown=fingerprint)
         print_json({"folder": place, "fingerprint": fingerprint, "files": sorted(files)})
         return
@@ -76,5 +76,5 @@ def trust(
     print_lines("Trusted, until any of these files changes.")
 
 
-FUNCTIONS: dict[str, Function] = {"list": list_adapters, "trust": trust}
+ADAPTERS: Functions = {"list": list_adapters, "trust": trust}
 """By sub-command."""

@@ -16,7 +16,6 @@ from agent_relay.agents.adapters import (
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_table, render_moment
 from agent_relay.store.session_summaries import (
     check_ledger,
@@ -30,17 +29,12 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 _RESTS = {"True": "yes", "False": "-", "None": "unknown"}
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay agents`; return its exit status."""
-    return run_one(agents, words, name="agents")
-
-
 def agents(
     *,
     everybody: Annotated[bool, typer.Option("--all", help="The scripted agents too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {agents: [...]}.")] = False,
 ) -> None:
-    """List the agents known, in the order they are asked, with what keeps each from taking over."""
+    """List the agents in their order, with what keeps each from taking over."""
     view = build_view(get_cwd(), os.environ)
     rows = [row for row in view if everybody or as_json or not row["scripted"]]
     if as_json:
@@ -110,7 +104,3 @@ def _row(
         "tested_versions": list(loaded.adapter.tested_versions),
         "scripted": SCRIPTED in loaded.adapter.capabilities,
     }
-
-
-FUNCTIONS: dict[str, Function] = {"": agents}
-"""For the generated page of commands."""

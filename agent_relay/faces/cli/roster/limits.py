@@ -7,7 +7,7 @@ import typer
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.text.limit_names import name_rest
 from agent_relay.domain.text.reasons import quote_reason
-from agent_relay.faces.cli.typer_runner import Function, run_group, run_one
+from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_json, print_lines, print_table, render_moment
 from agent_relay.session.limits.ledger import drop_rests
 from agent_relay.store.ledger import update_ledger
@@ -15,13 +15,6 @@ from agent_relay.store.session_summaries import check_ledger, find_near_root, re
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay limits`; return its exit status."""
-    if words[:1] == ["clear"]:
-        return run_group({"clear": clear}, words, name="limits", about="Forget a limit.")
-    return run_one(limits, words, name="limits")
 
 
 def limits(*, as_json: AsJson = False) -> None:
@@ -41,7 +34,7 @@ def limits(*, as_json: AsJson = False) -> None:
         ]
         for rest in found
     ]
-    print_table(("agent", "limit", "rests until", "because"), rows, empty="Nobody rests.")
+    print_table(("agent", "limit", "rests until", "because"), rows, empty="No agent is resting.")
 
 
 def clear(
@@ -64,5 +57,4 @@ def clear(
         print_lines(f"{agent} may be chosen again.")
 
 
-FUNCTIONS: dict[str, Function] = {"": limits, "clear": clear}
-"""For the generated page of commands."""
+LIMITS: Functions = {"": limits, "clear": clear}

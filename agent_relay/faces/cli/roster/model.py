@@ -5,20 +5,14 @@ from typing import Annotated
 import typer
 
 from agent_relay.agents.catalog import read_catalog
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_table
 from agent_relay.store.session_summaries import find_near_root
 from agent_relay.system.config.config_file import read_user_config, write_model
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay model`; return its exit status."""
-    return run_one(model, words, name="model")
-
-
 def model(
-    agent: Annotated[str, typer.Argument(help="Whose; by default all that have one.")] = "",
+    agent: Annotated[str, typer.Argument(help="The agent; by default all that have a model set.")] = "",
     name: Annotated[str, typer.Argument(metavar="MODEL", help="The model; - is the agent's own.")] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {models: {agent: model}}.")] = False,
@@ -37,7 +31,3 @@ def model(
         return
     rows = [[one, chosen or "its own"] for one, chosen in found.items() if chosen or agent]
     print_table(("agent", "model"), rows, empty="Every agent has its own model.")
-
-
-FUNCTIONS: dict[str, Function] = {"": model}
-"""For the generated page of commands."""

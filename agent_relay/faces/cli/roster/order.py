@@ -8,20 +8,16 @@ from agent_relay.agents.adapters import list_default_roster
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.store.session_summaries import find_near_root
 from agent_relay.system.config.config_file import read_project_config, read_user_config, write_order
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
-def run(words: list[str]) -> int:
-    """Run `agent-relay order`; return its exit status."""
-    return run_one(order, words, name="order")
-
-
 def order(
-    agents: Annotated[list[str] | None, typer.Argument(help="Preferred first; others are not asked.")] = None,
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Preferred first; others never take over.")
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {order: [...]}.")] = False,
 ) -> None:
@@ -43,7 +39,3 @@ def order(
         print_json({"order": list(roster)})
     else:
         print_lines(" ".join(roster))
-
-
-FUNCTIONS: dict[str, Function] = {"": order}
-"""For the generated page of commands."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.faces.cli.session.lookup import list_live_here
+from agent_relay.faces.cli.session.lookup import choose_named, find_session, list_live_here
 from agent_relay.faces.render.output import warn
 from agent_relay.store.session_index import list_named, list_unended
 from agent_relay.store.session_summaries import list_strangers_at, locate
@@ -31,13 +31,8 @@ def put_aside(folders: Folders, text: str, near: str) -> tuple[str, str]:
 
     Raises WrongUseError for none, several or one at work.
     """
-    wanted = text.upper()
     names = {*list_named(folders.sessions), *list_strangers_at(near, folders.sessions)}
-    found = [name for name in names if wanted and (name.startswith(wanted) or name.endswith(wanted))]
-    if len(found) != 1:
-        what = f"{len(found)} sessions are" if found else "no session is"
-        raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay doctor")
-    (session,) = found
+    session = choose_named(names, text, hint="See: agent-relay doctor")
     if session in list_at_work(folders):
         raise WrongUseError(f"session {session} is at work", hint=f"End it first: agent-relay stop {session}")
     root = locate(folders.sessions, session, near=near) or near
@@ -51,11 +46,16 @@ def list_at_work(folders: Folders) -> set[str]:
     """
     try:
         with Connection.open(folders) as connection:
-            told = connection.request("session.list").get("sessions")
+            sessions = connection.request("session.list").get("sessions")
     except RelayError:
         return set()
-    rows = told if isinstance(told, list) else []
+    rows = sessions if isinstance(sessions, list) else []
     return {str(row.get("session")) for row in rows if isinstance(row, dict)}
+
+
+def choose_running(folders: Folders, session: str) -> dict[str, object]:
+    """Return the session named, else the one that runs here, in short; raise as those look-ups do."""
+    return find_session(folders, session) if session else choose_live(folders)
 
 
 def choose_live(folders: Folders) -> dict[str, object]:

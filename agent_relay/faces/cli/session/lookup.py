@@ -7,12 +7,15 @@ from agent_relay.store.session_summaries import (
     list_strangers_at,
     locate,
     read_live_at,
+    read_sessions_at,
     read_summary,
 )
 from agent_relay.system.disk.folders import get_cwd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_relay.system.disk.folders import Folders
 
 UNREADABLE = "unreadable"
@@ -23,14 +26,34 @@ def find_session(folders: "Folders", text: str) -> dict[str, object]:
 
     Only its own journal is read. Raises WrongUseError for none or several.
     """
+    ids = list_named(folders.sessions)
+    if not list_matching(ids, text) and _renew(folders):
+        ids = list_named(folders.sessions)
+    session = choose_named(ids, text, hint="See: agent-relay sessions")
+    return read_summary(locate(folders.sessions, session, near=find_root_here()), session)
+
+
+def list_matching(ids: "Iterable[str]", text: str) -> list[str]:
+    """Return the ids that begin or end with `text`; none for an empty text."""
     wanted = text.upper()
-    found = _list_matching(folders, wanted)
-    if not found and _renew(folders):
-        found = _list_matching(folders, wanted)
+    return [one for one in ids if wanted and (one.startswith(wanted) or one.endswith(wanted))]
+
+
+def choose_named(ids: "Iterable[str]", text: str, *, hint: str, noun: str = "session") -> str:
+    """Return the one id that begins or ends with `text`; raise WrongUseError for none or several."""
+    found = list_matching(ids, text)
     if len(found) == 1:
-        return read_summary(locate(folders.sessions, found[0], near=find_root_here()), found[0])
-    what = "no session is" if not found else f"{len(found)} sessions are"
-    raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay sessions")
+        return found[0]
+    what = f"{len(found)} {noun}s are" if found else f"no {noun} is"
+    raise WrongUseError(f"{what} named {text[:40]!r}", hint=hint)
+
+
+def find_newest_here(folders: "Folders") -> dict[str, object]:
+    """Return the newest session around this folder, in short; raise WrongUseError if there is none."""
+    here = read_sessions_at(find_near_root(get_cwd()), folders.sessions)
+    if not here:
+        raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
+    return here[0]
 
 
 def find_root_here() -> str:
@@ -62,8 +85,3 @@ def _renew(folders: "Folders") -> bool:
     from agent_relay.client.autostart import renew_index
 
     return renew_index(folders)
-
-
-def _list_matching(folders: "Folders", wanted: str) -> list[str]:
-    named = list_named(folders.sessions) if wanted else []
-    return [session for session in named if session.startswith(wanted) or session.endswith(wanted)]

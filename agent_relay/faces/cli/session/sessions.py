@@ -8,19 +8,13 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.session.lookup import find_root_here, list_strangers
+from agent_relay.faces.cli.session.lookup import find_root_here, list_matching, list_strangers
 from agent_relay.faces.cli.session.status import HEADERS, list_columns, render_strangers
-from agent_relay.faces.cli.typer_runner import Function, run_one
 from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
 from agent_relay.store.project import secure_session
 from agent_relay.store.session_index import find_root, write_entry
 from agent_relay.store.session_summaries import find_near_root, read_all_sessions, read_summary
 from agent_relay.system.disk.folders import get_cwd, get_folders
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay sessions`; return its exit status."""
-    return run_one(sessions, words, name="sessions")
 
 
 def sessions(
@@ -36,7 +30,7 @@ def sessions(
     """Every session, in every repository, newest change first.
 
     With --native, the sessions agents keep themselves in this folder and relay has no part in: continue one
-    with agent-relay AGENT --from AGENT:ID. What might be one of them and cannot be read is told of; in JSON
+    with agent-relay AGENT --from AGENT:ID. Those that cannot be read are listed too; in JSON
     that is `unread`: [{agent, why}].
 
     A session is yours where you began it or imported its packet. One that came with a folder, as with a
@@ -62,9 +56,7 @@ def sessions(
 def _claim(text: str, *, as_json: bool) -> None:
     """Make the session that came with this folder the user's; raise WrongUseError if there is none."""
     folders, root = get_folders(), find_near_root(get_cwd())
-    wanted = text.upper()
-    strangers = list_strangers(folders, root)
-    named = [session for session in strangers if session.startswith(wanted) or session.endswith(wanted)]
+    named = list_matching(list_strangers(folders, root), text)
     if len(named) != 1:
         what = f"{len(named)} sessions" if named else "no session"
         raise WrongUseError(f"{what} named {text[:40]!r} came with {root}", hint="See: agent-relay status")
@@ -99,7 +91,3 @@ def _print_native(*, as_json: bool) -> None:
     )
     for one in unread:
         warn(f"a session of {one.agent}'s is left out: {one.why}")
-
-
-FUNCTIONS: dict[str, Function] = {"": sessions}
-"""For the generated page of commands."""

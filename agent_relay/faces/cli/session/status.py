@@ -2,9 +2,10 @@
 
 import sys
 
-from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.errors import ExitCode
 from agent_relay.domain.text.commands import agent_command
 from agent_relay.domain.text.limit_names import name_rest
+from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import list_strangers
 from agent_relay.faces.render.output import (
     HintStyle,
@@ -38,19 +39,14 @@ Strangers are sessions that came with this folder, as with a clone, and are none
 """
 
 
-def run(words: list[str]) -> int:
+def run_status(words: list[str]) -> int:
     """Print the view; return 0, also if nothing runs."""
-    if "--help" in words or "-h" in words:
+    found = OptionParser("status", flags=("--all", "--json"), most=0).parse(words)
+    if found.wants_help:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    unknown = [word for word in words if word not in {"--all", "--json"}]
-    if unknown:
-        what = "option" if unknown[0].startswith("-") else "argument"
-        raise WrongUseError(
-            f"status: unknown {what} {unknown[0][:40]!r}", hint="See: agent-relay status --help"
-        )
-    view = build_view(get_cwd(), ended="--all" in words)
-    if "--json" in words:
+    view = build_view(get_cwd(), ended="--all" in found.flags)
+    if "--json" in found.flags:
         print_json(view)
     else:
         _print(view)
@@ -98,13 +94,13 @@ def list_columns(view: dict[str, object]) -> list[str]:
         render_day(view["since"]),
         str(view["session"]),
         str(view["title"] or ("-" if view["state"] in {"gone", "unreadable"} else NO_TITLE)),
-        HintStyle.render(_tell_about(view)),
+        HintStyle.render(_render_about(view)),
     ]
 
 
-def _tell_about(view: dict[str, object]) -> str:
+def _render_about(view: dict[str, object]) -> str:
     refused, near, offered = view["refused"], view["near"], view["offered"]
-    full = "; ".join(told for told in (_tell_fill(view["context"]), _tell_budgets(view)) if told)
+    full = "; ".join(part for part in (_render_fill(view["context"]), _render_budgets(view)) if part)
     if isinstance(refused, dict):
         return f"signed out, or its key refused: {_quote(refused)}"
     if view["state"] in {"ready", "busy", "asking"}:
@@ -116,7 +112,7 @@ def _tell_about(view: dict[str, object]) -> str:
             return f"{offered} can have its own model again: press the relay key and type /use {offered}"
         if offered:
             return f"{offered} is available again: {agent_command(str(offered))}"
-    lacks = f"its packet lacks something: {view['lacks']}" if view["lacks"] else ""
+    lacks = f"its packet is incomplete: {view['lacks']}" if view["lacks"] else ""
     return str(view["why"] or lacks)
 
 
@@ -127,7 +123,7 @@ def _quote(limit: dict[str, object]) -> str:
     return quote_reason(str(limit["text"]))
 
 
-def _tell_fill(context: object) -> str:
+def _render_fill(context: object) -> str:
     """Return how full the context is, from the level the user is advised at; empty for damaged data, too."""
     if not isinstance(context, dict) or context["level"] not in {"advise", "draft", "act"}:
         return ""
@@ -137,19 +133,19 @@ def _tell_fill(context: object) -> str:
     return f"context {100 * used // room} % full" if room > 0 else f"context {used} tokens long"
 
 
-def _tell_budgets(view: dict[str, object]) -> str:
+def _render_budgets(view: dict[str, object]) -> str:
     """Return the budgets that the agent at work uses of and that passed a mark; empty for none."""
     from datetime import UTC, datetime
 
-    budgets, told = view.get("budgets"), list[str]()
+    budgets, texts = view.get("budgets"), list[str]()
     for known in budgets.values() if isinstance(budgets, dict) else ():
         try:
             is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= datetime.now(UTC)
         except (ValueError, TypeError):
             continue
         if not is_over and known["mark"] != "open" and known["agent"] in ("", view["agent"]):
-            told.append(str(known["text"]))
-    return "; ".join(told)
+            texts.append(str(known["text"]))
+    return "; ".join(texts)
 
 
 def render_strangers(strangers: list[str], index: str) -> list[str]:
@@ -182,7 +178,7 @@ def _print(view: dict[str, object]) -> None:
         rows = [list_columns(session) for session in sessions]
         sys.stdout.write(render_table(HEADERS, rows))
     else:
-        print_lines("Nothing is running here. Start: agent-relay <agent>")
+        print_lines("No session is running in this repository. Start one: agent-relay <agent>")
     strangers = view["strangers"]
     assert isinstance(strangers, list)  # noqa: S101 - built above
     print_lines(*render_strangers(strangers, get_folders().sessions))

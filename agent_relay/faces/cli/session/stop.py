@@ -5,16 +5,9 @@ from typing import Annotated
 import typer
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.faces.cli.session.health import choose_live
-from agent_relay.faces.cli.session.lookup import find_session
-from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.cli.session.health import choose_running
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.system.disk.folders import get_folders
-
-
-def run(words: list[str]) -> int:
-    """Run `agent-relay stop`; return its exit status."""
-    return run_one(stop, words, name="stop")
 
 
 def stop(
@@ -24,7 +17,7 @@ def stop(
 ) -> None:
     """End a session: its agent is asked politely, then firmly. Without SESSION, the one that runs here."""
     folders = get_folders()
-    chosen = find_session(folders, session) if session else choose_live(folders)
+    chosen = choose_running(folders, session)
     with connect_or_start(folders) as connection:
         answer = connection.request("session.stop", session=chosen["session"], root=chosen["root"])
     if as_json:
@@ -33,7 +26,3 @@ def stop(
         print_lines(f"Session {chosen['session']}: {answer['note']}")
     else:
         print_lines(f"Session {chosen['session']} is {answer.get('state', 'stopping')}.")
-
-
-FUNCTIONS: dict[str, Function] = {"": stop}
-"""For the generated page of commands."""

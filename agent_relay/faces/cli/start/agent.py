@@ -31,7 +31,7 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --priority P    low, normal, high or urgent
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it
-  --no-launch     build the packet, start nobody
+  --no-launch     build the packet, start no agent
   --yes           do not ask; also use a resting agent, and end the --from agent's program if it
                   is still running
   --json          print where the session is instead of attaching
@@ -44,14 +44,14 @@ It needs a terminal, except with --json or --no-launch; in a script or a pipe, u
 def run_agent(name: str, words: list[str]) -> int:
     """Run `agent-relay <agent>`; return the agent's exit status, 0 after a detach, 3 if none can go on."""
     try:
-        wish = parse_words(words)
+        request = parse_words(words, command=name if name not in COMMANDS else f"agent {name}")
     except WrongUseError:
         from agent_relay.system.disk.folders import get_folders
 
         # Of two mistakes the name is the first one: no words are an unknown agent's.
         check_agent(name, get_folders(), get_cwd())
         raise
-    if wish.pop("help", False):
+    if request.pop("help", False):
         sys.stdout.write(HELP)
         return ExitCode.DONE
     from agent_relay.system.disk.folders import get_folders
@@ -61,31 +61,31 @@ def run_agent(name: str, words: list[str]) -> int:
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.faces.cli.start.attach import follow, load_screen, measure, require_terminal
 
-    as_json = bool(wish.pop("json", False))
-    if not (as_json or wish.get("no_launch")):
+    as_json = bool(request.pop("json", False))
+    if not (as_json or request.get("no_launch")):
         require_terminal(f"show {name}", name)
-    if not as_json and _may_ask(wish, folders):
+    if not as_json and _may_ask(request, folders):
         from agent_relay.faces.cli.session.native_sessions import offer_native_session
 
-        given = wish.get("args", [])
+        given = request.get("args", [])
         words = given if isinstance(given, list) else []
-        wish["from"] = offer_native_session(name, words, get_cwd(), os.environ)
+        request["from"] = offer_native_session(name, words, get_cwd(), os.environ)
     rows, cols = measure()
-    is_shown = not (as_json or wish.get("no_launch"))
+    is_shown = not (as_json or request.get("no_launch"))
     # The daemon works on another core.
     meanwhile = load_screen if is_shown else _load_nothing
     connection = connect_or_start(folders, meanwhile=meanwhile)
-    fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **request}
     answer = connection.request_while(meanwhile, "open", limit_s=OPEN_LIMIT_S, **fields)
     return follow(folders, connection, answer) if is_shown else _print(answer, as_json=as_json)
 
 
 def _print(answer: dict[str, object], *, as_json: bool) -> int:
     """Print where the session is instead of showing it; return the exit status."""
-    from agent_relay.faces.render.output import print_json, print_lines
+    from agent_relay.faces.render.output import get_contents, print_json, print_lines
 
     if as_json:
-        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        print_json(get_contents(answer))
     else:
         print_lines(str(answer.get("message") or answer.get("folder") or ""))
     return ExitCode.DONE
@@ -95,9 +95,9 @@ def _load_nothing() -> None:
     """Load nothing, as no screen is shown."""
 
 
-def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:
+def _may_ask(request: dict[str, object], folders: "Folders") -> bool:
     """Check that no option chooses a session, none runs here, and there is a person to ask."""
-    if wish.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "rollback"}:
+    if request.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False

@@ -5,6 +5,7 @@ import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.domain.text.commands import continue_command
+from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import UNREADABLE, find_root_here, find_session, list_live_here
 from agent_relay.system.disk.folders import get_folders
 
@@ -47,26 +48,19 @@ HELP = """usage: agent-relay attach [SESSION] [--json]
 
 Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
 ends with SESSION. The screen is repainted exactly; to leave again, press the relay key (Ctrl-] unless
-configured) and type /detach. With --json it is printed where the session is, and nothing is attached.
+configured) and type /detach. --json prints where the session is instead.
 It needs a terminal; in a script or a pipe, use: agent-relay run
 """
 
 
-def run(words: list[str]) -> int:
+def run_attach(words: list[str]) -> int:
     """Run `agent-relay attach`; return the agent's own exit status, 0 after a detach."""
-    if "--help" in words or "-h" in words:
+    found = OptionParser("attach", flags=("--json",), most=1).parse(words)
+    if found.wants_help:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    as_json = "--json" in words
-    words = [word for word in words if word != "--json"]
-    if words and words[0].startswith("-"):
-        raise WrongUseError(
-            f"attach: unknown option {words[0][:40]!r}", hint="See: agent-relay attach --help"
-        )
-    if len(words) > 1:
-        raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
     folders = get_folders()
-    session = _find(folders, words[0] if words else "")
+    session = _find(folders, found.arguments[0] if found.arguments else "")
     from agent_relay.client.autostart import connect_or_start
 
     connection = connect_or_start(folders)
@@ -76,10 +70,10 @@ def run(words: list[str]) -> int:
             f"session {session} works without a screen",
             hint=f"Wait for its end, or end it: agent-relay stop {session}",
         )
-    if as_json:
-        from agent_relay.faces.render.output import print_json
+    if "--json" in found.flags:
+        from agent_relay.faces.render.output import get_contents, print_json
 
-        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        print_json(get_contents(answer))
         return ExitCode.DONE
     require_terminal("attach", "AGENT")
     return follow(folders, connection, answer)

@@ -1,6 +1,6 @@
 """Parse the options behind an agent's name into the fields of the daemon's `open` request."""
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.options import OptionParser, UsageError
 
 _TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
 _LISTS = ("--expect", "--accept", "--constraint", "--needs", "--question")
@@ -10,57 +10,47 @@ OPEN_LIMIT_S = 120.0
 """How long the daemon may take to find, hand over or start a session before we stop waiting."""
 
 
-def parse_words(words: list[str]) -> dict[str, object]:
+def parse_words(words: list[str], *, command: str = "AGENT") -> dict[str, object]:
     """Return the fields of the request: texts by option, flags as true, `args` after `--`.
 
-    A word that is no option is the task. Raises WrongUseError for an unknown option, a missing value, or
-    options that exclude each other.
+    A word that is no option is the task. Raises UsageError, naming `command`, for an unknown option, a
+    missing value, or options that exclude each other.
     """
-    wish: dict[str, object] = {}
-    tasks: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--":
-            wish["args"] = rest
-            break
-        if word in {"--help", "-h"}:
-            return {"help": True}
-        if word in _FLAGS:
-            wish[word[2:].replace("-", "_")] = True
-        elif name in {*_TEXTS, *_LISTS}:
-            if not equals and not rest:
-                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay AGENT --help")
-            text = value if equals else rest.pop(0)
-            before = wish.get(name[2:], [])
-            several = [*before, text] if isinstance(before, list) else [text]
-            wish[name[2:]] = several if name in _LISTS else text
-        elif word.startswith("-"):
-            raise WrongUseError(
-                f"unknown option {word[:40]!r}", hint="Options of the agent itself go after --, at the end"
-            )
-        else:
-            tasks.append(word)
-    _add_task(wish, tasks)
-    if wish.get("new") and wish.get("session"):
-        raise WrongUseError("--new and --session exclude each other", hint="Leave one of them out")
-    return wish
-
-
-def _add_task(wish: dict[str, object], tasks: list[str]) -> None:
-    """Add the task given without `--task` to `wish`; raise WrongUseError if it is empty or one of two."""
-    if not tasks:
-        return
-    if "task" in wish:
-        raise WrongUseError(
-            f"the task is given twice: {tasks[0][:40]!r} and --task", hint="Leave one of them out"
+    parser = OptionParser(command, flags=_FLAGS, values=_TEXTS, lists=_LISTS, takes_rest=True)
+    found = parser.parse(words)
+    if found.wants_help:
+        return {"help": True}
+    request: dict[str, object] = {
+        **{flag[2:].replace("-", "_"): True for flag in found.flags},
+        **{name[2:]: value for name, value in found.values.items()},
+        **{name[2:]: texts for name, texts in found.lists.items()},
+    }
+    if found.rest is not None:
+        request["args"] = found.rest
+    if found.arguments:
+        request["task"] = _choose_task(found.arguments, command, is_named="task" in request)
+    if request.get("new") and request.get("session"):
+        raise UsageError(
+            "--new and --session exclude each other", hint="Leave one of them out", command=command
         )
-    if len(tasks) > 1:
-        raise WrongUseError(
-            f"the task must be one argument, and {tasks[1][:40]!r} is a second one",
+    return request
+
+
+def _choose_task(arguments: list[str], command: str, *, is_named: bool) -> str:
+    """Return the task given without `--task`; raise UsageError if it is empty or one of two."""
+    task, *more = arguments
+    if is_named:
+        raise UsageError(
+            f"the task is given twice: {task[:40]!r} and --task",
+            hint="Leave one of them out",
+            command=command,
+        )
+    if more:
+        raise UsageError(
+            f"the task must be one argument, and {more[0][:40]!r} is a second one",
             hint='Quote it: "fix the bug"',
+            command=command,
         )
-    if not tasks[0].strip():
-        raise WrongUseError("the task is empty", hint="Leave it out, or say what to do")
-    wish["task"] = tasks[0]
+    if not task.strip():
+        raise UsageError("the task is empty", hint="Leave it out, or say what to do", command=command)
+    return task

@@ -7,7 +7,7 @@ from agent_relay.domain.text.counts import render_count
 from agent_relay.domain.text.limit_names import name_limit
 from agent_relay.domain.text.reasons import quote_reason
 from agent_relay.domain.values.project_layout import find_root_above
-from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, render_key_help
 from agent_relay.store.session_summaries import read_summary
 
 TYPE_CHECKING = False
@@ -19,36 +19,6 @@ if TYPE_CHECKING:
 
 ASK_LIMIT_S = 30.0
 
-HELP = (
-    "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
-    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, like agent-relay AGENT",
-    "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
-    "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
-    "/relay [FOCUS]       hand over to the next agent of the order at once",
-    "/undo-handoff        give the session back to the agent before its last handoff",
-    "/packet              what the newest packet says; /packet path | diff | verify",
-    "/packet edit         edit the newest packet before its successor reads it",
-    "/status              this session in short",
-    "/log                 what happened in this session",
-    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   like the commands of the same name",
-    "/stop                end the session and its agent",
-    "/detach              leave; the agent keeps working",
-)
-RECORDS = ("list", "show", "history", "plan", "retry", "cancel", "complete", "fail")
-_PLAIN = frozenset(
-    (
-        "agents",
-        "doctor",
-        "handoff",
-        "limits",
-        "metrics",
-        "order",
-        "packet",
-        "sessions",
-        "status",
-        "undo-handoff",
-    )
-)
 _OF_SESSION = frozenset(
     (
         ("handoff", "history"),
@@ -93,7 +63,7 @@ def run_prompt_line(line: str, context: PromptContext) -> "Answer":
     """
     word, _, rest = line.strip().partition(" ")
     if word in {"/help", "/?", "help", "?"}:
-        return HELP
+        return render_key_help()
     # Loaded where a line was typed: an attaching client must not pay for it.
     from agent_relay.faces.cli.start.prompt_hints import answer_at_key
 
@@ -119,7 +89,7 @@ def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
     It is empty if no command does. Raises WrongUseError for an unterminated quote.
     """
     name = word.removeprefix("/")
-    if name == word or name not in _PLAIN or name not in COMMANDS:
+    if name == word or name not in KEY_COMMANDS or name not in COMMANDS:
         return ()
     words = split_words(rest)
     return (name, *_add_session(name, words, session))
@@ -146,7 +116,7 @@ def split_words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError:
-        raise WrongUseError(f"a quote has no end in {text[:40]!r}", hint="Close it") from None
+        raise WrongUseError(f"unterminated quote in {text[:40]!r}", hint="Close it") from None
 
 
 def _use(rest: str, context: PromptContext) -> "Answer":
@@ -163,9 +133,9 @@ def _use(rest: str, context: PromptContext) -> "Answer":
     for word in own:
         if word.partition("=")[0] in _ELSEWHERE:
             raise WrongUseError(f"/use does not take {word[:40]!r}", hint="In another terminal: agent-relay")
-    wish = parse_words(words)
+    request = parse_words(words)
     view = _read(context.session, context.folder)
-    if view["agent"] == agent and not wish.get("no_launch"):
+    if view["agent"] == agent and not request.get("no_launch"):
         raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
     rows, cols = context.size
     fields = {
@@ -173,13 +143,13 @@ def _use(rest: str, context: PromptContext) -> "Answer":
         "env": dict(os.environ),
         "rows": rows,
         "cols": cols,
-        **wish,
+        **request,
     }
     with context.connect() as connection:
         answer = connection.request(
             "open", limit_s=OPEN_LIMIT_S, agent=agent, session=context.session, **fields
         )
-    return (str(answer.get("message") or ""),) if wish.get("no_launch") else ()
+    return (str(answer.get("message") or ""),) if request.get("no_launch") else ()
 
 
 def _relay(rest: str, context: PromptContext) -> "Answer":
@@ -187,7 +157,7 @@ def _relay(rest: str, context: PromptContext) -> "Answer":
 
 
 def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
-    if rest.partition(" ")[0] in RECORDS:
+    if rest.partition(" ")[0] in COMMANDS["handoff"].words:
         return None
     from agent_relay.client.narration import Narration
 
@@ -213,8 +183,8 @@ def _list_log(_rest: str, context: PromptContext) -> "Answer":
         words = ("watch", context.session, "--no-follow")
         return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)
     lines = answer.get("lines")
-    told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
-    return told or ("Nothing has happened in this session yet.",)
+    shown = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
+    return shown or ("Nothing has happened in this session yet.",)
 
 
 def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
@@ -271,9 +241,9 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
         lines.append(f"task: {view['task']}" if view["task"] else f"first prompt: {view['title']}")
     limit = view["limit"]
     if isinstance(limit, dict):
-        said = quote_reason(str(limit["text"]))
+        quote = quote_reason(str(limit["text"]))
         lines.append(
-            f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']), text=said)} ({said})"
+            f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']), text=quote)} ({quote})"
         )
     refused = view["refused"]
     if isinstance(refused, dict):

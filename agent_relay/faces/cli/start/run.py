@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.turn_follower import TurnFollower
 from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.options import OptionParser, ParsedOptions, UsageError
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.start.agent import check_agent
 from agent_relay.faces.render.turn_printer import choose_turn_printer
@@ -36,40 +37,50 @@ agents may do without being asked is up to their own configuration, or to ARGS.
   --schema       print the JSON Schema of such a line
   -- ARGS…       arguments for AGENT itself
 
-Exit status: 0 done, 1 the agent failed, 3 nobody is available (the earliest reset is printed), 130 after
+Exit status: 0 done, 1 the agent failed, 3 no agent is available (the earliest reset is printed), 130 after
 SIGINT, 143 after SIGTERM: both end the agent politely. A run that is killed leaves its turn to the daemon,
 which goes on with it to the end; agent-relay stop ends it.
 """
 _TEXTS = {"--continue": "session", "-n": "most", "--model": "model"}
+_PARSER = OptionParser(
+    # A task may begin with a dash.
+    "run",
+    flags=("--json", "--wait", "--schema"),
+    values=(*_TEXTS,),
+    takes_rest=True,
+    most=2,
+    free=1,
+)
 _LONGEST_TASK = 500_000
 _OUTCOMES = {"done": ExitCode.DONE, "resting": ExitCode.NOBODY_AVAILABLE}
 
 
-def run(words: list[str]) -> int:
+def run_turn(words: list[str]) -> int:
     """Run `agent-relay run`; return its exit status."""
-    if {"--help", "-h"} & set(words[: _find_end(words)]):
+    found = _PARSER.parse(words)
+    if found.wants_help:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    if words == ["--schema"]:
+    if "--schema" in found.flags:
         from agent_relay.domain.protocol.run_output import build_run_schema
 
         sys.stdout.write(json.dumps(build_run_schema(), indent=2) + "\n")
         return ExitCode.DONE
-    wish, is_json = parse_words(words)
+    request = build_request(found)
     folders = get_folders()
     cwd = get_cwd()
-    check_agent(str(wish["agent"]), folders, cwd)
-    if wish["task"] == "-":
-        wish["task"] = read_task()
-    check_task(str(wish["task"]), "run")
-    if "session" in wish:
-        wish["session"] = find_session(folders, str(wish["session"]))["session"]
+    check_agent(str(request["agent"]), folders, cwd)
+    if request["task"] == "-":
+        request["task"] = read_task()
+    check_task(str(request["task"]), "run")
+    if "session" in request:
+        request["session"] = find_session(folders, str(request["session"]))["session"]
     form = choose_turn_printer()
-    show = print_event if is_json else form.show
-    waits = bool(wish.pop("wait", False))
-    loop = build_waiting(folders, show) if waits else TurnFollower(partial(connect_or_start, folders), show)
+    show = print_event if "--json" in found.flags else form.show
+    connect = partial(connect_or_start, folders)
+    loop = build_waiting(folders, show) if "--wait" in found.flags else TurnFollower(connect, show)
     try:
-        last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
+        last = loop.run({**request, "cwd": cwd, "env": dict(os.environ)})
     finally:
         form.close()
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
@@ -98,35 +109,16 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
     )
 
 
-def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
-    """Return the fields of the daemon's request, and whether events are printed; raise WrongUseError."""
-    end = _find_end(words)
-    wish: dict[str, object] = {"args": words[end + 1 :]}
-    named: list[str] = []
-    is_json = False
-    rest = words[:end]
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--json":
-            is_json = True
-        elif word == "--wait":
-            wish["wait"] = True
-        elif name in _TEXTS:
-            if not equals and not rest:
-                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay run --help")
-            wish[_TEXTS[name]] = value if equals else rest.pop(0)
-        elif word.startswith("-") and word != "-" and len(named) != 1:
-            raise WrongUseError(
-                f"run does not know {word[:40]!r}", hint="Arguments for the agent stand after --"
-            )
-        else:
-            named.append(word)
-    if len(named) != 2:  # noqa: PLR2004 - AGENT and TASK
-        raise WrongUseError("run needs an agent and a task", hint="See: agent-relay run --help")
-    if "most" in wish:
-        wish["most"] = parse_turns(str(wish["most"]))
-    return {**wish, "agent": named[0], "task": named[1]}, is_json
+def build_request(found: ParsedOptions) -> dict[str, object]:
+    """Return the fields of the daemon's request; raise UsageError for missing or impossible words."""
+    if len(found.arguments) < 2:  # noqa: PLR2004 - AGENT and TASK
+        raise UsageError("an agent and a task are required", command="run")
+    agent, task = found.arguments
+    request: dict[str, object] = {"args": found.rest or [], "agent": agent, "task": task}
+    request |= {_TEXTS[name]: value for name, value in found.values.items()}
+    if "most" in request:
+        request["most"] = parse_turns(str(request["most"]), "run")
+    return request
 
 
 def read_task() -> str:
@@ -135,9 +127,9 @@ def read_task() -> str:
 
 
 def check_task(task: str, command: str) -> None:
-    """Raise WrongUseError if the task is empty, or longer than one message to the daemon may be."""
+    """Raise UsageError if the task is empty, WrongUseError if it is longer than a message may be."""
     if not task.strip():
-        raise WrongUseError(f"{command} needs a task", hint=f"See: agent-relay {command} --help")
+        raise UsageError("the task is empty", command=command)
     if len(json.dumps(task)) > _LONGEST_TASK + 2:
         raise WrongUseError(
             f"the task is longer than {_LONGEST_TASK:,} characters of JSON",
@@ -145,16 +137,11 @@ def check_task(task: str, command: str) -> None:
         )
 
 
-def parse_turns(text: str) -> int:
-    """Return the number given to `-n`; raise WrongUseError unless it is 1 to 1000."""
+def parse_turns(text: str, command: str) -> int:
+    """Return the number given to `-n` of `command`; raise UsageError unless it is 1 to 1000."""
     if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
-        raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
+        raise UsageError(f"-n needs a number from 1 to 1000, not {text[:20]!r}", command=command)
     return int(text)
-
-
-def _find_end(words: list[str]) -> int:
-    """Return the index at which relay's own words end."""
-    return words.index("--") if "--" in words else len(words)
 
 
 def print_event(event: Mapping[str, object]) -> None:

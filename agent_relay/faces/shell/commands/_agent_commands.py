@@ -5,10 +5,11 @@ import os
 from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.handoff.undo import find_predecessor
 from agent_relay.faces.cli.roster.agents import build_view
 from agent_relay.faces.cli.start.agent import is_agent, list_names, suggest
-from agent_relay.faces.cli.start.relay_prompt import RECORDS, split_words
+from agent_relay.faces.cli.start.relay_prompt import split_words
 from agent_relay.faces.shell.commands.interface import ShellFace
 from agent_relay.faces.shell.turns.agent_switch import DocumentJob, find_next
 from agent_relay.session.views.messages import render_sign_in
@@ -52,7 +53,7 @@ async def undo(shell: ShellFace, rest: str) -> None:
     if rest:
         raise WrongUseError("/undo-handoff takes no arguments", hint="See: /undo-handoff --help")
     conversation = shell.conversation
-    view = conversation.look()
+    view = conversation.refresh()
     if view and view["agent"] and view["agent"] != conversation.agent and not shell.turns.is_working:
         # The switch has led to no handoff yet.
         await _switch(shell, str(view["agent"]), "")
@@ -62,7 +63,7 @@ async def undo(shell: ShellFace, rest: str) -> None:
 
 async def hand_off(shell: ShellFace, rest: str) -> None:
     """Have the agent write a document and hand over (`[FOCUS]`), or run a command on handoff records."""
-    words = split_words(rest) if rest.partition(" ")[0] in RECORDS else []
+    words = split_words(rest) if rest.partition(" ")[0] in COMMANDS["handoff"].words else []
     if words:
         session = shell.conversation.session
         if words[0] == "history" and len(words) == 1 and session:
@@ -70,7 +71,7 @@ async def hand_off(shell: ShellFace, rest: str) -> None:
         if words[0] == "plan" and "--session" not in words and session:
             words += ["--session", session]
         shell.run_plain(["handoff", *words])
-        shell.conversation.look()
+        shell.conversation.refresh()
         return
     _need_session(shell)
     shell.turns.do(DocumentJob(shell.conversation, rest, shell.turns.send_first))
@@ -93,15 +94,19 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
     """Give `agent` the running turn, or the next one, with `message` if there is one."""
     if shell.turns.is_working and await _pass_on(shell, agent, message):
         return
-    shell.turns.wished.forget()
-    if shell.turns.returning is not None:
-        shell.turns.returning.forget()
+    shell.turns.pending_switch.forget()
+    if shell.turns.preferred is not None:
+        shell.turns.preferred.forget()
     is_same = agent == shell.conversation.agent
     shell.conversation.agent = agent
     if message:
         shell.turns.send_first(message)
     else:
-        shell.say(f"{agent} has the next message already." if is_same else f"→ {agent} has the next message.")
+        shell.say(
+            f"Your next message goes to {agent} already."
+            if is_same
+            else f"→ Your next message goes to {agent}."
+        )
 
 
 async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
@@ -119,8 +124,10 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
         if place.get("successor") == agent:
             shell.say(f"→ {agent} is already taking over.")
             return True
-        shell.turns.wished.keep(agent, focus)
-        shell.say(f"→ {place.get('successor')} is taking over; then {agent} is asked for. Ctrl-C stops both.")
+        shell.turns.pending_switch.keep(agent, focus)
+        shell.say(
+            f"→ {place.get('successor')} is taking over; {agent} takes over after that. Ctrl-C stops both."
+        )
         return True
 
 

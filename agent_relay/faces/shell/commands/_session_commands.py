@@ -73,7 +73,7 @@ async def attach(shell: ShellFace, rest: str) -> None:
     agent = conversation.at_work or conversation.agent
     if not shell.turns.awaits(LABEL):
         shell.turns.do(ScreenJob(shell, _open_screen))
-    shell.say(f"→ {agent} works without a screen: its own opens when this turn ends. Ctrl-C ends the turn.")
+    shell.say(f"→ {agent} works without a screen; one opens when this turn ends. Ctrl-C ends the turn.")
 
 
 async def _open_screen(shell: ShellFace, _rest: str) -> None:
@@ -81,7 +81,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
     conversation = shell.conversation
     folders = get_folders()
     rows, cols = measure()
-    wish = conversation.build_wish("") | {"rows": rows, "cols": cols}
+    wish = conversation.build_request("") | {"rows": rows, "cols": cols}
     if not conversation.session:
         wish["new"] = True
     with shell.lend_terminal():
@@ -89,7 +89,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
         answer = connection.request("open", limit_s=OPEN_LIMIT_S, **wish)
         conversation.session, conversation.folder = str(answer["session"]), str(answer["folder"])
         follow(folders, connection, answer)
-    view = conversation.look()
+    view = conversation.refresh()
     conversation.agent = str(view["agent"]) or conversation.agent
     shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
 
@@ -114,18 +114,18 @@ async def resume(shell: ShellFace, rest: str) -> None:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
     view = _find_session(conversation, rest, was_waiting=was_waiting)
     conversation.join(view)
-    shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
+    shell.say(f"→ Session {conversation.session}. Your next message goes to {conversation.agent}.")
     if view["task"] or view["title"]:
         shell.say(f"  It began with: {view['task'] or view['title']}")
-    others = is_shared(conversation.company, conversation.session)
+    others = is_shared(conversation.lock, conversation.session)
     if others:
         shell.say("  Another shell has it too; what is sent here waits for its turns. /resume shows them.")
-    told = find_place(conversation.root, conversation.session)
+    position = find_place(conversation.root, conversation.session)
     resting = find_resting(conversation.root, conversation.session)
-    if told is not None:
-        shell.turns.rejoin(told)
+    if position is not None:
+        shell.turns.rejoin(position)
     if resting is not None and not others:
-        shell.turns.take_up(*resting)
+        shell.turns.queue_resting(*resting)
     elif was_waiting:
         shell.turns.go_on()
 

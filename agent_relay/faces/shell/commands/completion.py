@@ -8,14 +8,12 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.faces.cli.start.relay_prompt import RECORDS
+from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
 from agent_relay.faces.render.output import plain
-from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from agent_relay.store.session_index import list_named
 from agent_relay.system.disk.folders import Folders
 
 _MOST = 200
-_PACKET = ("show", "path", "diff", "verify", "export")
 
 
 class ShellCompleter(Completer):
@@ -41,28 +39,25 @@ class ShellCompleter(Completer):
         if not space:
             for command in SHELL_COMMANDS.values():
                 if command.name.startswith(name):
-                    yield Completion(
-                        f"/{command.name}", start_position=-len(before), display_meta=command.about
-                    )
+                    about = command.shell_form.about
+                    yield Completion(f"/{command.name}", start_position=-len(before), display_meta=about)
             return
         known = SHELL_COMMANDS.get(name)
         if known is None or (" " in rest and known.name != "order"):
             return
         word = rest.rpartition(" ")[2]
-        for choice in self._list_choices(known.completes):
+        for choice in self._list_choices(known):
             if choice.lower().startswith(word.lower()):
                 yield Completion(choice, start_position=-len(word))
 
-    def _list_choices(self, completes: str) -> Iterable[str]:
-        match completes:
+    def _list_choices(self, command: Command) -> Iterable[str]:
+        match command.shell_form.completes:
             case "agent":
                 return _list_agents(self._folders)
             case "session":
                 return list_named(self._folders.sessions)[::-1]
-            case "record":
-                return RECORDS
-            case "packet":
-                return _PACKET
+            case "word":
+                return command.words
             case "command":
                 return SHELL_COMMANDS
             case _:

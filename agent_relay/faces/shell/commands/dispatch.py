@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
 from agent_relay.faces.cli.start.attach import measure
 from agent_relay.faces.cli.start.relay_prompt import find_plain, split_words
 from agent_relay.faces.cli.start.run import check_task
-from agent_relay.faces.shell._greeting import NO_AGENT
-from agent_relay.faces.shell.commands.interface import ShellCommand, ShellFace
-from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+from agent_relay.faces.shell.commands.interface import ShellFace
+from agent_relay.faces.shell.commands.registry import ACTIONS, render_shell_help
 
+NO_AGENT = "Install one of those /agents lists and say /use AGENT; to try it out: /use demo"
+"""The hint if no agent of the order is installed."""
 _NO_NAME = frozenset("/.*\n")
 """Characters that no command's name has, but a path or code at the beginning of a message does."""
 
@@ -38,17 +40,18 @@ async def run_line(shell: ShellFace, line: str) -> None:
     command = SHELL_COMMANDS.get(word[1:])
     if command is None:
         raise _refuse(word)
+    act = ACTIONS.get(command.name)
     if command.name == "help":
         lines = render_shell_help(rest, columns=measure()[1])
         if not lines:
             raise _refuse(f"/{rest.removeprefix('/')}")
         shell.say(*lines)
-    elif rest in {"--help", "-h"} and command.act is not None:
-        shell.say(*render_shell_help(command.name, columns=measure()[1]))
-    elif command.act is not None:
-        await command.act(shell, rest)
-    else:
+    elif act is None:
         shell.run_plain(build_plain(command, rest, shell.conversation.session))
+    elif rest in {"--help", "-h"}:
+        shell.say(*render_shell_help(command.name, columns=measure()[1]))
+    else:
+        await act(shell, rest)
 
 
 def is_command(line: str) -> bool:
@@ -58,7 +61,7 @@ def is_command(line: str) -> bool:
     return line.startswith("!")
 
 
-def build_plain(command: ShellCommand, rest: str, session: str) -> Sequence[str]:
+def build_plain(command: Command, rest: str, session: str) -> Sequence[str]:
     """Build the words of the plain command, about this session if it may be about one."""
     found = find_plain(f"/{command.name}", rest, session) if session and "--help" not in rest else ()
     return found or (command.name, *split_words(rest))

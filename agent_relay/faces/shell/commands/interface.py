@@ -2,13 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell.turns.runner import Turns
-
-Completes = Literal["", "agent", "session", "record", "command", "packet", "model"]
 
 
 class ShellFace(Protocol):
@@ -46,20 +43,3 @@ class ShellFace(Protocol):
 
 
 Act = Callable[[ShellFace, str], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class ShellCommand:
-    """One command: its usage and description, the plain command that does the same, and what it does.
-
-    `more` are further lines of its help; `completes` is what its words can be completed to. Without `act` it
-    runs the plain command of the same name.
-    """
-
-    name: str
-    usage: str
-    about: str
-    plain: str
-    act: Act | None = None
-    more: tuple[str, ...] = ()
-    completes: Completes = ""

@@ -69,12 +69,12 @@ class DocumentJob:
         Raises RelayError if no agent can take over; nothing has changed then.
         """
         session, env = self._conversation.session, dict(os.environ)
-        told = ask("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=self._focus, env=env)
-        if told.get("outcome") not in {"written", "unable"}:
-            return str(told.get("message", ""))
+        answer = ask("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=self._focus, env=env)
+        if answer.get("outcome") not in {"written", "unable"}:
+            return str(answer.get("message", ""))
         self._conversation.agent = find_next(ask, session)
         self._send_first(self._focus or GO_ON)
-        return STARTED if told.get("outcome") == "written" else str(told.get("message", ""))
+        return STARTED if answer.get("outcome") == "written" else str(answer.get("message", ""))
 
     def cancel(self, ask: Ask) -> None:
         """Cancel the writing of the document."""
@@ -106,7 +106,7 @@ class PendingSwitch:
         self._conversation = conversation
         self._ask = ask
         self._say = say
-        self._unwanted = threading.Event()
+        self._cancelled = threading.Event()
         self._asking: asyncio.Task[None] | None = None
         self._message = ""
         self.agent = ""
@@ -114,12 +114,12 @@ class PendingSwitch:
     def keep(self, agent: str, message: str) -> None:
         """Give the running turn to `agent` once no handoff is under way; `message` is its first message."""
         self.forget()
-        self.agent, self._message, self._unwanted = agent, message, threading.Event()
-        self._asking = asyncio.create_task(self._pass_on(self._unwanted), name="wished")
+        self.agent, self._message, self._cancelled = agent, message, threading.Event()
+        self._asking = asyncio.create_task(self._pass_on(self._cancelled), name="pending-switch")
 
     def forget(self) -> None:
         """Cancel the pending switch."""
-        self._unwanted.set()
+        self._cancelled.set()
         self.agent = self._message = ""
 
     def settle(self) -> str:
@@ -133,30 +133,30 @@ class PendingSwitch:
             return ""
         self._conversation.agent = agent
         if not message:
-            self._say(f"→ {agent} has the next message, as you chose.", "")
+            self._say(f"→ Your next message goes to {agent}, as you chose.", "")
         return message
 
-    async def _pass_on(self, unwanted: threading.Event) -> None:
+    async def _pass_on(self, cancelled: threading.Event) -> None:
         agent, session = self.agent, self._conversation.session
-        wish = partial(ask_when_free, self._ask, session, agent, self._message, unwanted)
+        work = partial(ask_when_free, self._ask, session, agent, self._message, cancelled)
         try:
-            is_passed = await run_in_background(wish)
+            is_passed = await run_in_background(work)
         except RelayError as error:
-            if not unwanted.is_set():
+            if not cancelled.is_set():
                 self.forget()
                 self._say(f"agent-relay: {agent} has not taken over: {error.sentence}", error.hint)
             return
-        if is_passed and not unwanted.is_set():
+        if is_passed and not cancelled.is_set():
             self.forget()
 
 
-def ask_when_free(ask: Ask, session: str, agent: str, message: str, unwanted: threading.Event) -> bool:
+def ask_when_free(ask: Ask, session: str, agent: str, message: str, cancelled: threading.Event) -> bool:
     """Give the session's turn to `agent` once no handoff is under way; return whether it has it.
 
-    For a thread. False if the turn is over, or `unwanted` was set first. Raises RelayError if the daemon
+    For a thread. False if the turn is over, or `cancelled` was set first. Raises RelayError if the daemon
     refuses.
     """
-    while not unwanted.is_set():
+    while not cancelled.is_set():
         if not _find_handoff(ask, session):
             try:
                 return ask("use", session=session, agent=agent, focus=message, turn=True)["passed"] is True
@@ -164,7 +164,7 @@ def ask_when_free(ask: Ask, session: str, agent: str, message: str, unwanted: th
                 # Another handoff may have begun between the two questions.
                 if not _find_handoff(ask, session):
                     raise
-        unwanted.wait(_AGAIN_S)
+        cancelled.wait(_AGAIN_S)
     return False
 
 
@@ -226,7 +226,7 @@ class PreferredReturn:
         opens = self._read_config().build_quiet_hours().find_next_allowed(at, LocalZone())
         return moment if opens is None or opens == at else opens.isoformat()
 
-    def look(self) -> str:
+    def check(self) -> str:
         """Return the line to show about an agent that is available again; empty for none.
 
         With `return = "auto"` that agent has the next turn.
@@ -242,4 +242,4 @@ class PreferredReturn:
         if wish == "offer":
             return f"→ {agent} is available again: /use {agent}"
         self._conversation.agent = agent
-        return f"→ {agent} is available again, and has the next message."
+        return f"→ {agent} is available again; your next message goes there."

@@ -178,31 +178,32 @@ _WHY = {"resting": _RESTING, "stopped": "the turn was stopped"}
 
 
 class QueueState:
-    """Tells whether the messages of `typed` are held back; `why` is empty if they are not.
+    """Tells whether the messages of `queue` are held back; `why` is empty if they are not.
 
     `changed` is called after every change, `go_on` when they are to be sent, `say` with a line to show.
     """
 
     def __init__(
         self,
-        typed: MessageQueue,
+        queue: MessageQueue,
+        preferred: "PreferredReturn | None",
         *,
         changed: Callable[[], None],
         go_on: Callable[[], None],
         say: Callable[[str], None],
     ) -> None:
-        self._typed = typed
+        self._queue = queue
         self._changed = changed
         self._go_on = go_on
         self._say = say
         self._reset: asyncio.TimerHandle | None = None
-        self.returning: PreferredReturn | None = None
+        self._preferred = preferred
         self.why = ""
 
     def hold(self, why: str) -> None:
         """Hold back what waits until the person sends it."""
         self._forget_reset()
-        self.why = why if len(self._typed) else ""
+        self.why = why if len(self._queue) else ""
         self._changed()
 
     def release(self) -> None:
@@ -224,13 +225,13 @@ class QueueState:
     def rest(self, message: str, moment: str) -> None:
         """Put `message`, which no agent can take before `moment` (ISO 8601), first, and hold back all."""
         if message:
-            self._typed.put_first(message)
+            self._queue.put_first(message)
         self.hold(_RESTING)
-        moment = self.returning.put_off(moment) if self.returning is not None else moment
-        wait_s = self.returning.count_wait(moment) if self.returning is not None else None
-        if wait_s is None or self.returning is None or not self.why:
+        moment = self._preferred.put_off(moment) if self._preferred is not None else moment
+        wait_s = self._preferred.count_wait(moment) if self._preferred is not None else None
+        if wait_s is None or self._preferred is None or not self.why:
             return
-        if self.returning.goes_on:
+        if self._preferred.goes_on:
             self.why = f"{_RESTING}, sent at {render_moment(moment)}"
             self._changed()
         self._await_reset(moment, wait_s)
@@ -244,13 +245,13 @@ class QueueState:
         self._reset = loop.call_later(_LOOK_S, self._look_at_clock, moment)
 
     def _look_at_clock(self, moment: str) -> None:
-        wait_s = self.returning.count_wait(moment) if self.returning is not None else None
+        wait_s = self._preferred.count_wait(moment) if self._preferred is not None else None
         if wait_s is not None:
             self._await_reset(moment, wait_s)
 
     def _end_rest(self) -> None:
         """Send what waits, or tell the person, as the first reset has come and nothing else was done."""
-        if self.returning is not None and self.returning.goes_on:
+        if self._preferred is not None and self._preferred.goes_on:
             self._go_on()
             return
         self.hold("the first reset has passed")

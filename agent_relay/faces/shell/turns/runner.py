@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from agent_relay.client.connection import Connection
 from agent_relay.client.turn_follower import TurnFollower
@@ -19,17 +18,13 @@ from agent_relay.faces.render.turn_view import TurnView
 from agent_relay.faces.shell._background import call_in_loop, run_in_background
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._scrollback import Scrollback
-from agent_relay.faces.shell.turns.agent_switch import Job, PendingSwitch
+from agent_relay.faces.shell.turns.agent_switch import Job, PendingSwitch, PreferredReturn
 from agent_relay.faces.shell.turns.message_queue import NO_MESSAGE, MessageQueue, QueuedMessage, QueueState
 from agent_relay.redact.text import redact_text
 
-if TYPE_CHECKING:
-    from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
-
-
 Event = Mapping[str, object]
 
-_HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
+_SHOWN_EVENTS = frozenset(("turn", "leg", "usage", "handoff", "end"))
 """The events that change what is shown around the prompt."""
 
 
@@ -39,36 +34,36 @@ def build_turn(
     view: TurnView,
     *,
     message: QueuedMessage,
-    told: Mapping[str, object] | None,
-    hear: Callable[[Event], None],
+    position: Mapping[str, object] | None,
+    on_event: Callable[[Event], None],
     is_shown: bool = False,
 ) -> Callable[[], Event]:
-    """Build what follows the turn of `message`, or the running one from `told` on; for a thread.
+    """Build what follows the turn of `message`, or the running one from `position` on; for a thread.
 
-    It returns the turn's last event. `hear` is called by the loop with what changes the conversation. With
+    It returns the turn's last event. The loop calls `on_event` with what changes the conversation. With
     `is_shown` the message is on the terminal already.
     """
     loop = asyncio.get_running_loop()
 
     def show(event: Event) -> None:
-        if event.get("type") in _HEARD:
-            call_in_loop(loop, partial(hear, event))
+        if event.get("type") in _SHOWN_EVENTS:
+            call_in_loop(loop, partial(on_event, event))
         # A terminal that is gone ends the shell, not the turn.
         with suppress(OSError):
             view.show(event)
 
     follower = TurnFollower(connect, show, signals=())
-    wish = conversation.build_wish(message.text) | {"message": message.id}
+    request = conversation.build_request(message.text) | {"message": message.id}
     agent, session = conversation.agent, conversation.session
 
     def work() -> Event:
         try:
-            if told is not None:
-                return follower.rejoin(session, told)
+            if position is not None:
+                return follower.rejoin(session, position)
             if not is_shown:
                 with suppress(OSError):
                     view.begin(agent, message.text)
-            return follower.run(wish)
+            return follower.run(request)
         finally:
             with suppress(OSError):
                 view.end()
@@ -86,37 +81,43 @@ Prepare = Callable[[Callable[[str], None], threading.Event], None]
 
 
 class Turns:
-    """Sends what was typed to the agents, unless it is held back.
+    """Sends queued messages to the agents, unless they are held back.
 
-    `held` is why what waits is not sent by itself. `label` and `since` say what else is done, and from when
-    on (monotonic). `prepare` is awaited before a turn and frees the session for it, or raises RelayError.
+    `queue_state` knows why they are. `label` and `since` say what else is done, and from when on (monotonic).
+    `prepare` frees the session before a turn, or raises RelayError; `preferred` decides about the return to
+    an agent that gave way to a limit.
     """
 
     def __init__(
         self,
         conversation: Conversation,
-        typed: MessageQueue,
+        queue: MessageQueue,
         *,
         connect: Callable[[], Connection],
         view: TurnView,
-        paper: Scrollback,
+        scrollback: Scrollback,
         changed: Callable[[], None],
+        prepare: "Prepare | None" = None,
+        preferred: PreferredReturn | None = None,
     ) -> None:
         self._conversation = conversation
-        self._typed = typed
+        self._queue = queue
         self._connect = connect
         self._view = view
-        self._paper = paper
+        self._scrollback = scrollback
         self._changed = changed
         self._wake = asyncio.Event()
-        self._told: Mapping[str, object] | None = None
+        self._position: Mapping[str, object] | None = None
         self.is_stopping = False
-        self._giving = ""
-        self._unwanted = threading.Event()
+        self._sending_id = ""
+        self._cancelled = threading.Event()
         self._idle = asyncio.Event()
-        self.prepare: Prepare | None = None
-        self.held = QueueState(typed, changed=changed, go_on=self.go_on, say=partial(self._note, hint=""))
-        self.wished = PendingSwitch(conversation, self.ask, self._note)
+        self._prepare = prepare
+        self.preferred = preferred
+        self.queue_state = QueueState(
+            queue, preferred, changed=changed, go_on=self.go_on, say=partial(self._show, hint="")
+        )
+        self.pending_switch = PendingSwitch(conversation, self.ask, self._show)
         self.is_waiting = self.is_ending = self.is_working = False
         self.label = ""
         self.since = 0.0
@@ -125,12 +126,12 @@ class Turns:
 
     def send(self, message: str) -> None:
         """Send `message` to the agent after everything that waits."""
-        self._typed.add(message)
+        self._queue.add(message)
         self.go_on()
 
     def send_first(self, message: str) -> None:
         """Send `message` to the agent before everything that waits."""
-        self._typed.put_first(message)
+        self._queue.put_first(message)
         self.go_on()
 
     def do(self, job: Job) -> None:
@@ -144,49 +145,39 @@ class Turns:
 
     def go_on(self) -> None:
         """Send what waits, whatever held it back."""
-        self.held.release()
+        self.queue_state.release()
         self._wake.set()
 
-    @property
-    def why_held(self) -> str:
-        """Why what waits is not sent by itself; empty if it is."""
-        return self.held.why
-
-    @property
-    def returning(self) -> "PreferredReturn | None":
-        """What decides about the return to an agent that gave way to a limit."""
-        return self.held.returning
-
-    def rejoin(self, told: Mapping[str, object]) -> None:
-        """Show the session's turn that was begun before, from `told` on."""
-        self._told = told
+    def rejoin(self, position: Mapping[str, object]) -> None:
+        """Show the session's turn that was begun before, from `position` on."""
+        self._position = position
         self._wake.set()
 
-    def take_up(self, prompt: str, moment: str) -> None:
+    def queue_resting(self, prompt: str, moment: str) -> None:
         """Queue the prompt of the turn that rests until `moment`, unless it waits already."""
-        is_there = any(redact_text(message).text == redact_text(prompt).text for message in self._typed)
-        self.held.rest("" if is_there else prompt, moment)
+        is_there = any(redact_text(message).text == redact_text(prompt).text for message in self._queue)
+        self.queue_state.rest("" if is_there else prompt, moment)
 
     def list_waiting(self) -> list[str]:
         """Return the messages no agent has been given, without the one that is being sent now."""
-        waiting = list(self._typed)
-        return waiting[1:] if self._giving else waiting
+        waiting = list(self._queue)
+        return waiting[1:] if self._sending_id else waiting
 
     @property
     def is_busy(self) -> bool:
         """Whether an agent works, or is about to."""
-        return self.is_working or bool(self._jobs or (len(self._typed) and not self.why_held))
+        return self.is_working or bool(self._jobs or (len(self._queue) and not self.queue_state.why))
 
     async def stop(self) -> None:
         """Ask the running turn to end; its agent is ended politely, then firmly."""
         if not self.is_busy or self.is_stopping:
             return
-        self._unwanted.set()
-        self.wished.forget()
+        self._cancelled.set()
+        self.pending_switch.forget()
         if self.is_waiting:
             return
-        if self._giving or not self.is_working:
-            # Nobody knows yet which turn that is.
+        if self._sending_id or not self.is_working:
+            # It is not known yet which turn that is.
             return
         self.is_stopping = True
         try:
@@ -198,7 +189,7 @@ class Turns:
             # It ended meanwhile.
             return
         except RelayError as error:
-            self._complain(error)
+            self._show_error(error)
             self.is_stopping = False
 
     async def wait_over(self) -> None:
@@ -211,7 +202,7 @@ class Turns:
         """Cancel a turn that waits for the session to be free; its message stays first in the queue."""
         while self.is_waiting:
             self._idle.clear()
-            self._unwanted.set()
+            self._cancelled.set()
             await self._idle.wait()
 
     def ask(self, op: str, /, *, limit_s: float = _ASK_LIMIT_S, **fields: object) -> dict[str, object]:
@@ -227,7 +218,7 @@ class Turns:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._jobs or self._told is not None or (len(self._typed) and not self.why_held):
+            while self._jobs or self._position is not None or (len(self._queue) and not self.queue_state.why):
                 await (self._do_job(self._jobs.pop(0)) if self._jobs else self._take_turn())
 
     async def _do_job(self, job: Job) -> None:
@@ -237,105 +228,107 @@ class Turns:
         try:
             line = await run_in_background(partial(job.run, self.ask))
             if line:
-                self._note(line, "")
+                self._show(line, "")
         except RelayError as error:
-            self._complain(error)
+            self._show_error(error)
         finally:
             self.is_working, self._job, self.label = False, None, ""
-            self._unwanted.clear()
+            self._cancelled.clear()
             self._changed()
 
     async def _take_turn(self) -> None:
-        self._come_back()
-        told, self._told = self._told, None
+        self._check_preferred()
+        position, self._position = self._position, None
         self.is_working, self.is_stopping = True, False
-        message = NO_MESSAGE if told is not None else self._typed.first
-        self._giving = message.id
+        message = NO_MESSAGE if position is not None else self._queue.first
+        self._sending_id = message.id
         self._changed()
         try:
-            last = await self._ask_in_turn(message, told)
+            last = await self._ask_in_turn(message, position)
             if last is None:
-                self.held.hold("stopped in time")
+                self.queue_state.hold("stopped in time")
             else:
-                self.held.settle(last, message.text)
+                self.queue_state.settle(last, message.text)
         except RelayError as error:
-            self._complain(error)
-            self.held.hold("the message was refused")
+            self._show_error(error)
+            self.queue_state.hold("the message was refused")
         finally:
             self.is_working = self.is_ending = False
-            self._giving = ""
-            self._unwanted.clear()
+            self._sending_id = ""
+            self._cancelled.clear()
             self._idle.set()
             self._changed()
 
-    async def _ask_in_turn(self, message: QueuedMessage, told: Mapping[str, object] | None) -> Event | None:
+    async def _ask_in_turn(
+        self, message: QueuedMessage, position: Mapping[str, object] | None
+    ) -> Event | None:
         """Return the turn's last event, `None` if it was stopped before it began. Raise RelayError.
 
         Another shell may see the session free at the same moment and be first: its turn is waited for, too.
         """
-        build = partial(build_turn, self._conversation, self._connect, self._view, hear=self._hear)
+        build = partial(build_turn, self._conversation, self._connect, self._view, on_event=self._apply)
         for race in range(_MOST_RACES):
-            if told is None:
-                await self._make_room()
-            if told is None and self._unwanted.is_set():
+            if position is None:
+                await self._free_session()
+            if position is None and self._cancelled.is_set():
                 return None
             try:
-                return await run_in_background(build(message=message, told=told, is_shown=race > 0))
+                return await run_in_background(build(message=message, position=position, is_shown=race > 0))
             except AtWorkError:
-                if told is not None or race + 1 == _MOST_RACES:
+                if position is not None or race + 1 == _MOST_RACES:
                     raise
             await asyncio.sleep(_AGAIN_S)
         raise AssertionError("unreachable")
 
-    async def _make_room(self) -> None:
+    async def _free_session(self) -> None:
         """Free the session for a turn. Raise RelayError if that fails or was cancelled."""
-        if self.prepare is None:
+        if self._prepare is None:
             return
         loop = asyncio.get_running_loop()
 
         def tell(label: str) -> None:
-            call_in_loop(loop, partial(self._name_wait, label))
+            call_in_loop(loop, partial(self._label_wait, label))
 
         self.is_waiting, self.since = True, time.monotonic()
         try:
-            await run_in_background(partial(self.prepare, tell, self._unwanted))
+            await run_in_background(partial(self._prepare, tell, self._cancelled))
         finally:
             self.is_waiting, self.label = False, ""
             self._idle.set()
 
-    def _come_back(self) -> None:
+    def _check_preferred(self) -> None:
         """Offer the agent that gave way to a limit and is available again, or give it this turn."""
-        line = self.returning.look() if self.returning is not None else ""
+        line = self.preferred.check() if self.preferred is not None else ""
         if line:
-            self._note(line, "")
+            self._show(line, "")
 
-    def _name_wait(self, label: str) -> None:
+    def _label_wait(self, label: str) -> None:
         if self.is_waiting:
             self.label = label
             self._changed()
 
-    def _hear(self, event: Event) -> None:
-        self._conversation.hear(event)
+    def _apply(self, event: Event) -> None:
+        self._conversation.apply(event)
         if event.get("type") == "end":
             self.is_ending = True
-            self._settle_wish()
-        if event.get("reason") == "rate_limit" and self.returning is not None:
-            self.returning.note_limit(str(event.get("from_agent", "")))
+            self._settle_switch()
+        if event.get("reason") == "rate_limit" and self.preferred is not None:
+            self.preferred.note_limit(str(event.get("from_agent", "")))
         if event.get("type") == "turn":
             # The journal has it now.
-            given, self._giving = self._giving, ""
-            self._typed.drop(str(event.get("message") or given))
-            if given and self._unwanted.is_set():
+            given, self._sending_id = self._sending_id, ""
+            self._queue.drop(str(event.get("message") or given))
+            if given and self._cancelled.is_set():
                 self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
 
-    def _settle_wish(self) -> None:
-        message = self.wished.settle()
+    def _settle_switch(self) -> None:
+        message = self.pending_switch.settle()
         if message:
-            self._typed.put_first(message)
+            self._queue.put_first(message)
 
-    def _note(self, sentence: str, hint: str) -> None:
-        self._paper.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))
+    def _show(self, sentence: str, hint: str) -> None:
+        self._scrollback.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))
 
-    def _complain(self, error: RelayError) -> None:
-        self._note(f"agent-relay: {error.sentence}", error.hint)
+    def _show_error(self, error: RelayError) -> None:
+        self._show(f"agent-relay: {error.sentence}", error.hint)

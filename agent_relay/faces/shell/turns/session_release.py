@@ -19,15 +19,15 @@ def free_session(
     conversation: Conversation,
     connect: Callable[[], Connection],
     tell: Callable[[str], None],
-    unwanted: threading.Event,
+    cancelled: threading.Event,
 ) -> None:
     """Wait until no agent works in the session; end an agent that waits at its own screen politely.
 
     An agent that works there is waited for, and so is a turn another shell has begun; `tell` is called with
     what is waited for. The agent that has the session then has the next turn, unless one was chosen here. For
-    a thread. Raises WrongUseError when `unwanted` is set meanwhile.
+    a thread. Raises WrongUseError when `cancelled` is set meanwhile.
     """
-    view = conversation.look()
+    view = conversation.refresh()
     if not view or view["state"] in _OVER:
         conversation.follow(view)
         return
@@ -37,11 +37,11 @@ def free_session(
         while place["headless"] is True or (place["leg"] and place["state"] not in _WAITS):
             what, see = _DOES[place["headless"] is True]
             tell(f"{place['agent']} works {what} ({see} shows it)")
-            if unwanted.is_set():
+            if cancelled.is_set():
                 raise WrongUseError(f"{place['agent']} is at work {what}", hint=f"See it: {see}")
             _listen(connection)
             place = _find_place(connection, conversation.session)
-        conversation.follow(conversation.look())
+        conversation.follow(conversation.refresh())
         if place["leg"] or place["state"] == "stopping":
             _end(connection, conversation.session)
 

@@ -1,0 +1,92 @@
+"""Parse the options of the commands that start without typer, and report wrong use in one form.
+
+Imports nothing but errors: hot commands load it at the cost of a bare Python.
+"""
+
+from agent_relay.domain.errors import WrongUseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class UsageError(WrongUseError):
+    """Wrong use of `command`; printed as `agent-relay COMMAND: SENTENCE`, with its help as the hint."""
+
+    def __init__(self, sentence: str, *, command: str = "", hint: str = "") -> None:
+        super().__init__(sentence, hint=hint or f"See: agent-relay {command} --help")
+        self.command = command
+
+
+class ParsedOptions:
+    """The words of a command line: flags that are set, values and lists by option, arguments.
+
+    `rest` is what follows `--`; `None` without one. With `wants_help` nothing else was parsed.
+    """
+
+    __slots__ = ("arguments", "flags", "lists", "rest", "values", "wants_help")
+
+    def __init__(self, rest: list[str] | None, *, wants_help: bool) -> None:
+        self.arguments: list[str] = []
+        self.flags: set[str] = set()
+        self.values: dict[str, str] = {}
+        self.lists: dict[str, list[str]] = {}
+        self.rest = rest
+        self.wants_help = wants_help
+
+
+class OptionParser:
+    """Parses the words of one command: `flags` have no value, `lists` may be repeated.
+
+    With `takes_rest`, words after `--` are for the agent itself. `most` is how many arguments there may be.
+    The argument at index `free` may begin with a dash.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        flags: "Sequence[str]" = (),
+        values: "Sequence[str]" = (),
+        lists: "Sequence[str]" = (),
+        takes_rest: bool = False,
+        most: int | None = None,
+        free: int = -1,
+    ) -> None:
+        self._command = command
+        self._flags = flags
+        self._values = values
+        self._lists = lists
+        self._takes_rest = takes_rest
+        self._most = most
+        self._free = free
+
+    def parse(self, words: "Sequence[str]") -> ParsedOptions:
+        """Return what the words say; raise UsageError for an unknown word or a missing value."""
+        end = words.index("--") if self._takes_rest and "--" in words else len(words)
+        own = list(words[:end])
+        wants_help = "--help" in own or "-h" in own
+        found = ParsedOptions([*words[end + 1 :]] if end < len(words) else None, wants_help=wants_help)
+        while own and not wants_help:
+            word = own.pop(0)
+            name, equals, value = word.partition("=")
+            if word in self._flags:
+                found.flags.add(word)
+            elif name in self._values or name in self._lists:
+                if not equals and not own:
+                    raise UsageError(f"{name} needs a value", command=self._command)
+                given = value if equals else own.pop(0)
+                if name in self._values:
+                    found.values[name] = given
+                else:
+                    found.lists.setdefault(name, []).append(given)
+            elif word.startswith("-") and word != "-" and len(found.arguments) != self._free:
+                hint = "Options of the agent itself go after --, at the end" if self._takes_rest else ""
+                raise UsageError(f"unknown option {word[:40]!r}", hint=hint, command=self._command)
+            else:
+                found.arguments.append(word)
+        if self._most is not None and len(found.arguments) > self._most:
+            raise UsageError(
+                f"unexpected argument {found.arguments[self._most][:40]!r}", command=self._command
+            )
+        return found
