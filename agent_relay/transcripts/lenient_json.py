@@ -104,7 +104,7 @@ def iterate_records(
                 counter.skipped += 1  # torn: it is being written, or its writer was killed
 
 
-def _decode_known(line: bytes, decode: Callable[[bytes], Record]) -> Record | None:
+def _decode_known(line: bytes, decode: Callable[[bytes | memoryview], Record]) -> Record | None:
     """Decode the record without the fields of an unexpected form; `None` if it is no object.
 
     A newer version may write one field differently; the others are still read.
@@ -117,7 +117,7 @@ def _decode_known(line: bytes, decode: Callable[[bytes], Record]) -> Record | No
         return None
 
 
-def _is_known(name: str, raw: msgspec.Raw, decode: Callable[[bytes], Record]) -> bool:
+def _is_known(name: str, raw: msgspec.Raw, decode: Callable[[bytes | memoryview], Record]) -> bool:
     try:
         decode(msgspec.json.encode({name: raw}))
     except (msgspec.DecodeError, RecursionError):
@@ -139,7 +139,7 @@ def has_words(value: object, *, depth: int = 4) -> bool:
     )
 
 
-def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
+def decode_mended(data: bytes | memoryview, decode: Callable[[bytes | memoryview], Record]) -> Record:
     """Decode `data`, mended first if it is not valid JSON.
 
     Raises DecodeError and RecursionError.
@@ -149,7 +149,7 @@ def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return decode(mend_json(data))
+        return decode(mend_json(bytes(data)))
 
 
 def mend_json(data: bytes) -> bytes:

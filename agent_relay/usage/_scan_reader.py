@@ -1,4 +1,4 @@
-"""Read the planned files: take what the index has or the pool has read, and read the rest here."""
+"""Read the planned files: take what the index has, and read the rest."""
 
 import sqlite3
 import time
@@ -14,15 +14,14 @@ from agent_relay.usage._dedupe import dedupe_marks
 from agent_relay.usage.report_cache import YOUNG_NS
 from agent_relay.usage.scan.damage import Damage
 from agent_relay.usage.scan.files import Found, look_at
-from agent_relay.usage.scan.growing_file import Part, ReadBuffer, make_read_buffer, read_part
+from agent_relay.usage.scan.growing_file import Part, read_part
 from agent_relay.usage.scan.index import Entry, UsageIndex
 from agent_relay.usage.scan.plan import AgentFiles, UsageRead, begin_memory, find_root
-from agent_relay.usage.scan.reader_pool import ReaderPool
 
 
-def read_planned(plan: list[AgentFiles], index: UsageIndex, crew: ReaderPool, done: UsageRead) -> None:
+def read_planned(plan: list[AgentFiles], index: UsageIndex, done: UsageRead) -> None:
     """Read all planned files; add their native sessions, and why some could not be read, to `done`."""
-    reading = _Reading(index, done, crew, make_read_buffer())
+    reading = _Reading(index, done)
     for files in plan:
         known = len(done.problems)
         transcripts = (_note_damage(reading, files, one) for one in files.found)
@@ -32,12 +31,10 @@ def read_planned(plan: list[AgentFiles], index: UsageIndex, crew: ReaderPool, do
 
 
 class _Reading(msgspec.Struct, frozen=True):
-    """Reads files one by one: from the index, from the reader pool, and the rest itself."""
+    """Reads files one by one: as the index has them, and what is new."""
 
     index: UsageIndex
     done: UsageRead
-    crew: ReaderPool
-    room: ReadBuffer
 
     def read(self, files: AgentFiles, found: Found) -> list[UsageRecord]:
         """Return the records of one file; none, and a problem in `done`, if it cannot be read."""
@@ -97,20 +94,20 @@ class _Reading(msgspec.Struct, frozen=True):
         if entry.found == found and entry.offset == found.size:
             self.done.skipped += entry.memory.skipped
             return kept
-        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory, room=self.room)
+        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory)
         if part is None:
             return self._read_anew(reader, name, found)
         return kept + self._keep(part, msgspec.structs.replace(entry, found=found), is_new=False)
 
     def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[UsageRecord]:
         memory = begin_memory(reader, found.path, self.done)
-        part = self.crew.take(found.path) or read_part(reader, found.path, 0, b"", memory, room=self.room)
+        part = read_part(reader, found.path, 0, b"", memory)
         return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
 
     def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[UsageRecord]:
         """Put the part read after `entry`, up to its last whole line, into the index; return its records."""
         now = Entry(entry.found, entry.reader, part.offset, part.guard, part.memory, entry.parts)
-        self.index.put(now, part.marks, is_new=is_new, encoded=part.encoded)
+        self.index.put(now, part.marks, is_new=is_new)
         self.done.new_bytes += part.offset - entry.offset
         self.done.skipped += part.memory.skipped
         return part.marks + part.loose

@@ -1,14 +1,13 @@
 """Gather what a question about metrics is about, from files alone: journals and the agents' records.
 
 It also finds where each agent's records are, as its adapter says, and lists the other files and variables
-that the figures depend on. It imports only what finding the records needs; the rest is loaded while other
-processes read them.
+that the figures depend on.
 """
 
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -195,13 +194,10 @@ def gather_metrics(
     cwd: str,
     environ: Mapping[str, str],
     now: datetime,
-    hands: int = 1,
-    meanwhile: Callable[[], None] = lambda: None,
 ) -> Gathered:
     """Return everything `wanted` is about.
 
-    `hands` and `meanwhile` go to `read_usage`, which reads our journals meanwhile, too. Raises WrongUseError
-    if the session named does not exist or is not the only one of that name.
+    Raises WrongUseError if the session named does not exist or is not the only one of that name.
     """
     root = find_near_root(cwd)
     places = [(str(view["session"]), root) for view in read_sessions_at(root, folders.sessions)]
@@ -212,18 +208,11 @@ def gather_metrics(
     index = list_index(folders.sessions)
     known = set(places)
     everywhere = places + [one for one in index if one not in known]
-    works, problems, looked = list["SessionWork"](), list[str](), list[str]()
-
-    def prepare() -> None:
-        meanwhile()
-        works.extend(_read_works(everywhere if wanted.is_all or wanted.session else places, now, problems))
-        looked.extend(list_inputs(folders, root))
-
+    problems = list[str]()
     specs = load_specs(folders, root=root, problems=problems)
-    read = read_usage(
-        specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ,
-        hands=hands, meanwhile=prepare,
-    )  # fmt: skip
+    works = _read_works(everywhere if wanted.is_all or wanted.session else places, now, problems)
+    looked = list_inputs(folders, root)
+    read = read_usage(specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ)
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
     journals = [get_journal_path(place, session) for session, place in everywhere]
     gathered.looked = [*read.looked, *looked, *journals]

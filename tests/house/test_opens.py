@@ -46,8 +46,6 @@ ALLOWED = {
     "agent_relay/sources/native_fork.py:_copy_database": DATABASE,
     "agent_relay/system/machine_identity.py:_read": SYSTEM,
     "agent_relay/sources/transcript_databases.py:_connect": DATABASE,
-    "agent_relay/usage/scan/reader_pool.py:__init__": OWN,
-    "agent_relay/usage/scan/reader_pool.py:hire": OWN,
     "agent_relay/usage/scan/index.py:_connect": DATABASE,
 }
 

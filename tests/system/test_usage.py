@@ -13,7 +13,7 @@ from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.transcripts.lenient_json import LINE_BYTES
 from agent_relay.usage._native_usage import read_usage
 from agent_relay.usage.scan.files import find_usage_files
-from agent_relay.usage.scan.growing_file import BUFFER_BYTES
+from agent_relay.usage.scan.growing_file import BLOCK_BYTES
 from agent_relay.usage.scan.plan import UsageRead
 from tests.house import tree
 from tests.support.legs import wait_until
@@ -209,7 +209,7 @@ def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Pat
     assert (_count(last), last.skipped) == (36, 0)
 
 
-@pytest.mark.parametrize("size", [BUFFER_BYTES, LINE_BYTES])
+@pytest.mark.parametrize("size", [BLOCK_BYTES, LINE_BYTES])
 @pytest.mark.parametrize("more", [-2, -1, 0, 1, 2])
 def test_lines_about_as_large_as_can_be_read_at_once_are_read(tmp_path: Path, size: int, more: int) -> None:
     """One that just fills the memory there is, its line feed being behind it; one too long is none."""
@@ -227,7 +227,7 @@ def test_files_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> N
     _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5), b"{torn\n")
     _write(tmp_path / "o/opencode.db", b"no database")
     read = _read(tmp_path, one=LINES, two=TABLES, three=LINES.model_copy(update={"reader": "unknown"}))
-    assert (_count(read), read.skipped) == (5, 0)
+    assert (_count(read), read.skipped) == (5, 1)
     assert [problem.split(":")[0] for problem in read.problems] == [
         f"cannot read sessions from {tmp_path}/o/opencode.db"
     ]

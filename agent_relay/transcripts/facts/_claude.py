@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from agent_relay.domain.facts import Facts, Tokens
-from agent_relay.transcripts._diff_counts import count_hunks, count_lines, count_replacement
+from agent_relay.domain.facts import Facts
+from agent_relay.transcripts._claude_format import SYNTHETIC_MODEL, count_patch, parse_tokens
+from agent_relay.transcripts._diff_counts import count_lines, count_replacement
 from agent_relay.transcripts.facts._claude_rows import ClaudeRow, Result, read_rows, select_active
 from agent_relay.transcripts.facts._fact_collector import Collector
 from agent_relay.transcripts.facts.reader_types import Peek, TranscriptSource
-from agent_relay.transcripts.lenient_json import LineCounter, get_count, get_list, get_text
+from agent_relay.transcripts.lenient_json import LineCounter, get_list, get_text
 from agent_relay.transcripts.message_text import compile_wrappers, strip_wrappers
 
 _EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\n?")
@@ -161,8 +162,7 @@ def parse_steps(plan: str) -> list[tuple[str, str]]:
 def _count(call: Call, result: Result) -> tuple[int, int] | None:
     """Count added and removed lines, by the recorded patch, else by the strings that were exchanged."""
     if result.structured_patch:
-        lines = [line for hunk in result.structured_patch for line in get_list(hunk, "lines")]
-        return count_hunks(lines)
+        return count_patch(result.structured_patch)
     edits = get_list(call.input, "edits") or [call.input]
     if not any(get_text(edit, "old_string") or get_text(edit, "new_string") for edit in edits):
         return None
@@ -253,11 +253,11 @@ def _hear_assistant(facts: Collector, tools: Tools, row: ClaudeRow, place: str) 
         facts.limit_text = row.text.strip()
         facts.answered = False
         return
-    if row.model == "<synthetic>":
+    if row.model == SYNTHETIC_MODEL:
         return
     if row.usage is not None:
         # One answer spans several rows that repeat its usage; the last one is complete.
-        facts.tokens[row.message_id or row.uuid] = _parse_tokens(row.usage)
+        facts.tokens[row.message_id or row.uuid] = parse_tokens(row.usage)
     if row.text.strip():
         facts.hear_agent(row.text.strip(), place)
         facts.answered = row.stop_reason != "tool_use"
@@ -329,13 +329,3 @@ def _settle_queue(facts: Collector, queue: list[tuple[str, str]]) -> None:
         if text and text not in said:
             facts.hear_user(text, place)
     facts.limit_text = limit_text
-
-
-def _parse_tokens(usage: dict[str, object]) -> Tokens:
-    """Convert Claude's token counts; its input count excludes cached and cache-written tokens."""
-    return Tokens(
-        input=get_count(usage, "input_tokens"),
-        cached=get_count(usage, "cache_read_input_tokens"),
-        cache_write=get_count(usage, "cache_creation_input_tokens"),
-        output=get_count(usage, "output_tokens"),
-    )

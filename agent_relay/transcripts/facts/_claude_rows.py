@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from agent_relay.transcripts._claude_format import ClaudeLine, is_queued_prompt
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
     decode_mended,
@@ -28,21 +29,12 @@ _SILENT = ("attachment", "queue-operation", "system", "summary", "progress", "ag
 _SUMMARY_ROOTS = ("compact_boundary", "microcompact_boundary")
 
 
-class _Line(msgspec.Struct, rename="camel"):
-    type: str = ""
+class _Line(ClaudeLine, rename="camel"):
     subtype: str = ""
     operation: str = ""
-    uuid: str | None = None
     parent_uuid: str | None = None
     logical_parent_uuid: str | None = None
     source_tool_assistant: str | None = msgspec.field(default=None, name="sourceToolAssistantUUID")
-    session_id: str | None = None
-    timestamp: str | float | None = None
-    cwd: str | None = None
-    is_sidechain: bool | None = False
-    is_meta: bool | None = False
-    is_compact_summary: bool | None = False
-    is_api_error_message: bool | None = False
     origin: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     message: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     tool_use_result: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
@@ -214,7 +206,7 @@ def _tell_origin(origin: msgspec.Raw) -> str:
 
 def _queued_prompt(attachment: object) -> str:
     """Return the prompt the user typed while the agent worked, which is delivered as an attachment."""
-    if get_text(attachment, "type") != "queued_command" or get_map(attachment).get("isMeta"):
+    if not is_queued_prompt(attachment):
         return ""
     prompt = get_text(attachment, "prompt")
     if not prompt:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from agent_relay.domain.facts import Facts, Tokens
+from agent_relay.domain.facts import Facts
+from agent_relay.transcripts._codex_format import TURN_ENDS, TURN_STARTS, is_subagent, parse_tokens
 from agent_relay.transcripts.facts._codex_items import clean_words, hear_item, hear_wire_call
 from agent_relay.transcripts.facts._fact_collector import Collector
 from agent_relay.transcripts.facts.reader_types import ForkPoint, Peek, TranscriptSource
@@ -109,8 +110,7 @@ def peek_codex(lines: Iterable[bytes]) -> Peek:
         cwd=get_text(meta, "cwd"),
         title=title,
         started_at=parse_moment(meta.get("timestamp")) or at,
-        # A subagent's `source` is an object that names its parent thread; people's are words.
-        is_main=bool(meta) and not isinstance(meta.get("source"), dict),
+        is_main=bool(meta) and not is_subagent(meta),
         fork=ForkPoint(parent, get_whole(meta, "forked_from_ordinal_exclusive")) if parent else None,
     )
 
@@ -152,7 +152,7 @@ def _collect_turns(
         elif kind == "thread_rolled_back":
             _roll_back(turns, get_whole(payload, "num_turns") or 0)
             turns.append(_Turn(own))
-        elif kind in ("task_started", "turn_started"):
+        elif kind in TURN_STARTS:
             _prune(turns[-1])
             turns.append(_Turn(own))
         turns[-1].entries.append(_Entry(line.type, payload, line.timestamp, f"{place}:{number}"))
@@ -199,7 +199,7 @@ def _hear_turn(reading: _Reading, turn: _Turn) -> None:
                 reading.model = get_text(entry.payload, "model") or reading.model
             case "token_usage_record" if turn.own:
                 key = get_text(entry.payload, "response_id") or entry.place
-                reading.facts.tokens[key] = _parse_tokens(get_map(entry.payload, "usage"))
+                reading.facts.tokens[key] = parse_tokens(get_map(entry.payload, "usage"))
             case "compacted":
                 text = get_text(entry.payload, "message")
                 reading.facts.summary = _SUMMARY_INTRO.sub("", text).strip()
@@ -251,9 +251,9 @@ def _hear_event(reading: _Reading, entry: _Entry, *, has_items: bool, counts_tot
     match get_text(payload, "type"):
         case "item_completed" if has_items:
             hear_item(facts, get_map(payload, "item"), entry.place)
-        case "task_started" | "turn_started":
+        case kind if kind in TURN_STARTS:
             reading.window = get_whole(payload, "model_context_window") or reading.window
-        case "task_complete" | "turn_complete":
+        case kind if kind in TURN_ENDS:
             error = get_map(payload, "error")
             facts.answered = not error
             facts.limit_text = get_text(error, "message")
@@ -270,19 +270,4 @@ def _count_tokens(facts: Collector, info: Mapping[str, object]) -> None:
     # Re-emitted with unchanged totals: the total is the key, so that it counts once.
     total = get_count(info.get("total_token_usage"), "total_tokens")
     if total:
-        facts.tokens[f"total {total}"] = _parse_tokens(get_map(info, "last_token_usage"))
-
-
-def _parse_tokens(usage: Mapping[str, object]) -> Tokens:
-    """Convert Codex's token counts.
-
-    Its input count includes cached and cache-written tokens, its output count the reasoning.
-    """
-    cached, written = get_count(usage, "cached_input_tokens"), get_count(usage, "cache_write_input_tokens")
-    return Tokens(
-        input=max(0, get_count(usage, "input_tokens") - cached - written),
-        cached=cached,
-        cache_write=written,
-        output=get_count(usage, "output_tokens"),
-        reasoning=get_count(usage, "reasoning_output_tokens"),
-    )
+        facts.tokens[f"total {total}"] = parse_tokens(get_map(info, "last_token_usage"))

@@ -7,7 +7,8 @@ calls tools (`exec`), older ones call `exec_command`, `shell` and `apply_patch` 
 import re
 from collections.abc import Mapping
 
-from agent_relay.transcripts._diff_counts import count_hunks, count_lines, count_unified
+from agent_relay.transcripts._codex_format import count_change, is_refused
+from agent_relay.transcripts._diff_counts import count_hunks
 from agent_relay.transcripts.facts._fact_collector import Collector
 from agent_relay.transcripts.lenient_json import (
     decode_text,
@@ -72,7 +73,7 @@ def hear_item(facts: Collector, item: Mapping[str, object], place: str) -> None:
             facts.run(command, get_text(item, "aggregated_output"), exit_code, place)
             _touch_read(facts, item, place)
         case "FileChange":
-            if item.get("status") in ("failed", "declined"):
+            if is_refused(item):
                 facts.fail("apply_patch", get_text(item, "stderr") or get_text(item, "stdout"), place)
             else:
                 hear_changes(facts, get_map(item, "changes"), place)
@@ -87,18 +88,16 @@ def hear_changes(facts: Collector, changes: Mapping[str, object], place: str) ->
     """Add the files of one patch, keyed by path."""
     for path, change in changes.items():
         moved = get_text(change, "move_path")
+        counts = count_change(change)
         match get_text(change, "type"):
             case "add":
-                counts = (count_lines(get_text(change, "content")), 0)
                 facts.touch(path, "created", place, counts=counts)
             case "delete":
-                counts = (0, count_lines(get_text(change, "content")))
                 facts.touch(path, "deleted", place, counts=counts)
             case "update" if moved:
-                counts = count_unified(get_text(change, "unified_diff"))
                 facts.touch(moved, "renamed", place, counts=counts, previous_path=path)
             case "update":
-                facts.touch(path, "modified", place, counts=count_unified(get_text(change, "unified_diff")))
+                facts.touch(path, "modified", place, counts=counts)
             case _:
                 pass
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from agent_relay.domain.facts import Facts, Tokens
+from agent_relay.domain.facts import Facts
 from agent_relay.transcripts.facts._fact_collector import Action, Collector
 from agent_relay.transcripts.facts.reader_types import Peek, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
@@ -18,6 +18,7 @@ from agent_relay.transcripts.lenient_json import (
     iterate_records,
     parse_moment,
 )
+from agent_relay.transcripts.token_counts import TokenCounts, get_tokens
 
 _PEEK_ROWS = 20
 _KNOWN = (
@@ -81,5 +82,4 @@ def _hear(facts: Collector, row: dict[str, object], place: str) -> None:
             steps = get_list(row, "steps")
             facts.replace_plan([(get_text(step, "text"), get_text(step, "status")) for step in steps])
         case "usage":
-            tokens = Tokens(input=get_count(row, "input"), output=get_count(row, "output"))
-            facts.tokens[place] = tokens
+            facts.tokens[place] = TokenCounts(get_tokens(row, "input"), output=get_tokens(row, "output"))

@@ -7,6 +7,7 @@ from typing import Literal
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens, ToolError
 from agent_relay.transcripts.lenient_json import LineCounter
 from agent_relay.transcripts.message_text import clip
+from agent_relay.transcripts.token_counts import TokenCounts
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 Action = Literal["created", "modified", "deleted", "renamed", "read"]
@@ -54,7 +55,7 @@ class Collector:
     plan: list[TodoItem] = field(default_factory=list)
     errors: list[ToolError] = field(default_factory=list)
     background: list[str] = field(default_factory=list)
-    tokens: dict[str, Tokens] = field(default_factory=dict)
+    tokens: dict[str, TokenCounts] = field(default_factory=dict)
     waiting: list[Message] = field(default_factory=list)
     limit_text: str = ""
     summary: str = ""
@@ -138,14 +139,9 @@ class Collector:
 
     def sum_tokens(self) -> Tokens:
         """Sum the usage of all records, each counted once."""
-        found = self.tokens.values()
-        return Tokens(
-            input=sum(one.input for one in found),
-            cached=sum(one.cached for one in found),
-            cache_write=sum(one.cache_write for one in found),
-            output=sum(one.output for one in found),
-            reasoning=sum(one.reasoning for one in found),
-        )
+        columns = zip(*self.tokens.values(), strict=True)
+        counts = TokenCounts(*map(sum, columns))
+        return Tokens(counts.input, counts.cached, counts.cache_write, counts.output, counts.reasoning)
 
     def _join_waiting(self) -> Message | None:
         """Join the unanswered prompts, so that "continue", typed at a limit, does not hide the task."""

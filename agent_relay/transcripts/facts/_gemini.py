@@ -6,13 +6,13 @@ from itertools import islice
 
 import msgspec
 
-from agent_relay.domain.facts import Facts, Tokens
+from agent_relay.domain.facts import Facts
+from agent_relay.transcripts._gemini_format import SYSTEM_PROMPT, parse_tokens
 from agent_relay.transcripts.facts._fact_collector import Collector
-from agent_relay.transcripts.facts.gemini_tools import hear_tool
+from agent_relay.transcripts.facts._gemini_tools import hear_tool
 from agent_relay.transcripts.facts.reader_types import Peek, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
-    get_count,
     get_list,
     get_map,
     get_text,
@@ -23,8 +23,6 @@ from agent_relay.transcripts.lenient_json import (
 from agent_relay.transcripts.message_text import compile_wrappers, strip_wrappers
 
 _WRAPPERS = compile_wrappers("session_context", "hook_context", "system-reminder")
-# Sent by the CLI itself when a turn ended on a tool's output.
-_SYSTEM_PROMPT = "[System: "
 _FOLDERS = "**Workspace Directories:**"
 _PEEK_LINES = 20
 _KNOWN = ("user", "gemini", "info", "error", "warning")
@@ -142,7 +140,7 @@ def _words(message: object) -> str:
     if get_text(message, "type") != "user":
         return ""
     text = strip_wrappers(_join(message), _WRAPPERS)
-    return "" if text.startswith(_SYSTEM_PROMPT) else text
+    return "" if text.startswith(SYSTEM_PROMPT) else text
 
 
 def _hear(facts: Collector, message: Mapping[str, object], place: str) -> None:
@@ -166,7 +164,7 @@ def _hear(facts: Collector, message: Mapping[str, object], place: str) -> None:
 def _hear_answer(facts: Collector, message: Mapping[str, object], place: str) -> None:
     tokens = get_map(message, "tokens")
     if tokens:
-        facts.tokens[get_text(message, "id")] = _parse_tokens(tokens)
+        facts.tokens[get_text(message, "id")] = parse_tokens(tokens)
     text = _join(message).strip()
     if text:
         facts.hear_agent(text, place)
@@ -194,17 +192,3 @@ def _find_folder(context: str) -> str:
     _, found, rest = context.partition(_FOLDERS)
     lines = rest.lstrip("\n").split("\n", 1)
     return lines[0].strip().removeprefix("- ").strip() if found else ""
-
-
-def _parse_tokens(tokens: Mapping[str, object]) -> Tokens:
-    """Convert Gemini's token counts.
-
-    Its input count includes cached tokens; thoughts are counted separately from the output.
-    """
-    cached, thoughts = get_count(tokens, "cached"), get_count(tokens, "thoughts")
-    return Tokens(
-        input=max(0, get_count(tokens, "input") - cached),
-        cached=cached,
-        output=get_count(tokens, "output") + thoughts,
-        reasoning=thoughts,
-    )

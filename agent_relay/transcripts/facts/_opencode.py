@@ -5,8 +5,9 @@ A session is rows of its database, or the JSON of `opencode export`.
 
 from collections.abc import Iterable, Mapping
 
-from agent_relay.domain.facts import Facts, Tokens
+from agent_relay.domain.facts import Facts
 from agent_relay.transcripts._diff_counts import count_lines, count_replacement, count_unified
+from agent_relay.transcripts._opencode_format import ABORTED, parse_tokens
 from agent_relay.transcripts.facts._fact_collector import Action, Collector
 from agent_relay.transcripts.facts.reader_types import Peek, Tables, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
@@ -104,8 +105,6 @@ TABLES = Tables(
         "started": "time_created",
     },
 )
-
-_ABORTED = "MessageAbortedError"
 
 
 def unpack_export(document: object) -> TranscriptSource:
@@ -220,8 +219,7 @@ def _hear_user(facts: Collector, parts: list[Mapping[str, object]], place: str) 
 def _hear_assistant(
     facts: Collector, message: Mapping[str, object], parts: list[Mapping[str, object]], place: str
 ) -> None:
-    tokens = get_map(message, "tokens")
-    facts.tokens[get_text(message, "id")] = _parse_tokens(tokens)
+    facts.tokens[get_text(message, "id")] = parse_tokens(message)
     text = _join_parts(parts)
     if message.get("summary") is True or get_text(message, "mode") == "compaction":
         facts.summary = text
@@ -242,22 +240,7 @@ def _hear_error(facts: Collector, message: Mapping[str, object]) -> None:
     if not error:
         return
     facts.answered = False
-    if get_text(error, "name") == _ABORTED:
+    if get_text(error, "name") == ABORTED:
         facts.interrupted = True
     else:
         facts.limit_text = get_text(get_map(error, "data"), "message") or get_text(error, "name")
-
-
-def _parse_tokens(tokens: Mapping[str, object]) -> Tokens:
-    """Convert one message's token counts.
-
-    Its input count excludes cached tokens, its output count the reasoning.
-    """
-    cache, reasoning = get_map(tokens, "cache"), get_count(tokens, "reasoning")
-    return Tokens(
-        input=get_count(tokens, "input"),
-        cached=get_count(cache, "read"),
-        cache_write=get_count(cache, "write"),
-        output=get_count(tokens, "output") + reasoning,
-        reasoning=reasoning,
-    )

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agent_relay.transcripts.lenient_json import decode_mended, get_count, get_text
-from agent_relay.transcripts.usage.line_spans import ByteBlock, iterate_spans
+from agent_relay.transcripts.lenient_json import get_count, get_text
+from agent_relay.transcripts.token_counts import get_tokens
 from agent_relay.transcripts.usage.records import (
     AnswerUsage,
     LinesChanged,
@@ -14,21 +14,16 @@ from agent_relay.transcripts.usage.records import (
     SessionOpened,
     TurnFailed,
     UsageRecord,
-    get_tokens,
+    decode_lines,
     note_moment,
 )
 
 _rows = msgspec.json.Decoder(dict[str, object])
 
 
-def read_demo_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
+def read_demo_usage(data: bytes, memory: ReaderState) -> Iterator[UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for start, end in iterate_spans(data):
-        try:
-            row = decode_mended(data[start:end], _rows.decode)
-        except (msgspec.DecodeError, RecursionError):
-            memory.skipped += 1
-            continue
+    for row in decode_lines(data, _rows, memory):
         yield from _read_row(row, memory)
 
 
@@ -48,8 +43,7 @@ def _read_row(row: dict[str, object], memory: ReaderState) -> Iterator[UsageReco
         case "edit":
             yield LinesChanged(key, at, session, get_count(row, "added"), get_count(row, "removed"))
         case "usage":
-            tokens = {"input": get_tokens(row, "input"), "output": get_tokens(row, "output")}
-            model = get_text(row, "model") or "scripted"
-            yield AnswerUsage(key, at, session, model, tokens["input"], output=tokens["output"])
+            model, output = get_text(row, "model") or "scripted", get_tokens(row, "output")
+            yield AnswerUsage(key, at, session, model, get_tokens(row, "input"), output=output)
         case _:
             pass

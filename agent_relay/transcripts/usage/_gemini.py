@@ -5,13 +5,12 @@ under new ids; only each message's own line counts. What the user takes back wit
 nevertheless.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
-from agent_relay.transcripts.facts.gemini_tools import count_change
-from agent_relay.transcripts.lenient_json import decode_mended, decode_raw, get_text
-from agent_relay.transcripts.usage.line_spans import ByteBlock, iterate_spans
+from agent_relay.transcripts._gemini_format import SYSTEM_PROMPT, count_change, parse_tokens
+from agent_relay.transcripts.lenient_json import decode_raw, get_text
 from agent_relay.transcripts.usage.records import (
     AnswerUsage,
     LinesChanged,
@@ -20,13 +19,13 @@ from agent_relay.transcripts.usage.records import (
     SessionOpened,
     TurnFailed,
     UsageRecord,
-    get_tokens,
+    decode_lines,
     note_moment,
 )
 
-# Sent by the program itself, not by the user.
 _EDITS = ("replace", "write_file")
-_OWN_WORDS = ("[System: ", "<session_context>", "<hook_context>")
+# Sent by the program itself, not by the user.
+_OWN_WORDS = (SYSTEM_PROMPT, "<session_context>", "<hook_context>")
 
 
 class _Record(msgspec.Struct, rename="camel"):
@@ -45,16 +44,9 @@ class _Record(msgspec.Struct, rename="camel"):
 _records = msgspec.json.Decoder(_Record)
 
 
-def read_gemini_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
+def read_gemini_usage(data: bytes, memory: ReaderState) -> Iterator[UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for start, end in iterate_spans(data):
-        if data[start : start + 3] == b'{"$':
-            continue
-        try:
-            record = decode_mended(data[start:end], _records.decode)
-        except (msgspec.DecodeError, RecursionError):
-            memory.skipped += 1
-            continue
+    for record in decode_lines(data, _records, memory):
         yield from _read_record(record, memory)
 
 
@@ -76,7 +68,7 @@ def _read_record(record: _Record, memory: ReaderState) -> Iterator[UsageRecord]:
             yield TurnFailed(key, at, memory.session)
         case "gemini":
             if record.tokens is not None:
-                yield _build_used(record, record.tokens, key, at, memory)
+                yield AnswerUsage(key, at, memory.session, record.model or "", *parse_tokens(record.tokens))
             yield from _read_calls(decode_raw(record.tool_calls), at, memory)
         case _:
             pass
@@ -86,26 +78,6 @@ def _is_prompt(content: object) -> bool:
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = [get_text(part, "text") for part in parts]
     return any(texts) and not any(text.startswith(_OWN_WORDS) for text in texts)
-
-
-def _build_used(
-    record: _Record, tokens: Mapping[str, object], key: str, at: int, memory: ReaderState
-) -> AnswerUsage:
-    """Build the answer.
-
-    The input count includes cached tokens; thoughts and tools' prompts are counted separately.
-    """
-    cached, thoughts = get_tokens(tokens, "cached"), get_tokens(tokens, "thoughts")
-    return AnswerUsage(
-        key=key,
-        at=at,
-        session=memory.session,
-        model=record.model or "",
-        input=max(0, get_tokens(tokens, "input") - cached) + get_tokens(tokens, "tool"),
-        cached=cached,
-        output=get_tokens(tokens, "output") + thoughts,
-        reasoning=thoughts,
-    )
 
 
 def _read_calls(calls: object, at: int, memory: ReaderState) -> Iterator[UsageRecord]:

@@ -6,6 +6,7 @@ and counts identify an answer.
 
 from collections.abc import Iterator, Mapping
 
+from agent_relay.transcripts._opencode_format import ABORTED, parse_tokens
 from agent_relay.transcripts.lenient_json import (
     decode_text,
     get_count,
@@ -22,13 +23,11 @@ from agent_relay.transcripts.usage.records import (
     SessionOpened,
     TurnFailed,
     UsageRecord,
-    get_tokens,
     note_moment,
 )
 
 SESSIONS = "SELECT id, parent_id, directory FROM session"
 MESSAGES = "SELECT id, session_id, data FROM message"
-_ABORTED = "MessageAbortedError"
 
 
 def read_opencode_session(row: Mapping[str, object]) -> Iterator[UsageRecord]:
@@ -54,25 +53,14 @@ def read_opencode_message(row: Mapping[str, object], memory: ReaderState) -> Ite
         return
     if get_whole(times, "completed") is None:
         return
-    tokens = get_map(message, "tokens")
-    cache, reasoning = get_map(tokens, "cache"), get_tokens(tokens, "reasoning")
-    counts = get_tokens(tokens, "input"), get_tokens(tokens, "output")
-    used = AnswerUsage(
-        key=f"{at}/{get_whole(times, 'completed')}/{counts[0]}/{counts[1]}",
-        at=at,
-        session=session,
-        model=get_text(message, "modelID"),
-        input=counts[0],
-        cached=get_tokens(cache, "read"),
-        cache_write=get_tokens(cache, "write"),
-        output=counts[1] + reasoning,
-        reasoning=reasoning,
-    )
+    counts = parse_tokens(message)
+    key = f"{at}/{get_whole(times, 'completed')}/{counts.input}/{counts.output - counts.reasoning}"
+    used = AnswerUsage(key, at, session, get_text(message, "modelID"), *counts)
     if used.tokens:
         yield used
     error = get_map(message, "error")
-    if error and get_text(error, "name") != _ABORTED:
-        yield TurnFailed(key, at, session)
+    if error and get_text(error, "name") != ABORTED:
+        yield TurnFailed(get_text(row, "id"), at, session)
 
 
 def _read_changes(message: Mapping[str, object], key: str, at: int, session: str) -> Iterator[UsageRecord]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from agent_relay.transcripts.usage.line_spans import ByteBlock
 from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 
 
@@ -24,7 +23,7 @@ class UsageReader(msgspec.Struct, frozen=True):
     the folder of main sessions; a file deeper down is a subagent's, in a folder named like its parent.
     """
 
-    read: Callable[[ByteBlock, ReaderState], Iterable[UsageRecord]] | None = None
+    read: Callable[[bytes, ReaderState], Iterable[UsageRecord]] | None = None
     tables: UsageTables | None = None
     root_mark: str = ""
     sessions_folder: str = ""

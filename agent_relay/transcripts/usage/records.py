@@ -3,18 +3,13 @@
 They are msgspec structs because hundreds of thousands of them are written to and read from the index.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated
 
 import msgspec
 
-from agent_relay.transcripts.lenient_json import parse_moment
+from agent_relay.transcripts.lenient_json import LINE_BYTES, Record, decode_mended, parse_moment
 
-MOST_TOKENS = 10**12
-"""No request is this large; a record with more is damaged, and would not fit the index's integers."""
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A moment that is decoded with its record; one without a zone is refused."""
 # The year 2286; days far beyond it cannot be named.
 _LATEST_MS = 10**13
 _DAY_S = 86_400
@@ -130,24 +125,32 @@ class ReaderState(msgspec.Struct):
 
 
 def note_moment(memory: ReaderState, value: object) -> int:
-    """Store the record's moment and return it in epoch ms; without a usable one, return the last stored."""
-    moment = parse_moment(value)
-    return memory.at if moment is None else keep_moment(memory, moment)
+    """Store the record's moment and return it in epoch ms.
 
-
-def keep_moment(memory: ReaderState, moment: datetime) -> int:
-    """Store a parsed moment and return it in epoch ms.
-
-    If it is out of range (1970 to 2286), return the last stored.
+    Without a usable one, from 1970 to 2286, return the last stored.
     """
-    since = moment - _EPOCH
-    at = (since.days * _DAY_S + since.seconds) * 1000 + since.microseconds // 1000
-    if 0 < at < _LATEST_MS:
-        memory.at = at
+    moment = parse_moment(value)
+    if moment is not None:
+        since = moment - _EPOCH
+        at = (since.days * _DAY_S + since.seconds) * 1000 + since.microseconds // 1000
+        if 0 < at < _LATEST_MS:
+            memory.at = at
     return memory.at
 
 
-def get_tokens(value: Mapping[str, object], key: str) -> int:
-    """Return the number of tokens under `key`: 0 if there is none, or one below 0 or above `MOST_TOKENS`."""
-    found = value.get(key)
-    return found if type(found) is int and 0 <= found <= MOST_TOKENS else 0
+def decode_lines(data: bytes, decoder: msgspec.json.Decoder[Record], memory: ReaderState) -> Iterator[Record]:
+    """Yield the record of each line; those that cannot be read are counted in `memory`.
+
+    A line too long to be a record is left out.
+    """
+    view, start = memoryview(data), 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = end if end >= 0 else len(data)
+        line, start = view[start:end], end + 1
+        if not 0 < len(line) <= LINE_BYTES:
+            continue
+        try:
+            yield decode_mended(line, decoder.decode)
+        except (msgspec.DecodeError, RecursionError):
+            memory.skipped += 1

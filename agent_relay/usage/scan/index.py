@@ -19,7 +19,7 @@ from agent_relay.system.disk.regular_files import check_database
 from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 from agent_relay.usage.scan.files import Found
 
-VERSION = 5
+VERSION = 6
 """Raised whenever a reader or a record changes its meaning: another version's entries are read again."""
 _WAIT_S = 20.0
 _TABLES = """
@@ -87,11 +87,8 @@ class UsageIndex:
             raise sqlite3.DatabaseError("some marks are missing")
         return [mark for _, piece in pieces for mark in _marks.decode(piece)]
 
-    def put(self, entry: Entry, marks: list[UsageRecord], *, is_new: bool, encoded: bytes = b"") -> None:
-        """Keep `entry`, and `marks` after those kept before, or instead of them if `is_new`.
-
-        `encoded` are the same marks as MessagePack, if the caller has them so.
-        """
+    def put(self, entry: Entry, marks: list[UsageRecord], *, is_new: bool) -> None:
+        """Keep `entry`, and `marks` after those kept before, or instead of them if `is_new`."""
         name = os.fsencode(entry.found.path)
         parts = (0 if is_new else entry.parts) + bool(marks)
         with self._writing() as database:
@@ -102,7 +99,7 @@ class UsageIndex:
             kept = _seal(name, 0, _render_entry(entry, parts))
             database.execute("INSERT OR REPLACE INTO files VALUES(?, ?)", (name, kept))
             if marks:
-                piece = _seal(name, parts, encoded or msgspec.msgpack.encode(marks))
+                piece = _seal(name, parts, msgspec.msgpack.encode(marks))
                 database.execute("INSERT OR REPLACE INTO marks VALUES(?, ?, ?)", (name, parts, piece))
 
     def forget_others(self, paths: Iterable[str], reader: str) -> None:

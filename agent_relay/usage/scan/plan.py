@@ -1,7 +1,7 @@
-"""Plan which files are to be read for usage, and for which agent; import no more than that needs."""
+"""Plan which files are to be read for usage, and for which agent."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -9,7 +9,6 @@ from agent_relay.sources.transcript_files import read_small
 from agent_relay.transcripts.usage.readers import USAGE_READERS, UsageReader
 from agent_relay.transcripts.usage.records import ReaderState
 from agent_relay.usage.scan.files import Found, UsageSpec, Walked, find_usage_files
-from agent_relay.usage.scan.reader_pool import Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,17 +74,6 @@ def plan_files(
             AgentFiles(agent, load_reader() if found else UsageReader(), f"{agent} {spec.reader}", found)
         )
     return plan
-
-
-def list_tasks(plan: list[AgentFiles], done: UsageRead, is_new: Callable[[str, str], bool]) -> list[Task]:
-    """Return the growing files for which `is_new` holds of the path and the agent's name in the index."""
-    return [
-        Task(files.reader, one.path, one.size, begin_memory(files.reader, one.path, done))
-        for files in plan
-        if files.reader.read is not None
-        for one in files.found
-        if is_new(one.path, files.name)
-    ]
 
 
 def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> ReaderState:

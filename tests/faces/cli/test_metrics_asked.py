@@ -11,22 +11,6 @@ from agent_relay.faces.cli.options import UsageError
 from tests.faces.cli_run import create_world
 from tests.house.test_hot_paths import PROBE
 
-_BEGUN = """
-import os
-import sys
-
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        # What reads the index is the first thing that is loaded behind the readers' begin.
-        if name == "agent_relay.usage._scan_reader":
-            heavy = {"dataclasses", "sqlite3", "asyncio", "pydantic", "genai_prices"}
-            print("LOADED", *sorted(heavy & set(sys.modules)), flush=True)
-            os._exit(0)
-
-sys.meta_path.insert(0, Finder())
-from agent_relay.faces.cli.metrics.entry import run_metrics as run
-run(["--all"])
-"""
 PLAIN: list[tuple[list[str], MetricsOptions]] = [
     ([], MetricsOptions()),
     (["--all"], MetricsOptions(everything=True)),
@@ -88,13 +72,3 @@ def test_an_answer_to_plain_words_loads_no_library_for_words(tmp_path: object) -
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "HEAVY"
-
-
-def test_nothing_that_is_slow_to_load_is_loaded_before_readers_begin(tmp_path: object) -> None:
-    """Until then one processor works and the others wait."""
-    world = create_world(f"{tmp_path}")
-    done = subprocess.run(
-        [sys.executable, "-c", _BEGUN], cwd=world.cwd, env=world.environ(),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert done.stdout == "LOADED\n"

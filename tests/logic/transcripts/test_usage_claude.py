@@ -219,7 +219,7 @@ def test_hostile_lines_cost_nothing_but_themselves() -> None:
     )  # fmt: skip
     marks = [mark for mark in read_claude_usage(data, memory) if isinstance(mark, AnswerUsage)]
     assert [(one.key, one.tokens) for one in marks] == [("m1", 0), ("s1/1795168805000", 4)]
-    assert memory.skipped == 4
+    assert memory.skipped == 5
 
 
 def test_only_the_ends_of_a_long_line_are_looked_at() -> None:

@@ -1,4 +1,4 @@
-"""Codex's ordinary lines are read in short; what only looks like one is read like any."""
+"""Codex's ordinary lines, and what only looks like one of them."""
 
 from agent_relay.transcripts.usage._codex import read_codex_usage
 from agent_relay.transcripts.usage.records import AnswerUsage, PromptSent, ReaderState
@@ -16,7 +16,7 @@ from tests.logic.transcripts.rows import join_compact
 
 
 def test_a_count_that_only_begins_like_what_is_known_is_read() -> None:
-    """What repeats a record is not decoded; a torn line does not, nor a total that goes on differently."""
+    """A torn line does not repeat a record, nor does a total that goes on differently."""
     memory, record = ReaderState(), join_compact(build_meta("t1"), build_record("r1", FIRST, FIRST))
     torn = join_compact(build_count(FIRST, FIRST))[:-9] + b"\n"
     assert [
@@ -35,8 +35,8 @@ def test_lines_with_nothing_in_them_are_no_damage() -> None:
         for one in (build_meta("t1"), build_record("r1", FIRST, FIRST), build_count(FIRST, FIRST))
     ]
     memory, whole = ReaderState(), ReaderState()
-    marks = read_codex_usage(b"\n" + b"\n\n".join(lines) + b"\n\n", memory)
-    assert marks == read_codex_usage(b"".join(lines), whole)
+    marks = list(read_codex_usage(b"\n" + b"\n\n".join(lines) + b"\n\n", memory))
+    assert marks == list(read_codex_usage(b"".join(lines), whole))
     assert (memory.skipped, memory) == (0, whole)
 
 

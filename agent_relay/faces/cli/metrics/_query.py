@@ -1,7 +1,4 @@
-"""Gather the figures for `agent-relay metrics`, print the report and cache it.
-
-Other processes read the records; meanwhile the modules that make a report of them are loaded.
-"""
+"""Gather the figures for `agent-relay metrics`, print the report and cache it."""
 
 import os
 import re
@@ -15,7 +12,6 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.gather import Gathered, TrackedEnvironment, Wanted, check_agent, gather_metrics
 from agent_relay.usage.groupings import GROUPINGS, Grouping
 from agent_relay.usage.report_cache import keep_report
-from agent_relay.usage.scan.reader_pool import count_readers
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _answered: list[Gathered] = []
@@ -31,7 +27,7 @@ def answer_query(asked: MetricsOptions, words: list[str]) -> None:
     by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
     gathered = gather_metrics(
         get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
-        cwd=get_cwd(), environ=environ, now=now, hands=count_readers(), meanwhile=_load,
+        cwd=get_cwd(), environ=environ, now=now,
     )  # fmt: skip
     if asked.agent:
         check_agent(gathered, asked.agent, get_folders(), cwd=get_cwd())
@@ -47,13 +43,6 @@ def answer_query(asked: MetricsOptions, words: list[str]) -> None:
             get_folders().reports, build_cache_key(words), text, paths=gathered.looked,
             found=gathered.read.found, names=environ.names, began_ns=began_ns, places=gathered.places,
         )  # fmt: skip
-
-
-def _load() -> None:
-    """Load what makes a report, while the figures are being gathered."""
-    from agent_relay.usage.prices import load_prices
-
-    load_prices()
 
 
 def _parse_by(text: str) -> Grouping:

@@ -1,16 +1,10 @@
-"""Read commands, files and the plan from Gemini CLI's tool calls.
-
-A separate module from `_gemini`, because the usage reader counts changed lines with it and loads no facts.
-"""
+"""Read commands, files and the plan from Gemini CLI's tool calls."""
 
 import re
 
-from agent_relay.transcripts._diff_counts import count_lines, count_replacement, count_unified
-from agent_relay.transcripts.lenient_json import get_count, get_list, get_map, get_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from agent_relay.transcripts.facts._fact_collector import Collector
+from agent_relay.transcripts._gemini_format import count_change
+from agent_relay.transcripts.facts._fact_collector import Collector
+from agent_relay.transcripts.lenient_json import get_list, get_map, get_text
 
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 # The lines the CLI puts after a command's output; the status only where it is not 0.
@@ -21,7 +15,7 @@ _MOST_TRAILERS = 16
 _STATUS = re.compile(r"Exit Code: (-?\d+)")
 
 
-def hear_tool(facts: "Collector", call: object, place: str) -> None:
+def hear_tool(facts: Collector, call: object, place: str) -> None:
     """Add the facts of one entry of `toolCalls` with its result."""
     name, status = get_text(call, "name"), get_text(call, "status")
     output, error = _read_result(call)
@@ -39,7 +33,7 @@ def hear_tool(facts: "Collector", call: object, place: str) -> None:
         facts.replace_plan([(get_text(one, "description"), get_text(one, "status")) for one in todos])
 
 
-def _hear_success(facts: "Collector", name: str, call: object, *, output: str, place: str) -> None:
+def _hear_success(facts: Collector, name: str, call: object, *, output: str, place: str) -> None:
     arguments = get_map(call, "args")
     path = get_text(arguments, "file_path") or get_text(arguments, "absolute_path")
     match name:
@@ -66,22 +60,7 @@ def _read_result(call: object) -> tuple[str, str]:
     return "\n".join(filter(None, outputs)), "\n".join(filter(None, errors))
 
 
-def count_change(call: object) -> tuple[int, int] | None:
-    """Count added and removed lines of an edit; `None` if the call records none."""
-    display = get_map(call, "resultDisplay")
-    stat = get_map(display, "diffStat")
-    if "model_added_lines" in stat:
-        added = get_count(stat, "model_added_lines") + get_count(stat, "user_added_lines")
-        return added, get_count(stat, "model_removed_lines") + get_count(stat, "user_removed_lines")
-    if get_text(display, "fileDiff"):
-        return count_unified(get_text(display, "fileDiff"))
-    arguments = get_map(call, "args")
-    if get_text(arguments, "new_string"):
-        return count_replacement(get_text(arguments, "old_string"), get_text(arguments, "new_string"))
-    return (count_lines(get_text(arguments, "content")), 0) if get_text(arguments, "content") else None
-
-
-def _hear_shell(facts: "Collector", call: object, output: str, place: str) -> None:
+def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None:
     command = get_text(get_map(call, "args"), "command")
     status = get_text(call, "status")
     if status == "cancelled" and not output:
