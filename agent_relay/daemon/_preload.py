@@ -59,6 +59,7 @@ MODULES = (
     "encodings.unicode_escape",
     "filelock",
     "glob",
+    "h11",
     "jinja2",
     "jinja2.sandbox",
     "json",

@@ -3,15 +3,19 @@
 import asyncio
 import base64
 import contextlib
+import string
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
 from agent_relay.domain.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import h11
 
 MAX_HEAD_BYTES = 64 * 1024
 READ_BYTES = 64 * 1024
 _LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
-_MAX_SIZE_LINE = 1024
 _OK = 200
 
 
@@ -43,91 +47,37 @@ def parse_url(url: str) -> ServerAddress:
     return ServerAddress(host, port, f"{target}?{parts.query}" if parts.query else target)
 
 
-class Body:
-    """Decodes the body of a response: chunked, of known length, or until the connection ends."""
-
-    def __init__(self, headers: dict[str, str]) -> None:
-        self.is_done = False
-        self._buffer = b""
-        self._is_chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-        self._left = 0
-        self._state = "size" if self._is_chunked else "data"
-        length = headers.get("content-length")
-        if not self._is_chunked and length is not None:
-            self._left = _parse_size(length.encode(), 10)
-            self._state = "rest"
-            self.is_done = not self._left
-
-    def feed(self, wire: bytes) -> bytes:
-        """Return the body's bytes among `wire`; raise StreamError if chunks are not valid HTTP."""
-        if self._state == "data":
-            return wire
-        self._buffer += wire
-        parts: list[bytes] = []
-        while not self.is_done and self._step(parts):
-            pass
-        return b"".join(parts)
-
-    def _step(self, parts: list[bytes]) -> bool:
-        if self._state in ("chunk", "rest"):
-            part, self._buffer = self._buffer[: self._left], self._buffer[self._left :]
-            self._left -= len(part)
-            parts.append(part)
-            if self._left:
-                return False
-            self.is_done = self._state == "rest"
-            self._state = "gap"
-            return True
-        line, end, rest = self._buffer.partition(b"\n")
-        if not end:
-            if len(line) > _MAX_SIZE_LINE:
-                raise StreamError("a chunk's size line never ends")
-            return False
-        self._buffer = rest
-        if self._state == "gap":
-            self._state = "size"
-            return True
-        self._left = _parse_size(line.split(b";")[0], 16)
-        self._state = "chunk"
-        self.is_done = not self._left
-        return True
-
-
-def _parse_size(text: bytes, radix: int) -> int:
-    digits = text.strip()
-    if not digits.isalnum() or len(digits) > 16:  # noqa: PLR2004 - 64 bits in hexadecimal
-        raise StreamError("a length is no number")
-    try:
-        return int(digits, radix)
-    except ValueError:
-        raise StreamError("a length is no number") from None
-
-
 class HttpResponse:
     """A server's response that is being read; close it when done."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: Body, first: bytes
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: "h11.Connection"
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._body = body
-        self._first = first
+        self._connection = connection
+
+    async def read_event(self) -> object:
+        """Return h11's next event; raise StreamError if what came is not valid HTTP."""
+        import h11
+
+        try:
+            while (event := self._connection.next_event()) is h11.NEED_DATA:
+                self._connection.receive_data(await self._reader.read(READ_BYTES))
+        except h11.RemoteProtocolError as error:
+            raise StreamError(f"the server's answer is not valid HTTP: {error}") from error
+        return event
 
     async def read(self, wait_s: float) -> bytes:
         """Return the next bytes of the body, as they come; empty at its end.
 
         Raises TimeoutError if nothing came for `wait_s` seconds, StreamError and OSError.
         """
-        while not self._body.is_done or self._first:
-            wire, self._first = self._first, b""
-            if not wire:
-                wire = await asyncio.wait_for(self._reader.read(READ_BYTES), wait_s)
-            if not wire:
-                break
-            if part := self._body.feed(wire):
-                return part
-        return b""
+        import h11
+
+        async with asyncio.timeout(wait_s):
+            event = await self.read_event()
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def close(self) -> None:
         """Close the connection."""
@@ -142,54 +92,45 @@ async def open_response(url: str, *, user: str, password: str, wait_s: float) ->
     Raises StreamError for any status but 200, TimeoutError if the head does not come within `wait_s`
     seconds, OSError if there is no listener.
     """
+    import h11
+
     place = parse_url(url)
     async with asyncio.timeout(wait_s):
-        reader, writer = await asyncio.open_connection(place.host, place.port, limit=MAX_HEAD_BYTES)
-        found = None
+        reader, writer = await asyncio.open_connection(place.host, place.port)
+        is_open = False
         try:
-            writer.write(_build_request(place, user, password))
+            connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+            writer.write(connection.send(_build_request(place, user, password)) or b"")
+            writer.write(connection.send(h11.EndOfMessage()) or b"")
             await writer.drain()
-            head, first = await _read_head(reader)
-            found = HttpResponse(reader, writer, Body(_parse_head(head)), first)
+            response = HttpResponse(reader, writer, connection)
+            head = await response.read_event()
+            while isinstance(head, h11.InformationalResponse):
+                head = await response.read_event()
+            if not isinstance(head, h11.Response):
+                raise StreamError("the server ended the connection without an answer")
+            if head.status_code != _OK:
+                raise StreamError(f"the server answered {head.status_code}")
+            is_open = True
         finally:
-            if found is None:
+            if not is_open:
                 writer.close()
-        return found
+        return response
 
 
-def _build_request(place: ServerAddress, user: str, password: str) -> bytes:
+def _build_request(place: ServerAddress, user: str, password: str) -> "h11.Request":
+    import h11
+
     host = f"[{place.host}]" if ":" in place.host else place.host
-    lines = [
-        f"GET {place.target} HTTP/1.1",
-        f"Host: {host}:{place.port}",
-        "Accept: text/event-stream, application/json",
-        "Accept-Encoding: identity",
-        "Cache-Control: no-store",
-        "Connection: close",
+    headers = [
+        ("Host", f"{host}:{place.port}"),
+        ("Accept", "text/event-stream, application/json"),
+        ("Accept-Encoding", "identity"),
+        ("Cache-Control", "no-store"),
+        ("Connection", "close"),
     ]
     if user or password:
         token = base64.b64encode(f"{user}:{password}".encode("utf-8", "surrogateescape")).decode()
-        lines.append(f"Authorization: Basic {token}")
-    return "".join(line + "\r\n" for line in [*lines, ""]).encode("latin-1", "replace")
-
-
-async def _read_head(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    buffer = b""
-    while b"\r\n\r\n" not in buffer:
-        part = await reader.read(READ_BYTES)
-        if not part or len(buffer) > MAX_HEAD_BYTES:
-            raise StreamError("the server's answer has no end of its head")
-        buffer += part
-    head, _, first = buffer.partition(b"\r\n\r\n")
-    return head, first
-
-
-def _parse_head(head: bytes) -> dict[str, str]:
-    status, *lines = head.decode("latin-1").split("\r\n")
-    words = status.split(" ", 2)
-    if len(words) < 2 or not words[0].startswith("HTTP/1."):  # noqa: PLR2004 - version and code
-        raise StreamError("what answers is no HTTP server")
-    if words[1] != str(_OK):
-        raise StreamError(f"the server answered {words[1][:3]}")
-    pairs = (line.partition(":") for line in lines)
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+        headers.append(("Authorization", f"Basic {token}"))
+    target = quote(place.target, safe=string.punctuation, errors="surrogateescape")
+    return h11.Request(method="GET", target=target, headers=headers)

@@ -1,15 +1,12 @@
 """Answers are read as HTTP says, at any cut, and hostile ones end in an error and not in memory."""
 
-import itertools
+import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.sources.live._http_stream import Body, StreamError, parse_url
-
-CHUNKED = {"transfer-encoding": "chunked"}
+from agent_relay.sources.live._http_stream import StreamError, open_response, parse_url
+from tests.support.stream_server import CHUNKED, OK, StreamServer, say
 
 
 def test_only_plain_http_on_this_machine_is_asked() -> None:
@@ -34,36 +31,53 @@ def test_only_plain_http_on_this_machine_is_asked() -> None:
             parse_url(url)
 
 
-@given(parts=st.lists(st.binary(min_size=1, max_size=40), max_size=5), cuts=st.lists(st.integers(0, 400)))
-def test_chunks_come_out_the_same_however_they_are_cut(parts: list[bytes], cuts: list[int]) -> None:
+async def _fetch(*wire: bytes) -> bytes:
+    """The body of the answer that a server sends in these pieces; it hangs up after the last one."""
+    server = StreamServer({"/a%C3%A9": [say(*wire)]})
+    port = await server.start()
+    body = b""
+    try:
+        answer = await open_response(f"http://127.0.0.1:{port}/a\u00e9", user="", password="", wait_s=5)
+        try:
+            while part := await answer.read(5):
+                body += part
+        finally:
+            await answer.close()
+    finally:
+        await server.close()
+    return body
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 500])
+def test_chunks_come_out_the_same_however_they_are_cut(size: int) -> None:
     """Servers and the kernel cut where they like, inside sizes and line ends too."""
-    wire = b"".join(b"%X;name=x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-    places = [0, *sorted({cut % (len(wire) + 1) for cut in cuts}), len(wire)]
-    body = Body(CHUNKED)
-    assert b"".join(body.feed(wire[a:b]) for a, b in itertools.pairwise(places)) == b"".join(parts)
-    assert body.is_done
+    parts = [b"one\n", b"\r\n", b"x" * 40]
+    wire = CHUNKED + b"".join(b"%X;name=x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    pieces = [wire[at : at + size] for at in range(0, len(wire), size)]
+    assert asyncio.run(_fetch(*pieces)) == b"one\n\r\n" + b"x" * 40
 
 
 def test_a_body_of_known_length_ends_there_and_one_of_none_with_the_connection() -> None:
     """Both are ordinary answers to a plain request."""
-    body = Body({"content-length": "5"})
-    assert (body.feed(b"abc"), body.is_done) == (b"abc", False)
-    assert (body.feed(b"defg"), body.is_done) == (b"de", True)
-    assert Body({"content-length": "0"}).is_done
-    body = Body({})
-    assert (body.feed(b"abc"), body.is_done) == (b"abc", False)
+    assert asyncio.run(_fetch(OK + b"Content-Length: 5\r\n\r\nabc", b"defg")) == b"abcde"
+    assert asyncio.run(_fetch(OK + b"Content-Length: 0\r\n\r\n")) == b""
+    assert asyncio.run(_fetch(OK + b"\r\nabc", b"defg")) == b"abcdefg"
 
 
 @pytest.mark.parametrize(
-    "wire", [b"xyz\r\n", b"-1\r\n", b"\r\n", b"1" * 40 + b"\r\n", b"1" * 2000, b"\xb2\r\n", b"1_0\r\n"]
+    "wire",
+    [
+        *(CHUNKED + size for size in (b"xyz\r\n", b"-1\r\n", b"1" * 40 + b"\r\n", b"\xb2\r\n", b"1_0\r\n")),
+        CHUNKED + b"1" * 100_000,
+        OK + b"Content-Length: ten\r\n\r\n",
+        OK + b"X: " + b"x" * 100_000,
+        b"no HTTP\r\n\r\n",
+        b"",
+        b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=range(11),
 )
-def test_sizes_that_are_none_are_an_error(wire: bytes) -> None:
-    """The stream cannot be trusted after that: it is opened anew."""
+def test_an_answer_that_is_none_is_an_error(wire: bytes) -> None:
+    """The stream cannot be trusted after that: it is opened anew. No memory is filled with it."""
     with pytest.raises(StreamError):
-        Body(CHUNKED).feed(wire)
-
-
-def test_a_length_that_is_none_is_an_error() -> None:
-    """As for chunks."""
-    with pytest.raises(StreamError):
-        Body({"content-length": "ten"})
+        asyncio.run(_fetch(wire))
