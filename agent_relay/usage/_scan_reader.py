@@ -11,12 +11,14 @@ from agent_relay.sources.transcript_databases import query_database
 from agent_relay.transcripts.usage.readers import UsageReader, UsageTables
 from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 from agent_relay.usage._dedupe import dedupe_marks
-from agent_relay.usage.report_cache import YOUNG_NS
 from agent_relay.usage.scan.damage import Damage
 from agent_relay.usage.scan.files import Found, look_at
 from agent_relay.usage.scan.growing_file import Part, read_part
 from agent_relay.usage.scan.index import Entry, UsageIndex
 from agent_relay.usage.scan.plan import AgentFiles, UsageRead, begin_memory, find_root
+
+_YOUNG_NS = 2_000_000_000
+"""A file changed so shortly before may change again without its time stamp showing it."""
 
 
 def read_planned(plan: list[AgentFiles], index: UsageIndex, done: UsageRead) -> None:
@@ -50,7 +52,6 @@ class _Reading(msgspec.Struct, frozen=True):
     def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[UsageRecord]:
         """Return the records of a database, all of them anew if it changed: its rows change in place."""
         log = look_at(f"{found.path}-wal")
-        self.done.looked.append(f"{found.path}-wal")
         began_ns = time.time_ns()
         # SQLite itself touches a log's inode by looking at it: only its contents' moment tells anything.
         size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
@@ -72,7 +73,7 @@ class _Reading(msgspec.Struct, frozen=True):
             return marks
 
         marks = query_database(found.path, read)
-        if max(state.changed) >= began_ns - YOUNG_NS:
+        if max(state.changed) >= began_ns - _YOUNG_NS:
             # It may change again without looking changed: what is kept has to be of no state it will be in.
             state = msgspec.structs.replace(state, changed=())
         self.index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)

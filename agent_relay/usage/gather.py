@@ -1,13 +1,11 @@
 """Gather what a question about metrics is about, from files alone: journals and the agents' records.
 
-It also finds where each agent's records are, as its adapter says, and lists the other files and variables
-that the figures depend on.
+It also finds where each agent's records are, as its adapter says.
 """
 
 import os
-import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -15,13 +13,12 @@ import msgspec
 from agent_relay.agents.adapter_folders import (
     ADAPTER_FILE,
     find_builtin_folder,
-    find_trust_list,
     list_folders,
     project_adapters,
     user_adapters,
 )
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.values.project_layout import get_journal_path, get_project_folder, get_sessions_folder
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.store.session_index import list_index
 from agent_relay.store.session_summaries import find_near_root, read_sessions_at
 from agent_relay.system.disk.files import read_bounded
@@ -34,63 +31,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_relay.usage._dedupe import Native
     from agent_relay.usage.session_work import SessionWork
-
-
-_PROGRAMS = ("agent_relay", "genai_prices")
-
-
-class TrackedEnvironment(Mapping[str, str]):
-    """An environment that remembers which variables were read."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self.names: set[str] = set()
-
-    def __getitem__(self, name: str) -> str:
-        self.names.add(name)
-        return self._environ[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._environ)
-
-    def __len__(self) -> int:
-        return len(self._environ)
-
-
-def list_inputs(folders: Folders, root: str) -> list[str]:
-    """Return the paths, existing or not, that list sessions and say how agents' records are read."""
-    places = (find_builtin_folder(), user_adapters(folders.config), project_adapters(root))
-    index = [os.path.join(folders.sessions, f"{session}.json") for session, _ in list_index(folders.sessions)]
-    return [
-        *(
-            get_project_folder(root),
-            get_sessions_folder(root),
-            folders.sessions,
-            *index,
-            find_trust_list(folders.state),
-        ),
-        *(path for place in places for path in _list_below(place)),
-        *_list_programs(),
-    ]
-
-
-def _list_below(place: str) -> Iterator[str]:
-    """Yield everything in a folder and in those its links lead to, each once."""
-    yield place
-    seen = set[str]()
-    for folder, below, names in os.walk(place, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen:
-            below.clear()
-            continue
-        seen.add(real)
-        yield from (os.path.join(folder, name) for name in (*below, *names))
-
-
-def _list_programs() -> list[str]:
-    """Return the files of the modules that made the figures: another version of one may make others."""
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in _PROGRAMS]
-    return [path for module in modules if (path := getattr(module, "__file__", None))]
 
 
 _LIMIT_BYTES = 1 << 20
@@ -171,20 +111,13 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct):
-    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
-
-    It `is_lasting` if it stays the same for as long as none of the files and folders at `looked` changes,
-    and no path of `places` leads elsewhere: nothing is under way, and everything could be read.
-    """
+    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs."""
 
     works: "list[SessionWork]"
     natives: "list[Native]"
     read: UsageRead
     is_ours_only: bool = False
     problems: list[str] = msgspec.field(default_factory=list)
-    looked: list[str] = msgspec.field(default_factory=list)
-    places: dict[str, str] = msgspec.field(default_factory=dict)
-    is_lasting: bool = False
 
 
 def gather_metrics(
@@ -211,12 +144,8 @@ def gather_metrics(
     problems = list[str]()
     specs = load_specs(folders, root=root, problems=problems)
     works = _read_works(everywhere if wanted.is_all or wanted.session else places, now, problems)
-    looked = list_inputs(folders, root)
     read = read_usage(specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ)
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
-    journals = [get_journal_path(place, session) for session, place in everywhere]
-    gathered.looked = [*read.looked, *looked, *journals]
-    gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
     if wanted.session:
         _choose(gathered, wanted)
     elif not wanted.is_all:
@@ -240,13 +169,12 @@ def check_agent(gathered: Gathered, agent: str, folders: Folders, *, cwd: str) -
 def _keep_inside(gathered: Gathered, root: str) -> None:
     """Narrow down to what was used at `root` or below it, or by our legs there."""
     cwds = {native.cwd for native in gathered.natives}
-    gathered.places = {cwd: os.path.realpath(cwd) for cwd in cwds if cwd}
-    inside = gathered.places[root] = os.path.realpath(root)
+    places, inside = {cwd: os.path.realpath(cwd) for cwd in cwds if cwd}, os.path.realpath(root)
     named = {native for work in gathered.works for leg in work.legs for native in leg.natives}
     gathered.natives = [
         native
         for native in gathered.natives
-        if native.session in named or _is_below(gathered.places.get(native.cwd, ""), inside)
+        if native.session in named or _is_below(places.get(native.cwd, ""), inside)
     ]
 
 

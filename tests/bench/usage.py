@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent_relay.usage.report_cache import YOUNG_NS
 from tests.bench.usage_logs import WRITERS, Totals
 from tests.bench.weighing import weigh
 
@@ -112,8 +111,6 @@ def measure(agent: str, megabytes: int, rounds: int, program: str, *, is_odd: bo
         runs: dict[str, list[Run]] = {"first": [], "second": [], "grown": [], "ccusage": []}
         load = os.getloadavg()[0]
         ours, peer = build_ours(home, agent), build_ccusage(program, home, agent)
-        # A report is kept of files only that have rested for a moment.
-        time.sleep(2 * YOUNG_NS / 1e9)
         for _ in range(rounds):
             forget(home)
             runs["first"].append(run(*ours))
@@ -122,7 +119,6 @@ def measure(agent: str, megabytes: int, rounds: int, program: str, *, is_odd: bo
             runs["second"].append(run(*ours))
             repeat_line(home)
             runs["grown"].append(run(*ours))
-            time.sleep(2 * YOUNG_NS / 1e9)
         forget(home)
         peaks = {"first": weigh(*ours), "second": weigh(*ours), "ccusage": weigh(*peer) if program else 0.0}
         found = parse_ours(runs["first"][0].out)

@@ -50,29 +50,22 @@ class Found(msgspec.Struct, frozen=True):
     changed: tuple[int, ...]
 
 
-class Walked(msgspec.Struct, frozen=True):
-    """The `folders` looked into, also those that do not exist; `closed` says which could not be opened."""
-
-    folders: list[str] = msgspec.field(default_factory=list)
-    closed: list[str] = msgspec.field(default_factory=list)
-
-
 def find_usage_files(
-    spec: UsageSpec, *, home: str, environ: Mapping[str, str], walked: Walked | None = None
+    spec: UsageSpec, *, home: str, environ: Mapping[str, str], closed: list[str] | None = None
 ) -> list[Found]:
     """Return the agent's files with records of usage, each once, by path; none if nothing exists.
 
     Links to folders are followed, but no folder twice. What is in a folder that cannot be opened is missing,
-    and `walked` says so. Raises ConfigurationError for a broken pattern.
+    and `closed` gets a sentence about it. Raises ConfigurationError for a broken pattern.
     """
-    walked = Walked() if walked is None else walked
+    closed = [] if closed is None else closed
     place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
     found: dict[tuple[int, int], Found] = {}
     for form in spec.usage or (f"{spec.folder}/{spec.pattern}",):
         pattern = expand_path(form, place)
         if pattern is None:
             continue
-        for path in _walk(pattern.folder, pattern, set(), walked, _DEPTH):
+        for path in _walk(pattern.folder, pattern, set(), closed, _DEPTH):
             one = look_at(path)
             if one is not None:
                 found.setdefault((one.device, one.inode), one)
@@ -94,29 +87,26 @@ def look_at(path: str) -> Found | None:
 
 
 def _walk(
-    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], walked: Walked, depth: int
+    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], closed: list[str], depth: int
 ) -> Iterator[str]:
-    walked.folders.append(folder)
     try:
         own = os.stat(folder)
         if (own.st_dev, own.st_ino) in seen or depth < 0:
             return
         seen.add((own.st_dev, own.st_ino))
         with os.scandir(folder) as entries:
-            listed = sorted((entry.path, _is_folder(entry), entry.is_symlink()) for entry in entries)
+            listed = sorted((entry.path, _is_folder(entry)) for entry in entries)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        walked.closed.append(f"cannot look into {folder}: {error.strerror}")
+        closed.append(f"cannot look into {folder}: {error.strerror}")
         return
-    for path, is_folder, is_link in listed:
-        if is_link and not is_folder:
-            walked.folders.append(path)  # it may lead to a folder later, and nothing here would change
+    for path, is_folder in listed:
         if not is_folder:
             if pattern.matches(path):
                 yield path
         elif pattern.may_lie_below(path):
-            yield from _walk(path, pattern, seen, walked, depth - 1)
+            yield from _walk(path, pattern, seen, closed, depth - 1)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from agent_relay.sources.transcript_files import read_small
 from agent_relay.transcripts.usage.readers import USAGE_READERS, UsageReader
 from agent_relay.transcripts.usage.records import ReaderState
-from agent_relay.usage.scan.files import Found, UsageSpec, Walked, find_usage_files
+from agent_relay.usage.scan.files import Found, UsageSpec, find_usage_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ class UsageRead(msgspec.Struct):
     """The native sessions found, and how the reading went.
 
     `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
-    counts lines that could not, `damages` those of each file. `found` are all files read now or before,
-    `looked` the paths of the folders they were looked for in. `roots` are the working folders named in files
+    counts lines that could not, `damages` those of each file. `roots` are the working folders named in files
     beside the records, by the folder they are in.
     """
 
@@ -35,8 +34,6 @@ class UsageRead(msgspec.Struct):
     damages: "list[Damage]" = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     gaps: dict[str, str] = msgspec.field(default_factory=dict)
-    found: list[Found] = msgspec.field(default_factory=list)
-    looked: list[str] = msgspec.field(default_factory=list)
     roots: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -58,17 +55,16 @@ def plan_files(
         load_reader = USAGE_READERS.get(spec.reader)
         if load_reader is None:
             continue
-        walked = Walked(done.looked)
+        closed = list[str]()
         found = [
             one
-            for one in find_usage_files(spec, home=home, environ=environ, walked=walked)
+            for one in find_usage_files(spec, home=home, environ=environ, closed=closed)
             if (one.device, one.inode) not in taken
         ]
         taken |= {(one.device, one.inode) for one in found}
-        done.found += found
-        if walked.closed:
-            done.problems += walked.closed
-            done.gaps[agent] = walked.closed[0]
+        if closed:
+            done.problems += closed
+            done.gaps[agent] = closed[0]
         # Most agents are not on most machines, and need nobody who understands them.
         plan.append(
             AgentFiles(agent, load_reader() if found else UsageReader(), f"{agent} {spec.reader}", found)
@@ -91,7 +87,6 @@ def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
     found = ""
     for _ in range(_MARK_LEVELS):
         mark = os.path.join(folder, reader.root_mark)
-        done.looked.append(mark)
         data = read_small(mark, limit_bytes=_MARK_BYTES)
         if data is not None:
             found = os.fsdecode(data).strip()

@@ -1,48 +1,38 @@
-"""Gather the figures for `agent-relay metrics`, print the report and cache it."""
+"""Gather the figures for `agent-relay metrics` and print the report."""
 
 import os
 import re
-import time
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.faces.cli.metrics._cache_key import build_cache_key
 from agent_relay.faces.cli.metrics._options import MetricsOptions
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.usage.gather import Gathered, TrackedEnvironment, Wanted, check_agent, gather_metrics
+from agent_relay.usage.gather import Gathered, Wanted, check_agent, gather_metrics
 from agent_relay.usage.groupings import GROUPINGS, Grouping
-from agent_relay.usage.report_cache import keep_report
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _answered: list[Gathered] = []
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-def answer_query(asked: MetricsOptions, words: list[str]) -> None:
-    """Print the report, and cache it for the same `words` if it can be reused.
+def answer_query(asked: MetricsOptions) -> None:
+    """Print the report.
 
     Raises UsageError for values that are not known.
     """
-    began_ns, now, environ = time.time_ns(), datetime.now(UTC), TrackedEnvironment(os.environ)
+    now = datetime.now(UTC)
     by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
     gathered = gather_metrics(
         get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
-        cwd=get_cwd(), environ=environ, now=now,
+        cwd=get_cwd(), environ=os.environ, now=now,
     )  # fmt: skip
     if asked.agent:
         check_agent(gathered, asked.agent, get_folders(), cwd=get_cwd())
     # It goes with the process, at once: taking hundreds of thousands of marks apart takes a while.
     _answered.append(gathered)
-    from agent_relay.faces.cli.metrics._report import print_captured
+    from agent_relay.faces.cli.metrics._report import print_answer
 
-    text = print_captured(asked, gathered, by, since_ms, now)
-    # Since so long ago is another moment next time, and what is told beside a report is not kept with it.
-    is_whole = not (asked.as_csv and gathered.read.skipped)
-    if gathered.is_lasting and is_whole and not _SINCE.fullmatch(asked.since):
-        keep_report(
-            get_folders().reports, build_cache_key(words), text, paths=gathered.looked,
-            found=gathered.read.found, names=environ.names, began_ns=began_ns, places=gathered.places,
-        )  # fmt: skip
+    print_answer(asked, gathered, by, since_ms, now)
 
 
 def _parse_by(text: str) -> Grouping:

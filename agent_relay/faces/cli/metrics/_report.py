@@ -1,16 +1,12 @@
 """Build the report of `agent-relay metrics` and print it as tables, JSON or CSV.
 
-The tables come with small charts, and with lines that say what the figures leave out. What is printed is
-also returned as text, for the cache.
+The tables come with small charts, and with lines that say what the figures leave out.
 """
 
-import io
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import TextIO
 
 import msgspec
 
@@ -253,47 +249,17 @@ def _list_unread(gathered: Gathered) -> list[str]:
     return [*lines, *problems, *([f"And {rest} more that could not be read."] if rest else [])]
 
 
-def print_captured(
+def print_answer(
     asked: MetricsOptions, gathered: Gathered, by: Grouping, since_ms: int, now: datetime
-) -> str:
-    """Print the report in the form asked for; return what went to standard output."""
+) -> None:
+    """Print the report in the form asked for."""
     report = _build_report(asked, gathered, by, since_ms, now)
-    heard = OutputTee(sys.stdout)
-    with redirect_stdout(heard):
-        if asked.as_csv:
-            print_csv(report)
-        elif asked.as_json:
-            print_view(report)
-        else:
-            print_report(report)
-    return "".join(heard.parts)
-
-
-class OutputTee(io.TextIOBase):
-    """Writes to `stream`, whose encoding and `isatty` it has, and keeps a copy in `parts`."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__()
-        self._stream = stream
-        self.parts: list[str] = []
-
-    def write(self, text: str, /) -> int:
-        """Write the text and keep it; return how many characters were written."""
-        self.parts.append(text)
-        return self._stream.write(text)
-
-    def flush(self) -> None:
-        """Flush the stream."""
-        self._stream.flush()
-
-    def isatty(self) -> bool:
-        """Check whether the stream is a terminal."""
-        return self._stream.isatty()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # the stubs have it as a variable
-        """The encoding of the stream."""
-        return self._stream.encoding
+    if asked.as_csv:
+        print_csv(report)
+    elif asked.as_json:
+        print_view(report)
+    else:
+        print_report(report)
 
 
 def _build_report(

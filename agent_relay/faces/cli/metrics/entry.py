@@ -1,27 +1,12 @@
-"""Print a cached report that is still valid; otherwise load what makes a new one."""
+"""Load what makes a report of metrics, and make it."""
 
 import sys
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.faces.cli.metrics._cache_key import build_cache_key
-from agent_relay.system.disk.folders import get_folders
-from agent_relay.usage.report_cache import find_report
 
 
 def run_metrics(words: list[str]) -> int:
-    """Run `agent-relay metrics`; return its exit status.
-
-    If nothing changed since the same was asked, the cached report is printed and nothing is read again.
-    """
-    report = find_report(get_folders().reports, build_cache_key(words))
-    if report:
-        sys.stdout.write(report)
-        return ExitCode.DONE
-    return _answer_anew(words)
-
-
-def _answer_anew(words: list[str]) -> int:
-    """Make and print a new report; return the exit status."""
+    """Run `agent-relay metrics`; return its exit status."""
     from agent_relay.faces.cli.metrics._options import HELP, parse_options
     from agent_relay.faces.cli.metrics._query import answer_query
 
@@ -29,5 +14,5 @@ def _answer_anew(words: list[str]) -> int:
     if asked is None:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    answer_query(asked, words)
+    answer_query(asked)
     return ExitCode.DONE
