@@ -1,9 +1,7 @@
 """Count what agents have used, in tokens, money and time, from journals and the agents' own records.
 
 Its public names are `gather_metrics` (collect the work a question is about), `sum_rows` (rows by session,
-leg, agent, model or day), `PriceList`, `BudgetCounter` (how much of each budget is used), `find_report` and
-`keep_report` (a cache of finished reports), `GROUPINGS` and the renderers of `number_format`. The command
-`metrics`, the exporter, `watch` and races use it; the engine counts budgets with it. `scan/` reads the
-agents' files and remembers what it has read. The order of imports is part of the design: other processes
-find and read the files while the rest is imported.
+leg, agent, model or day), `PriceList`, `BudgetCounter` (how much of each budget is used), `GROUPINGS` and the
+renderers of `number_format`. The command `metrics`, the exporter, `watch` and races use it; the engine counts
+budgets with it. `scan/` reads the agents' files and remembers what it has read.
 """

@@ -41,12 +41,12 @@ class _Record(msgspec.Struct, rename="camel"):
     tool_calls: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-_records = msgspec.json.Decoder(_Record)
+_usage_records = msgspec.json.Decoder(_Record)
 
 
 def read_gemini_usage(data: bytes, memory: ReaderState) -> Iterator[UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for record in decode_lines(data, _records, memory):
+    for record in decode_lines(data, _usage_records, memory):
         yield from _read_record(record, memory)
 
 
