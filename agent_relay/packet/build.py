@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay.domain.documents.packet import (
+    Attempt,
     Background,
+    Blocker,
     GitState,
     LimitFacts,
     LineageEntry,
@@ -97,9 +99,7 @@ def build_packet(
     """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
     leg = _read_leg(facts, context, tree=tree, previous=previous)
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
-    runs = build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
-    failures = build_failures(facts, agent, told=blockers)
+    runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
     plan, said = merge_plan(before.plan, facts, agent), sort_statements(facts)
     task, task_source = _find_task(leg, context)
     return ResumePacket(
@@ -133,6 +133,15 @@ def build_packet(
         lineage=(*before.lineage, _build_entry(facts, context)),
         narrative=facts.summary or before.narrative,
     )
+
+
+def _find_obstacles(
+    facts: Facts, *, agent: str, before: ResumePacket
+) -> tuple[tuple[ValidationRun, ...], tuple[Blocker, ...], list[Attempt]]:
+    """Find the checks, the blockers, and the failed commands that are neither."""
+    runs = build_runs(facts, agent=agent, before=before.validation_runs)
+    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
+    return runs, blockers, build_failures(facts, agent, told=blockers)
 
 
 def _read_leg(
