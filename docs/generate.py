@@ -17,11 +17,11 @@ from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, SHELL_COMMANDS
 from agent_relay.faces.cli.handoff.command import HANDOFF
 from agent_relay.faces.cli.metrics import _options
 from agent_relay.faces.cli.session import status
-from agent_relay.faces.cli.start import agent, attach, chat, run
+from agent_relay.faces.cli.start import agent, attach, run
 from agent_relay.faces.cli.typer_runner import load_functions
 from agent_relay.faces.shell import entry
 from agent_relay.faces.shell.commands.registry import KEYS, spell
-from agent_relay.session._transitions import TRANSITIONS
+from agent_relay.session.transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOTE = "<!-- Written by docs/generate.py; change the code instead, then run: make docs -->\n"
@@ -185,7 +185,7 @@ def _id(state: str) -> str:
 
 HOT = {
     "attach": attach.HELP,
-    "chat": chat.CHAT_HELP,
+    "chat": run.CHAT_HELP,
     "metrics": _options.HELP,
     "resume": entry.HELP,
     "run": run.HELP,

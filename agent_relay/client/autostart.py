@@ -18,7 +18,7 @@ from agent_relay.client.connection import (
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
 from agent_relay.domain.protocol.wire import parse_line, parse_refusal
-from agent_relay.domain.values.versions import is_newer
+from agent_relay.domain.values.names import is_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
 
     Takes as long as starting it, but starts none.
     """
-    from agent_relay.domain.text.reasons import find_reason
+    from agent_relay.domain.text.plain import find_reason
     from agent_relay.system.programs import Ending, run_program
 
     try:
@@ -199,7 +199,7 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
     The daemon gets only the variables that say where things are, because it outlives the terminal it was
     started from.
     """
-    from agent_relay.domain.values.environment import LEG_VARIABLE, RACE_VARIABLE
+    from agent_relay.domain.values.names import LEG_VARIABLE, RACE_VARIABLE
     from agent_relay.system.spawn import give_streams, spawn_program
 
     # Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.

@@ -19,7 +19,7 @@ from agent_relay.domain.protocol.wire import (
     parse_refusal,
     render_line,
 )
-from agent_relay.domain.values.versions import is_newer
+from agent_relay.domain.values.names import is_newer
 from agent_relay.system.net.unix_sockets import connect, peer_of
 
 TYPE_CHECKING = False

@@ -1,4 +1,4 @@
-"""Keep a daemon running behind an attached terminal: if one dies, start the next."""
+"""Keep a daemon running behind an attached terminal, and give the next one the terminal's environment."""
 
 import importlib
 import os
@@ -11,10 +11,36 @@ from agent_relay.domain.errors import DaemonUnreachableError, RelayError
 from agent_relay.system.failures import start_thread
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_relay.system.disk.folders import Folders
+
+_ANSWER_S = 10.0
+
+
+def bring_environment(
+    connection: "Connection",
+    session: str,
+    *,
+    environ: "Mapping[str, str] | None" = None,
+    size: tuple[int, int] = (24, 80),
+) -> None:
+    """Give the daemon `environ`, else this process's, for the session's next agent if it has no better one.
+
+    `size` is the terminal's rows and columns. A refusal of the daemon is ignored: the next request
+    reports the reason.
+    """
+    given = dict(os.environ if environ is None else environ)
+    rows, cols = size
+    try:
+        connection.request(
+            "session.environment", limit_s=_ANSWER_S, session=session, env=given, rows=rows, cols=cols
+        )
+    except RelayError:
+        return
+
 
 FIRST_S = 0.2
 """How soon after its end a daemon is replaced; doubled each time the next one does not last."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 
 from agent_relay.client.connection import Connection
-from agent_relay.client.signal_trap import Interrupted, SignalTrap
-from agent_relay.client.turn_follower import Event, TurnFollower
+from agent_relay.client.turn_follower import Event, Interrupted, SignalTrap, TurnFollower
 from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.system.clock import Clock
 

@@ -25,7 +25,7 @@ from agent_relay.domain.protocol.wire import build_hello, build_refusal, render_
 from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.net.unix_sockets import connect, listen
-from agent_relay.terminal.holder_start import prepare_spare
+from agent_relay.terminal.waiting_holder import prepare_spare
 
 if TYPE_CHECKING:
     from agent_relay.daemon.run import OpenApp

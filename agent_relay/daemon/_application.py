@@ -1,10 +1,7 @@
-"""The application the daemon serves: every session and race at work, and the operations on them.
-
-Operations that only a run, a chat, a race or `watch` needs are loaded when one of them is first asked for:
-they are a third of the modules, and a person waits for the daemon's start.
-"""
+"""Compose what the daemon serves: sessions, races, their operations, and what is loaded after the start."""
 
 import asyncio
+import importlib
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -12,14 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
-from agent_relay.daemon._preload import load_rest
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.operations.handoffs import build_narrate_handlers
-from agent_relay.engine.operations.sessions import build_handlers
+from agent_relay.engine.operations.sessions import build_handlers, build_narrate_handlers
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.lifecycle import recover_sessions
+from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import Clock, LocalZone
@@ -28,11 +23,110 @@ from agent_relay.system.disk.folders import Folders
 from agent_relay.system.disk.removal import sweep_unfinished
 from agent_relay.system.limited_process import end_server
 from agent_relay.system.machine_identity import read_boot_moment, read_owner
-from agent_relay.terminal.holder_start import end_spare
 from agent_relay.terminal.leg_folder import sweep_unmade
+from agent_relay.terminal.waiting_holder import end_spare
+from agent_relay.transcripts.usage_readers import USAGE_READERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_relay.race.registry import RaceRegistry
+
+_preload_log = logging.getLogger(__name__)
+
+AFTER_S = 2.0
+"""The first seconds are left to whoever started the daemon."""
+
+MODULES = (
+    "agent_relay.agents.adapters",
+    "agent_relay.agents.packet_template",
+    "agent_relay.daemon._live_feed",
+    "agent_relay.domain.facts",
+    "agent_relay.domain.protocol.run_output",
+    "agent_relay.domain.text.plain",
+    "agent_relay.domain.text.plain",
+    "agent_relay.domain.values.moments",
+    "agent_relay.engine._turn_stream",
+    "agent_relay.engine.operations.headless_turns",
+    "agent_relay.engine.operations.headless_turns",
+    "agent_relay.engine.publishing.native_records",
+    "agent_relay.engine.publishing.packet_pipeline",
+    "agent_relay.engine.publishing.waiting_packets",
+    "agent_relay.race.registry",
+    "agent_relay.race.registry",
+    "agent_relay.race.runner",
+    "agent_relay.redact.text",
+    "agent_relay.session.fold",
+    "agent_relay.sources.transcript_files",
+    "agent_relay.sources.native_sessions",
+    "agent_relay.sources.native_sessions",
+    "agent_relay.sources.transcript_reader",
+    "agent_relay.store.journal",
+    "agent_relay.store.packets",
+    "agent_relay.system.crash_reports",
+    "agent_relay.system.net.delivery_report",
+    "agent_relay.system.net.webhook",
+    "agent_relay.system.processes",
+    "agent_relay.terminal.query_answers",
+    "agent_relay.transcripts.fact_reading",
+    "agent_relay.usage.native_usage",
+    "agent_relay.usage._session_work_fold",
+    "agent_relay.usage.index",
+    "ctypes",
+    "datetime",
+    "encodings.unicode_escape",
+    "filelock",
+    "glob",
+    "h11",
+    "jinja2",
+    "jinja2.sandbox",
+    "json",
+    "logging",
+    "platformdirs",
+    "pwd",
+    "socket",
+    "sqlite3",
+    "tempfile",
+    "threading",
+    "urllib.parse",
+    "watchdog.events",
+    "watchdog.observers",
+    "zlib",
+)
+
+
+_HALF_REPLACED = (
+    ImportError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    OSError,
+    AttributeError,
+    NameError,
+    TypeError,
+)
+"""What importing a module raises while its file, or that of one it uses, is being replaced."""
+
+
+async def load_rest() -> None:
+    """Load all of `MODULES` and every reader of usage, in a thread; log what cannot be loaded."""
+    await asyncio.sleep(AFTER_S)
+    await asyncio.to_thread(load_each, MODULES)
+    _preload_log.info("preloaded modules=%d", len(MODULES))
+
+
+def load_each(modules: "Iterable[str]") -> None:
+    """Load the modules and every reader of usage; log one that cannot be loaded, and go on."""
+    loaders: dict[str, Callable[[], object]] = {
+        **{name: partial(importlib.import_module, name) for name in modules},
+        **USAGE_READERS,
+    }
+    for name, load in loaders.items():
+        try:
+            load()
+        except _HALF_REPLACED as error:
+            _preload_log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)
+
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +194,7 @@ class Application:
         return build_run_handlers(self._sessions, self._services)
 
     def _build_chat(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.operations.chats import build_chat_handlers
+        from agent_relay.engine.operations.headless_turns import build_chat_handlers
 
         return build_chat_handlers(self._sessions, self._services)
 
@@ -110,7 +204,7 @@ class Application:
         return build_watch_handlers(self._sessions)
 
     def _build_race(self) -> Mapping[str, Handler]:
-        from agent_relay.race.operations import build_race_handlers
+        from agent_relay.race.registry import build_race_handlers
 
         return build_race_handlers(self._get_racing())
 

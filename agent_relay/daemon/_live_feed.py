@@ -4,10 +4,15 @@ import asyncio
 import json
 from collections.abc import Mapping
 
-from agent_relay.domain.protocol.live_session import LiveSession, build_context, cut_screen, render_live
 from agent_relay.domain.protocol.operations import WATCH_FOLLOW, WatchFields
 from agent_relay.domain.protocol.requests import Handler, Peer
-from agent_relay.domain.protocol.watch_output import WindowUsed
+from agent_relay.domain.protocol.watch_output import (
+    LiveSession,
+    WindowUsed,
+    build_context,
+    cut_screen,
+    render_live,
+)
 from agent_relay.engine.sessions.change_notifier import wait_for
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry

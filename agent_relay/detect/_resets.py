@@ -7,7 +7,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.domain.documents.rules import ResetForm
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 
 # A reset is printed with minute resolution and read a little later: one that has just passed is meant,
 # not the same minute of tomorrow or next year.

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from agent_relay.domain.context import Reading
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
 from agent_relay.domain.documents.rules import ContextRule, ContextRules, ModelWindows
-from agent_relay.domain.signal import DATED, Record
+from agent_relay.domain.limits import DATED, Reading, Record
 from agent_relay.domain.values.elapsed import ClockJump, start_at
 
 _MOST_TOKENS = 1_000_000_000

@@ -3,18 +3,15 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 
-from agent_relay.detect._continuation import Continuation
-from agent_relay.detect._conversation import LegConversation
-from agent_relay.detect._limit_rules import LimitFinding, LimitReader
-from agent_relay.detect._reported_signals import ReportedSignals
-from agent_relay.detect._screen_notices import find_notices
-from agent_relay.detect.screen_state import read_input
+from agent_relay.detect._conversation import Continuation, LegConversation
+from agent_relay.detect._limits import LimitFinding, LimitReader, ReportedSignals
+from agent_relay.detect.screen_state import find_notices, read_input
 from agent_relay.detect.usage_windows import FULL_PERCENT, UsageWindows, WindowReading
 from agent_relay.domain.documents.record_matching import find_text, is_meant, open_envelope
 from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.limits import DATED, Evidence, Kind, Record, Scope, Signal, Source
 from agent_relay.domain.screen import Screen
-from agent_relay.domain.signal import DATED, Evidence, Kind, Record, Scope, Signal, Source
-from agent_relay.domain.text.limit_names import describe_window
+from agent_relay.domain.text.names import describe_window
 from agent_relay.domain.values.elapsed import ClockJump, Start, start_at
 from agent_relay.domain.values.ids import AgentName
 

@@ -1,13 +1,19 @@
-"""Read from a settled screen what an agent is doing and whether its input line is empty.
+"""Read from a settled screen what an agent is doing, whether its input line is empty, and its own notices."""
 
-What the agent reports itself counts, too: its window title, the state it announces, its state file.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from agent_relay.domain.documents.record_matching import compile_pattern, is_meant, squeeze
-from agent_relay.domain.documents.rules import InputLine, Rules, ScreenState, StateRule
+from agent_relay.domain.documents.rules import (
+    Feed,
+    InputLine,
+    Near,
+    Rules,
+    ScreenPlace,
+    ScreenState,
+    StateRule,
+)
 from agent_relay.domain.screen import Screen
 
 AgentState = ScreenState | Literal["unknown"]
@@ -110,3 +116,77 @@ def _typed(line: InputLine, text: str) -> str:
 
 def _is_hint(line: InputLine, text: str) -> bool:
     return bool(line.hint) and compile_pattern(line.hint).fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Words at a notice's position: the feed they belong to, wrapped rows joined, and their first row."""
+
+    feed: str
+    text: str
+    row: int
+
+
+def find_notices(feeds: Sequence[Feed], screen: Screen) -> tuple[Notice, ...]:
+    """Return every notice of the screen feeds, from the top row down."""
+    texts = [row.text.replace("\u00a0", " ") for row in screen.rows]
+    colours = [row.color for row in screen.rows]
+    found = [
+        Notice(feed.name, text, row)
+        for feed in feeds
+        if feed.place is not None
+        for row, text in _find_at(feed.place, texts, colours)
+    ]
+    return tuple(sorted(found, key=lambda notice: notice.row))
+
+
+def _find_at(place: ScreenPlace, texts: list[str], colours: list[str]) -> list[tuple[int, str]]:
+    starts = compile_pattern(place.starts)
+    found = []
+    for row, text in enumerate(texts):
+        match = starts.search(text)
+        if match is None or not _stands_right(place, texts, row):
+            continue
+        if place.colour and colours[row] not in place.colour:
+            continue
+        found.append((row, _join(place, texts, row, match.end())))
+    return found
+
+
+def _clean(text: str, blanks: str) -> str:
+    return text.translate({ord(character): " " for character in blanks}) if blanks else text
+
+
+def _stands_right(place: ScreenPlace, texts: list[str], row: int) -> bool:
+    if place.above and (row == 0 or not compile_pattern(place.above).search(texts[row - 1])):
+        return False
+    if place.unless_below:
+        below = compile_pattern(place.unless_below)
+        if any(below.search(text) for text in texts[row + 1 :]):
+            return False
+    if place.under is not None and not _stands_under(place.under, texts, row):
+        return False
+    return all(_follows(near, texts, row) for near in place.followed)
+
+
+def _stands_under(near: Near, texts: list[str], row: int) -> bool:
+    pattern = compile_pattern(near.pattern)
+    last = next((index for index in range(len(texts) - 1, -1, -1) if pattern.search(texts[index])), None)
+    return last is not None and last < row <= last + near.rows
+
+
+def _follows(near: Near, texts: list[str], row: int) -> bool:
+    pattern = compile_pattern(near.pattern)
+    return any(pattern.search(text) for text in texts[row + 1 : row + 1 + near.rows])
+
+
+def _join(place: ScreenPlace, texts: list[str], row: int, start: int) -> str:
+    """Return the words after the opening at `start`, with the rows they wrapped onto."""
+    stops = compile_pattern(place.stops) if place.stops else None
+    parts = [squeeze(_clean(texts[row], place.blanks)[start:])]
+    for text in texts[row + 1 : row + place.join]:
+        clean = squeeze(_clean(text, place.blanks))
+        if not clean or (stops is not None and stops.search(text)):
+            break
+        parts.append(clean)
+    return " ".join(part for part in parts if part)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 from agent_relay.detect._resets import find_reset
 from agent_relay.domain.documents.record_matching import find_value, is_meant
 from agent_relay.domain.documents.rules import UsageWindow
-from agent_relay.domain.signal import Record
+from agent_relay.domain.limits import Record
 
 FULL_PERCENT = 100.0
 # A clock time is a window's reset cut to the minute; providers' own clocks add a little.

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_relay.domain.budgets import Spending
+from agent_relay.domain.limits import Signal, Spending
 from agent_relay.domain.session import NO_TERMS, Terms
-from agent_relay.domain.signal import Signal
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.text.counts import count_columns
+from agent_relay.domain.text.plain import count_columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
-from agent_relay.domain.budgets import Spending
-from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
+from agent_relay.domain.limits import UNKNOWN_CONTEXT, Context, Spending
 from agent_relay.domain.state import State
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
 

@@ -28,30 +28,33 @@ from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.engine._context_relief import ContextRelief
+from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, sleep_until
 from agent_relay.engine._notifications import SessionNotifier
-from agent_relay.engine._timers import AgentTimers, sleep_until
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.delivery.session_deliveries import SessionDeliveries
+from agent_relay.engine.delivery.text_delivery import SessionDeliveries
 from agent_relay.engine.legs.headless import was_begun
-from agent_relay.engine.legs.holder_retention import find_launch_environment
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.legs.live_leg import LegOrder, find_known, start_leg
+from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
+from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.rest_ledger import RestWriter
-from agent_relay.engine.legs.shutdown import can_use_pids, dismiss_holder, end_lost_leg, stop_leg
+from agent_relay.engine.legs.shutdown import (
+    can_use_pids,
+    dismiss_holder,
+    end_lost_leg,
+    find_launch_environment,
+    stop_leg,
+)
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.limited_work import ProgramPrestart
+from agent_relay.engine.publishing.limited_work import ProgramPrestart, redact_event
 from agent_relay.engine.publishing.packet_publisher import PacketPublisher, load_and_publish
-from agent_relay.engine.publishing.redaction import redact_event
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
-from agent_relay.redact.known_secrets import collect_known
-from agent_relay.session.handoff.status_bar import HandoffBar
-from agent_relay.session.outcome import DecisionContext
+from agent_relay.redact.known_values import collect_known
+from agent_relay.session.decision import DecisionContext
 from agent_relay.session.views.messages import session_folder
+from agent_relay.session.views.waiting import HandoffBar
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import LimitedProcess

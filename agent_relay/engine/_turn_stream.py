@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
-from agent_relay.agents.launch_plan import STREAM_FILE
+from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.documents.adapter import StreamRule, Totals
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import Event

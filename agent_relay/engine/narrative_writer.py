@@ -13,8 +13,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.launch import LegStart, prepare_launch
-from agent_relay.agents.launch_plan import LaunchPlan
+from agent_relay.agents.launch import LaunchPlan, LegStart, prepare_launch
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Leg, Session
@@ -226,9 +225,9 @@ class NarrativeWriter:
 
         Raises RelayError if it cannot be kept.
         """
-        from agent_relay.engine.publishing.publish import get_allow
+        from agent_relay.engine.publishing.packet_pipeline import get_allow
         from agent_relay.redact.text import redact_text
-        from agent_relay.store.narratives import NarrativeDocument, save_beside_packets, write_narrative
+        from agent_relay.store.packets import NarrativeDocument, save_beside_packets, write_narrative
 
         session, leg, now = occasion.session, occasion.leg, self._services.clock.now()
         known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)

@@ -23,29 +23,28 @@ from agent_relay.agents.adapters import (
     list_default_roster,
 )
 from agent_relay.agents.catalog import AdapterCatalog
-from agent_relay.agents.launch_plan import chooses_session
+from agent_relay.agents.launch import chooses_session
 from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.inputs import Input
+from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.requests import NoticeSender
 from agent_relay.domain.session import Session
-from agent_relay.domain.signal import Rest
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
 from agent_relay.engine._last_known import LastScreens, LastWindows
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
+from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoff.lifecycle import HEADLESS
-from agent_relay.session.limits.ledger import add_rest, end_rests, find_rest
-from agent_relay.session.outcome import Outcome
-from agent_relay.session.policy import Availability
+from agent_relay.session.rests import add_rest, end_rests, find_rest
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.net.desktop_notification import show_on_desktop
-from agent_relay.terminal.holder_check import HolderCheck
+from agent_relay.terminal.holder_client import HolderCheck
 
 if TYPE_CHECKING:
     from agent_relay.system.net.webhook import Webhook

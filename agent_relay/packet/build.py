@@ -21,9 +21,9 @@ from agent_relay.domain.documents.packet import (
     ValidationRun,
 )
 from agent_relay.domain.facts import Facts, Message, Tokens
-from agent_relay.domain.signal import Signal
-from agent_relay.domain.values.working_tree import Tree, render_path
-from agent_relay.packet._checks import find_telling_line
+from agent_relay.domain.limits import Signal
+from agent_relay.domain.values.ids import Tree, render_path
+from agent_relay.packet._check_commands import find_telling_line
 from agent_relay.packet._merge import (
     Places,
     build_task,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from agent_relay.domain.documents.packet import ResumePacket, TouchedFile
 from agent_relay.domain.facts import Facts
-from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
+from agent_relay.domain.values.ids import Tree, TreeFile, render_path
 
 _NAMED = 5
 _SHORT = 12

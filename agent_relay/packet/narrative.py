@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.documents.adapter import Answer
-from agent_relay.domain.text.plain import clean_text
-from agent_relay.domain.text.reasons import find_reason, quote_reason
+from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
 from agent_relay.domain.values.moments import parse_moment
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from agent_relay.domain.documents.packet import Attempt, Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
-from agent_relay.packet._checks import KINDS, Kind, find_checks, find_telling_line, judge
+from agent_relay.packet._check_commands import KINDS, Kind, find_checks, find_telling_line, judge
 from agent_relay.packet._merge import tell_source
 from agent_relay.packet.extract.conversation import USER_SAID
 

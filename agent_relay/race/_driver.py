@@ -28,9 +28,7 @@ from agent_relay.race._events import (
     RunnerTested,
     RunnerTesting,
 )
-from agent_relay.race._overlaps import OverlapFinder
-from agent_relay.race._score import build_verdict
-from agent_relay.race._workspace import RaceWorkspace, RunnerChanges, run_test
+from agent_relay.race._workspace import OverlapFinder, RaceWorkspace, RunnerChanges, run_test
 from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import RaceJournal
 from agent_relay.race.model import (
@@ -41,6 +39,7 @@ from agent_relay.race.model import (
     RunnerOutcome,
     RunnerState,
     RunnerStep,
+    build_verdict,
     find_race_step,
     find_runner_step,
 )

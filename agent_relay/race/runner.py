@@ -18,8 +18,8 @@ from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.headless import check_headless
 from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.lifecycle import get_session, stop_session
-from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.engine.sessions.commands import get_session, stop_session
+from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.opener import enter_released
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.race._events import RunnerCounted

@@ -5,8 +5,8 @@ from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Callable
 
-from agent_relay.domain.text.patterns import compile_late
-from agent_relay.redact._value_checks import is_code, is_stand_in, is_wordy, looks_secret
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.redact._named_values import is_code, is_stand_in, is_wordy, looks_secret
 from agent_relay.redact.rules import LineRule, is_varied
 
 _SERVERS = (

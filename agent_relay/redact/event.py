@@ -3,13 +3,6 @@
 from collections.abc import Callable
 from dataclasses import fields, replace
 
-from agent_relay.domain.events.handoff import (
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffFailed,
-    PacketPublished,
-)
 from agent_relay.domain.events.session import (
     Body,
     PromptSeen,
@@ -20,8 +13,18 @@ from agent_relay.domain.events.session import (
     SessionWoke,
     SignalSeen,
 )
-from agent_relay.domain.events.turn import ChatBegun, SessionWaits, TurnBegun, TurnEnded
-from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.events.work import (
+    BudgetNoted,
+    ChatBegun,
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffFailed,
+    PacketPublished,
+    SessionWaits,
+    TurnBegun,
+    TurnEnded,
+)
 from agent_relay.session.turns.chat import LONGEST_MESSAGE, shorten_message
 
 MOST_PROMPT = 8000

@@ -9,12 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import parse_packet, render_document
+from agent_relay.domain.documents.packet import ResumePacket, parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
 from agent_relay.domain.text.plain import clean_text
-from agent_relay.redact.allow_list import EMPTY_ALLOW_LIST, AllowList
+from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
 from agent_relay.redact.rules import PLACEHOLDER
 from agent_relay.redact.text import Redacted, redact_text
 

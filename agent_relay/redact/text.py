@@ -5,14 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent_relay.domain.text.plain import clean_text
-from agent_relay.redact._assignments import WORDS, find_assignments
-from agent_relay.redact._detect_secrets_rules import FOLDING, build_line_rules, find_by_punctuation
-from agent_relay.redact._folded_secrets import find_folded
 from agent_relay.redact._login_rules import RULES
-from agent_relay.redact._private_keys import find_blocks
-from agent_relay.redact._token_formats import build_tokens
-from agent_relay.redact.allow_list import EMPTY_ALLOW_LIST, AllowList
-from agent_relay.redact.known_secrets import build_known, find_known
+from agent_relay.redact._multiline_secrets import find_blocks, find_folded
+from agent_relay.redact._named_values import WORDS, find_assignments
+from agent_relay.redact._provider_tokens import FOLDING, build_line_rules, build_tokens, find_by_punctuation
+from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList, build_known, find_known
 from agent_relay.redact.rules import PLACEHOLDER, SecretSpan, find_in_lines, find_tokens
 
 _TOKENS = build_tokens()

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg
-from agent_relay.domain.events.handoff import HandoffConfirmed, PacketDelivered, PredecessorStopped
 from agent_relay.domain.events.session import LegEnded, SessionEnded
-from agent_relay.domain.events.turn import TurnEnded
+from agent_relay.domain.events.work import HandoffConfirmed, PacketDelivered, PredecessorStopped, TurnEnded
 from agent_relay.domain.inputs import LegGone, Restarted
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoff.lifecycle import (
     find_delivery,
     remedy_limit,
@@ -18,11 +18,16 @@ from agent_relay.session.handoff.lifecycle import (
     start_successor,
     try_roll_back,
 )
-from agent_relay.session.limits.context import turn_ended
-from agent_relay.session.limits.rests import find_wake
-from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
-from agent_relay.session.turns.leg_end import is_failure, leg_gone, successor_failed
-from agent_relay.session.turns.lifecycle import begin_turn, end_resting, wait_or_end
+from agent_relay.session.rests import find_wake
+from agent_relay.session.turns.lifecycle import (
+    begin_turn,
+    end_resting,
+    is_failure,
+    leg_gone,
+    successor_failed,
+    wait_or_end,
+)
+from agent_relay.session.usage_limits import turn_ended
 from agent_relay.session.warnings import find_spent
 
 _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}

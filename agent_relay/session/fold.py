@@ -3,18 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from agent_relay.domain.events.handoff import (
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    PredecessorStopped,
-)
 from agent_relay.domain.events.session import (
     Body,
     ClockWasSetBack,
@@ -41,21 +29,30 @@ from agent_relay.domain.events.session import (
     TaskDelivered,
     Unknown,
 )
-from agent_relay.domain.events.turn import TurnBegun, TurnEnded
-from agent_relay.domain.events.usage import (
+from agent_relay.domain.events.work import (
     BudgetApplied,
     BudgetNoted,
     ContextCompacting,
     ContextNoted,
     ContextSpared,
     DraftBegun,
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+    PredecessorStopped,
+    TurnBegun,
+    TurnEnded,
 )
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session._transitions import TRANSITIONS
-from agent_relay.session.lineage import find_due
-from agent_relay.session.turn_state import count_leg, end_turn, fold_turn
+from agent_relay.session.transitions import TRANSITIONS, count_leg, end_turn, find_due, fold_turn
 from agent_relay.session.warnings import (
     begin_context,
     fold_context,

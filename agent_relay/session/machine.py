@@ -10,7 +10,6 @@ from datetime import timedelta
 
 from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.handoff import HandoffConfirmed
 from agent_relay.domain.events.session import (
     Body,
     ClockWasSetBack,
@@ -23,6 +22,7 @@ from agent_relay.domain.events.session import (
     SessionStopping,
     SignalSeen,
 )
+from agent_relay.domain.events.work import HandoffConfirmed
 from agent_relay.domain.inputs import (
     Answered,
     BudgetsCounted,
@@ -50,13 +50,13 @@ from agent_relay.domain.inputs import (
     TaskGiven,
     TurnAsked,
 )
+from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.session import Leg, Limit, Session, Step
-from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.text.commands import continue_command
-from agent_relay.domain.text.limit_names import name_limit
+from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session._recovery import restarted
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.fold import is_refusal
 from agent_relay.session.handoff.interventions import (
     RETRIED_FROM,
@@ -75,21 +75,25 @@ from agent_relay.session.handoff.lifecycle import (
     published,
     remedy_limit,
 )
-from agent_relay.session.limits.budgets import apply_budgets, apply_quietly, note_counted, note_spent
-from agent_relay.session.limits.context import note_fill, relieve_asked, turn_ended
-from agent_relay.session.limits.ledger import include_rest
-from agent_relay.session.limits.rests import (
+from agent_relay.session.rests import (
     answered,
     handle_rest,
+    include_rest,
     reset_passed,
     return_to_preferred,
     seen_while_resting,
 )
-from agent_relay.session.lineage import inherit_terms
-from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
-from agent_relay.session.policy import choose_successor
-from agent_relay.session.turns.leg_end import leg_gone
-from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, take_turn
+from agent_relay.session.transitions import inherit_terms
+from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
+from agent_relay.session.usage_limits import (
+    apply_budgets,
+    apply_quietly,
+    note_counted,
+    note_fill,
+    note_spent,
+    relieve_asked,
+    turn_ended,
+)
 from agent_relay.session.warnings import is_told, is_warning
 
 

@@ -7,10 +7,8 @@ and messages both import this module, so it imports nothing but the domain.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_relay.domain.budgets import Mark, Spending
-from agent_relay.domain.context import Context, Level
 from agent_relay.domain.events.session import Event, SignalSeen
-from agent_relay.domain.events.usage import (
+from agent_relay.domain.events.work import (
     BudgetApplied,
     BudgetNoted,
     ContextCompacting,
@@ -18,6 +16,7 @@ from agent_relay.domain.events.usage import (
     ContextSpared,
     DraftBegun,
 )
+from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.session import Handoff, Limit, Session
 from agent_relay.domain.values.moments import parse_moment
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from agent_relay.sources._record_framing import Framing, build_framer
 from agent_relay.sources.record_fields import find_record_time
 from agent_relay.system.disk.regular_files import check_database, open_stream, unzip

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from agent_relay.domain.documents.adapter import SourceSpec, Totals
 from agent_relay.domain.documents.record_matching import is_meant
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.signal import Record
+from agent_relay.domain.limits import Record
 from agent_relay.session.turns.output import read_tokens
 from agent_relay.sources.transcript_files import iterate_lines
 from agent_relay.transcripts.stream_parser import parse_object

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.record_matching import iter_strings, squeeze
+from agent_relay.domain.limits import Kind, Record, Signal
 from agent_relay.domain.screen import Screen, parse_screen
-from agent_relay.domain.signal import Kind, Record, Signal
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
 from agent_relay.terminal.emulation.snapshot import snapshot

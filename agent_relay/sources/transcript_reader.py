@@ -11,16 +11,22 @@ from datetime import UTC, datetime
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
 from agent_relay.packet.outcomes import trim_facts
-from agent_relay.sources.transcript_databases import is_database, read_tables
-from agent_relay.sources.transcript_files import cannot_read, iterate_lines, read_beginning, read_small
-from agent_relay.transcripts.facts.reader_types import (
+from agent_relay.sources.transcript_files import (
+    cannot_read,
+    is_database,
+    iterate_lines,
+    read_beginning,
+    read_small,
+    read_tables,
+)
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import (
     Ancestor,
     ForkPoint,
     Peek,
     TranscriptReader,
     TranscriptSource,
 )
-from agent_relay.transcripts.facts.readers import READERS
 
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
 PEEKED_FILES = 500

@@ -1,8 +1,4 @@
-"""Write and read journals: append-only lines with one owner, whole or absent after any crash.
-
-Reading takes no lock and changes nothing; `JournalTail` follows a journal another process writes, and reads
-only what was written since the last time.
-"""
+"""Write and read journals: append-only lines with one owner; set aside one that is unreadable."""
 
 import errno
 import json
@@ -11,12 +7,15 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
+from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.codec import JournalEvent, parse_event, render_event
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.protocol.quick_json import parse_line
+from agent_relay.domain.protocol.json_text import parse_line
 from agent_relay.domain.session import Session
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
 from agent_relay.session.fold import ImpossibleEventError, fold_events
+from agent_relay.store.project import secure_session
+from agent_relay.store.session_index import remove_entry
 from agent_relay.system.disk.files import cannot_write, read_bounded, read_handle, sync_folder, write_all
 from agent_relay.system.disk.locks import open_alone
 from agent_relay.system.disk.regular_files import open_regular
@@ -208,3 +207,43 @@ def _parse_lines(data: bytes, path: str, parse: _Parse[_E], *, known: int = 0) -
 
 def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
     return UntrustedDataError(f"line {number} of {path} cannot be trusted: {why}", hint=hint or _HINT)
+
+
+_ASIDE = ".unreadable"
+
+
+def find_damage(root: str, session: str) -> str:
+    """Return why the session's journal cannot be continued; empty if it can, or if there is none."""
+    path = get_journal_path(root, session)
+    try:
+        if read_session(path) is None and read_events(path):
+            return f"{path} does not begin with a session"
+    except RelayError as error:
+        return error.sentence
+    return ""
+
+
+def set_aside(index: str, session: str, *, root: str) -> str:
+    """Move the session's folder aside, whole and ignored by git, and return its path; it is no session then.
+
+    Raise WrongUseError if its journal can be read, RelayError if it cannot be moved.
+    """
+    folder = get_session_folder(root, session)
+    if not find_damage(root, session):
+        raise WrongUseError(f"the journal of session {session} can be read, so it stays where it is")
+    secure_session(root, session)
+    aside = _find_free(f"{folder}{_ASIDE}")
+    try:
+        os.rename(folder, aside)
+        sync_folder(os.path.dirname(folder))
+    except OSError as error:
+        raise cannot_write(aside, error) from error
+    remove_entry(index, session)
+    return aside
+
+
+def _find_free(path: str) -> str:
+    found, count = path, 1
+    while os.path.lexists(found):
+        found, count = f"{path}-{count}", count + 1
+    return found

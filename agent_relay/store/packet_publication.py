@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import fingerprint, parse_packet, render_document, render_json
+from agent_relay.domain.documents.packet import (
+    ResumePacket,
+    fingerprint,
+    parse_packet,
+    render_document,
+    render_json,
+)
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
+from agent_relay.domain.events.work import PacketSaved
 from agent_relay.domain.values.project_layout import RESUME, get_journal_path, get_resume_folder
 from agent_relay.store.journal import render_line
 from agent_relay.store.packets import (

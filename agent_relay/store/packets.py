@@ -1,18 +1,16 @@
-"""Read packets back: as published, as their user edited them, and what was edited.
-
-A user's edit replaces the file whole or is refused, and is read into the document.
-"""
+"""Read packets as published and as edited; keep an agent's handoff document until a packet includes it."""
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from hashlib import sha256
 from typing import Literal
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import fingerprint, parse_document, parse_packet
+from agent_relay.domain.documents.packet import ResumePacket, fingerprint, parse_document, parse_packet
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values.project_layout import get_resume_folder
@@ -256,3 +254,54 @@ def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callabl
         raise RelayError(f"{path} was deleted meanwhile") from None
     except OSError as problem:
         raise cannot_write(path, problem) from problem
+
+
+_NARRATIVE = "narrative.json"
+_NARRATIVE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NarrativeDocument:
+    """A redacted document, and the leg whose agent wrote it.
+
+    `at` is for people to read; `moment` is the same in ISO 8601, empty in documents of older versions.
+    """
+
+    leg: str
+    agent: str
+    at: str
+    focus: str
+    text: str
+    moment: str = ""
+
+
+def write_narrative(folder: str, kept: NarrativeDocument) -> None:
+    """Write the session's document; raise RelayError, with an older one untouched, on failure."""
+    write_atomic(os.path.join(folder, _NARRATIVE), json.dumps(asdict(kept), ensure_ascii=False).encode())
+
+
+def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
+    """Return what the agent of `leg` wrote; `None` if it wrote nothing that can be read."""
+    try:
+        found = json.loads(read_bounded(os.path.join(folder, _NARRATIVE), limit_bytes=_NARRATIVE_BYTES))
+    except (RelayError, FileNotFoundError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("leg") != leg:
+        return None
+    known = {field.name: found.get(field.name, "") for field in fields(NarrativeDocument)}
+    if not all(isinstance(value, str) for value in known.values()) or not (known["text"] and known["at"]):
+        return None
+    return NarrativeDocument(**known)
+
+
+def save_beside_packets(folder: str, text: str, at: datetime) -> str:
+    """Write the document to a file of its own in session `folder`; return its path. Raise RelayError."""
+    resume = get_resume_folder(folder)
+    path = os.path.join(resume, f"handoff-{at:%Y%m%dT%H%M%SZ}.md")
+    try:
+        # Whoever publishes takes away what others have not finished there.
+        with locked(resume):
+            write_atomic(path, f"{text}\n".encode(), durable=False)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return path

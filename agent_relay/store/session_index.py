@@ -1,17 +1,19 @@
-"""The user's index of sessions: where each one's folder is, and which of them have ended.
-
-A file `<session>.json` names a session's root. An empty file `ended/<session>` says that its journal has
-ended and that nothing of it runs, so that looking for the others need not open it. The journal is the truth;
-a missing mark costs one reading of it. Hot commands import this module.
-"""
+"""Find the user's sessions by the index and summarize each from its journal, quickly and without a daemon."""
 
 import os
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.protocol.quick_json import parse_json
-from agent_relay.domain.values.ulid import is_ulid
+from agent_relay.domain.protocol.json_text import parse_json, parse_line
+from agent_relay.domain.values.names import is_ulid
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder, get_sessions_folder
+from agent_relay.session.views.summary import begin_summary, summarize
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _ENTRY = ".json"
 _ENDED = "ended"
@@ -125,3 +127,175 @@ def _unlink(path: str) -> None:
         return
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+JOURNAL_BYTES = 256 << 20
+_LEDGER_BYTES = 1 << 20
+
+
+def find_near_root(cwd: str) -> str:
+    """Return the folder whose `.agent-relay` belongs to `cwd`: the work tree around it, else `cwd` itself.
+
+    Looks at names only: asking git would cost more than the rest of the command. Links are resolved.
+    """
+    start = folder = os.path.realpath(cwd)
+    while True:
+        mark = os.path.join(folder, ".git")
+        if os.path.isfile(mark) or os.path.isfile(os.path.join(mark, "HEAD")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+
+
+def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
+    """Return the user's sessions in one tree, newest change first; `unreadable` for a bad journal."""
+    return _sort([read_summary(root, name) for name in list_own_at(root, index)])
+
+
+def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
+    """Return the user's unended sessions in one tree; open no journal that the index marks as ended."""
+    over = list_ended(index)
+    views = [read_summary(root, name) for name in list_own_at(root, index) if name not in over]
+    return _sort([view for view in views if view["state"] != "ended"])
+
+
+def list_sessions_at(root: str) -> list[str]:
+    """Return the ids of the sessions whose folders are in one working tree, whoever put them there."""
+    try:
+        names = os.listdir(get_sessions_folder(root))
+    except OSError:
+        return []
+    return [name for name in names if is_ulid(name)]
+
+
+def list_own_at(root: str, index: str) -> list[str]:
+    """Return the user's own session ids in one tree: a clone may bring folders with forged sessions."""
+    return [name for name in list_sessions_at(root) if is_own(root, index, name)]
+
+
+def list_strangers_at(root: str, index: str) -> list[str]:
+    """Return ids of sessions that came with the tree, oldest first: the user's index has them not there."""
+    return sorted(name for name in list_sessions_at(root) if not is_own(root, index, name))
+
+
+def list_moved_at(root: str, index: str) -> list[str]:
+    """Return ids of sessions moved there with their repository and not known to have ended."""
+    over = list_ended(index)
+    return [name for name in list_sessions_at(root) if name not in over and was_moved(root, index, name)]
+
+
+def was_moved(root: str, index: str, session: str) -> bool:
+    """Tell whether the session's folder is in `root` and no longer where the user's index has it."""
+    known = find_root(index, session)
+    if not known or known == root or _is_same(known, root):
+        return False
+    there, here = get_session_folder(known, session), get_session_folder(root, session)
+    return not os.path.lexists(there) and os.path.isdir(here)
+
+
+def is_own(root: str, index: str, session: str) -> bool:
+    """Tell whether the session is the user's: their index has it at `root`, or it was moved to `root`."""
+    known = find_root(index, session)
+    if not known or known == root:
+        return bool(known)
+    return _is_same(known, root) or was_moved(root, index, session)
+
+
+def locate(index: str, session: str, *, near: str) -> str:
+    """Return the root of the session's folder: `near` if it was moved there, else the one in the index."""
+    return near if was_moved(near, index, session) else find_root(index, session)
+
+
+def read_all_sessions(index: str) -> "list[dict[str, object]]":
+    """Return the sessions of every working tree in the user's `index` folder, newest change first."""
+    return _sort([read_summary(root, session) for session, root in list_index(index)])
+
+
+def read_summary(root: str, session: str) -> "dict[str, object]":
+    """Return a session's summary, as `session.views.summary` has it; or `state` `unreadable` or `gone`."""
+    folder = get_session_folder(root, session)
+    empty = begin_summary({"session": session, "root": root, "folder": folder}, "")
+    try:
+        data = read_bounded(get_journal_path(root, session), limit_bytes=JOURNAL_BYTES)
+    except FileNotFoundError:
+        return empty | {"state": "gone", "why": "its journal was deleted"}
+    except RelayError as error:
+        return empty | {"state": "unreadable", "why": error.sentence}
+    view = summarize(_read_rows(data))
+    if view is None:
+        return empty | {"state": "unreadable", "why": "its journal does not begin with a session"}
+    # A folder that was moved since says where it is now.
+    return view | {"root": root, "folder": folder}
+
+
+def check_ledger(ledger: str) -> None:
+    """Do nothing if the ledger can be read, is missing, or is damaged, which counts as empty.
+
+    Raises RelayError if it is unknown which agents rest.
+    """
+    try:
+        read_bounded(ledger, limit_bytes=_LEDGER_BYTES)
+    except (FileNotFoundError, UntrustedDataError):
+        return
+
+
+def find_ledger_trouble(ledger: str) -> str:
+    """Return why it is unknown which agents rest; empty if the ledger can be read."""
+    try:
+        check_ledger(ledger)
+    except RelayError as error:
+        return error.sentence
+    return ""
+
+
+def read_resting(ledger: str) -> "list[dict[str, object]]":
+    """Return the rests that last: agent, model, scope, until (ISO 8601, empty if unknown) and evidence."""
+    try:
+        data = parse_json(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return []
+    rows = data.get("rests") if isinstance(data, dict) else None
+    found = [_rest(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [rest for rest in found if rest is not None]
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
+    from datetime import UTC, datetime
+
+    from agent_relay.domain.values.moments import find_end, is_lasting
+
+    keys = ("agent", "model", "scope", "until", "evidence", "seen_at")
+    texts = {key: str(row.get(key) or "") for key in keys}
+    try:
+        until = datetime.fromisoformat(texts["until"]) if texts["until"] else None
+        seen_at = datetime.fromisoformat(texts.pop("seen_at"))
+        end = find_end(until, texts["scope"], seen_at)
+        if not is_lasting(end, seen_at, datetime.now(UTC)):
+            return None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return {**texts, "until": end.isoformat() if end is not None else ""}
+
+
+def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
+    """Yield the lines that were written whole; skip those that are no object, which is damage."""
+    for line in data[: data.rfind(b"\n") + 1].splitlines():
+        try:
+            row = parse_line(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row
+
+
+def _sort(views: "list[dict[str, object]]") -> "list[dict[str, object]]":
+    return sorted(views, key=lambda view: str(view["updated_at"]), reverse=True)

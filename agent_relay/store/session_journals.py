@@ -16,8 +16,8 @@ from agent_relay.domain.errors import ConfigurationError, RelayError, StaleOwner
 from agent_relay.domain.events.codec import parse_event
 from agent_relay.domain.events.session import Body, Event, SessionCreated
 from agent_relay.domain.session import Session
+from agent_relay.domain.values.names import is_ulid
 from agent_relay.domain.values.project_layout import find_root_above, get_journal_path
-from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.store.journal import Journal
 from agent_relay.store.project import make_session_folder, secure_session
 from agent_relay.store.session_index import find_root, has_entry, unmark_ended, write_entry

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from agent_relay.domain.values.elapsed import ClockJump
-from agent_relay.domain.values.ulid import build_ulid
+from agent_relay.domain.values.names import build_ulid
 
 _TOLERANCE = timedelta(seconds=1)
 """Two clocks are never read at the same instant, and time servers make one run a little faster or slower."""

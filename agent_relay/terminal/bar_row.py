@@ -1,6 +1,6 @@
 """The bar: one row at the bottom of a terminal that says what a switch of agents waits for."""
 
-from agent_relay.domain.text.counts import count_columns
+from agent_relay.domain.text.plain import count_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 
 LINE_BYTES = 8 << 20
 """Longer lines hold pasted images or dumped files, not facts; decoding them would only cost memory."""

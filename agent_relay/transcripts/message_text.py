@@ -2,7 +2,7 @@
 
 import re
 
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 
 # How far from its place a cut may be made: longer than any secret in one piece but a key block.
 _SEARCHED = 600

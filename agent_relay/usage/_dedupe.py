@@ -7,8 +7,8 @@ from operator import attrgetter
 
 import msgspec
 
-from agent_relay.transcripts.usage.answer_columns import Answers, unpack_answers
-from agent_relay.transcripts.usage.records import (
+from agent_relay.transcripts.usage_records import (
+    Answers,
     AnswerUsage,
     LinesChanged,
     PackedAnswers,
@@ -16,6 +16,7 @@ from agent_relay.transcripts.usage.records import (
     SessionOpened,
     TurnFailed,
     UsageRecord,
+    unpack_answers,
 )
 
 _DEPTH = 64

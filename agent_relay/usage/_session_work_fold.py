@@ -6,8 +6,8 @@ Sessions of ours and the agents' own are connected by legs in one native session
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed, HandoffFailed
 from agent_relay.domain.events.session import Event, LegNamed, LegStarted, LegStarting, SignalSeen
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, HandoffFailed
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event

@@ -10,22 +10,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 
-from agent_relay.domain.budgets import Budget, Mark, Spending
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.limits import Budget, Mark, Spending
 from agent_relay.domain.session import Session
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.session.fold import ImpossibleEventError
 from agent_relay.store.journal import read_events
-from agent_relay.transcripts.usage.answer_columns import list_answers, list_columns
-from agent_relay.transcripts.usage.readers import USAGE_READERS
+from agent_relay.transcripts.usage_readers import USAGE_READERS
+from agent_relay.transcripts.usage_records import list_answers, list_columns
 from agent_relay.usage._dedupe import Native
-from agent_relay.usage._native_usage import read_usage
 from agent_relay.usage._session_work_fold import fold_work
 from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.native_usage import Damage, describe_damage, read_usage
 from agent_relay.usage.number_format import render_cost
 from agent_relay.usage.prices import PriceList
-from agent_relay.usage.scan.damage import Damage, describe_damage
 from agent_relay.usage.session_work import SessionWork, to_ms
 from agent_relay.usage.totals import Bill, Rate, Rates
 

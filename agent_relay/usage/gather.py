@@ -19,13 +19,11 @@ from agent_relay.agents.adapter_folders import (
 )
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.store.session_index import list_index
-from agent_relay.store.session_summaries import find_near_root, read_sessions_at
+from agent_relay.store.session_index import find_near_root, list_index, read_sessions_at
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.disk.folders import Folders
-from agent_relay.usage._native_usage import read_usage
-from agent_relay.usage.scan.files import UsageSpec
-from agent_relay.usage.scan.plan import UsageRead
+from agent_relay.usage.native_usage import UsageRead, read_usage
+from agent_relay.usage.record_files import UsageSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from operator import add
 
 import msgspec
 
-from agent_relay.transcripts.usage.answer_columns import list_columns
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.transcripts.usage_records import AnswerUsage, list_columns
 
 UNNAMED = "unknown"
 """The name for a model that no record names."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine._timers import AgentTimers
+from agent_relay.engine._idle_agent import AgentTimers
 from agent_relay.terminal.holder_client import HolderError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import LegReady, LegStarted, SessionCreated
-from agent_relay.domain.signal import Rest
+from agent_relay.domain.limits import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import read_ledger, update_ledger
 from agent_relay.store.project import make_session_folder

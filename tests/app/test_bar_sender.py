@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from agent_relay.domain.inputs import Delivered
 from agent_relay.domain.session import Session
 from agent_relay.engine.legs.terminal_messages import BarSender
-from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
+from agent_relay.session.views.waiting import DeliveryProgress, DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
 from tests.logic.story import Story
 

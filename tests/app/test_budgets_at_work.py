@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.budgets import Mark
+from agent_relay.domain.limits import Mark
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from tests.house import tree

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.inputs import Answered, ClockSetBack, PromptTaken, SignalFound
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg, Prompt
-from agent_relay.domain.signal import Record, Source
-from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs._trackers import MonitorConfig
 from tests.support.detecting import RULES
 from tests.support.monitored import Reports, build_monitor
 from tests.support.real_launch import get_adapter

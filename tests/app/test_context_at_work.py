@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from agent_relay.domain.context import Level
+from agent_relay.domain.limits import Level
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, folder_of, restart, say

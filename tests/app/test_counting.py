@@ -9,14 +9,13 @@ from datetime import UTC, datetime, tzinfo
 
 import pytest
 
-from agent_relay.agents.rules import load_rules
-from agent_relay.domain.budgets import Budget, Mark, Spending
+from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import BudgetsCounted, Input
+from agent_relay.domain.limits import Budget, Mark, Record, Source, Spending
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.signal import Record, Source
-from agent_relay.engine.legs._budget_monitor import BudgetMonitor
-from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs._trackers import MonitorConfig
+from agent_relay.engine.legs.limits import BudgetMonitor
 from agent_relay.engine.threads import ThreadPerHome
 from agent_relay.system.clock import SystemClock
 from agent_relay.usage.budget_usage import find_day, tell_uncounted

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from agent_relay.agents.catalog import AdapterCatalog
-from agent_relay.daemon._notices import Notices
+from agent_relay.daemon.server import Notices
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
@@ -23,7 +23,7 @@ from agent_relay.engine._tree_claims import TreeClaims
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.config.config_file import ReloadingConfig

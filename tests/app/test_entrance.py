@@ -8,10 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.open_request import OpenRequest
-from agent_relay.engine.sessions.opener import hold_session
-from agent_relay.engine.sessions.turns import TurnStart
+from agent_relay.engine.sessions.opener import TurnStart, hold_session
 from agent_relay.session.fold import fold_events
 from agent_relay.system.disk.folders import get_folders
 from tests.logic.turn_story import TurnStory

@@ -20,7 +20,7 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.state import State
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 from tests.support.scripted_host import LIMIT, Disk, Scene, begin, find_pid, leg_of, play
 
 

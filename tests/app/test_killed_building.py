@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from agent_relay.domain.events.handoff import PacketPublished
 from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.state import State
 from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_relay.domain.events.turn import TurnBegun, TurnEnded
+from agent_relay.domain.events.work import TurnBegun, TurnEnded
 from agent_relay.domain.state import State
 from tests.support.chats import AGREES, chat_world
 from tests.support.relay_world import RelayWorld

@@ -4,7 +4,7 @@ import json
 
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.status import list_columns
-from agent_relay.store.session_summaries import read_summary
+from agent_relay.store.session_index import read_summary
 from tests.support.at_work import LIMIT, begin, finish_turn, folder_of, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_rules
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.signal import Record, Source
 from agent_relay.domain.values.elapsed import ClockJump
 from agent_relay.engine.legs._prompt_tracker import NewestPrompt
 from agent_relay.sources.evidence_files import read_evidence

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.protocol.live_session import LiveSession, parse_live
+from agent_relay.domain.protocol.watch_output import LiveSession, parse_live
 from tests.support.at_work import begin, say, working_world
 from tests.support.relay_world import RelayWorld, wait_until
 

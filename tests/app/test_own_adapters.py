@@ -144,7 +144,7 @@ def test_an_agent_whose_limit_is_not_written_yet_is_not_offered_again(world: Rel
 def test_a_configuration_that_cannot_be_meant_stops_the_daemon_and_says_so(world: RelayWorld) -> None:
     """Guessing what a typing mistake meant could start the wrong agent."""
     from agent_relay.daemon._application import open_app
-    from agent_relay.daemon._notices import Notices
+    from agent_relay.daemon.server import Notices
     from agent_relay.system.clock import SystemClock
 
     write(f"{world.folders.config}/config.toml", 'return = "maybe"\n')

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.handoff import PacketSaved
+from agent_relay.domain.events.work import PacketSaved
 from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing.packet_publisher import PacketPublisher
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 HANDOFF = Handoff("H1", "L1", "ann", "bob", "manual", NOW)

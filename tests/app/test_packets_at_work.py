@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.events.handoff import PacketPublished, PacketSaved
+from agent_relay.domain.events.work import PacketPublished, PacketSaved
 from agent_relay.domain.session import Leg
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say

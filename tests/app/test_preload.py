@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.daemon._preload import load_each
+from agent_relay.daemon._application import load_each
 
 
 def test_a_module_that_is_half_written_keeps_no_other_from_being_loaded(

@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.status import list_columns
-from agent_relay.store.session_summaries import read_summary
+from agent_relay.store.session_index import read_summary
 from tests.support.at_work import begin, folder_of, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from agent_relay.domain.inputs import LegQuiet
-from agent_relay.engine._context_relief import ContextRelief
+from agent_relay.engine._idle_agent import ContextRelief
 
 
 @dataclass

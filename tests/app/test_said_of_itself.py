@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.inputs import Answered, PromptTaken
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg, Prompt
-from agent_relay.domain.signal import Record, Source
-from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
 from tests.support.monitored import Reports, build_monitor
 from tests.support.real_launch import get_adapter

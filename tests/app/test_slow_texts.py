@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agent_relay.domain.events.handoff import PacketPublished
+from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.session import Session, Step
 from tests.support.at_work import begin, finish_turn, has_taken_over, say, working_world
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.agents.launch_plan import STREAM_FILE
+from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.protocol.run_output import UsageTold
 from agent_relay.domain.session import Leg, Session
 from agent_relay.engine._turn_stream import StreamCursor, read_stream_part

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.events.handoff import HandoffBegun
-from agent_relay.domain.signal import Rest
+from agent_relay.domain.events.work import HandoffBegun
+from agent_relay.domain.limits import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import update_ledger
 from agent_relay.system.disk.folders import ensure_private

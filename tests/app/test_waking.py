@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from agent_relay.engine._timers import sleep_until
+from agent_relay.engine._idle_agent import sleep_until
 from tests.support.set_clock import SleepingLoop, SleepingMachine
 
 

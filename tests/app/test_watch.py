@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_rules
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.inputs import SignalFound, StateSeen
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.signal import Record, Source
-from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.terminal.holder_client import HolderConnection
 from tests.support.heard import LIMIT_S, until

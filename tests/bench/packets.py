@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from agent_relay.faces.cli.packet._build import build_offline
-from agent_relay.packet.score import KINDS, Kind, Score, score_text
+from agent_relay.faces.cli.packet.transfer import build_offline
+from agent_relay.packet.fidelity import KINDS, Kind, Score, score_text
 from tests.support.corpus import Sample, lay_out, list_names
 from tests.support.corpus_story import CORPUS
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from agent_relay.domain.documents.adapter import Transcript
-from agent_relay.transcripts.usage.answer_columns import list_answers
-from agent_relay.usage._native_usage import read_usage
+from agent_relay.transcripts.usage_records import list_answers
+from agent_relay.usage.native_usage import read_usage
 from tests.bench.usage import ROOT
 from tests.bench.usage_logs import WRITERS, Totals
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.detect.screen_state import read_state
 from agent_relay.domain.values.ids import AgentName

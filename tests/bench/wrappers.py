@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.disk.folders import get_folders
 from agent_relay.terminal.emulation.library import find_library
-from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder.wire import HolderSpec
 from agent_relay.terminal.holder_client import StartedHolder, start_holder
 from tests.bench.programs import READY
 from tests.bench.session import COLS, ROWS, Session

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.figure import Figure
-from agent_relay.faces.export._export_loop import ExportLoop
-from agent_relay.faces.export._figures import ExportReader
+from agent_relay.domain.protocol.watch_output import Figure
+from agent_relay.faces.export._figures import ExportLoop, ExportReader
 from agent_relay.faces.watch.view import View
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.system.disk.folders import Folders

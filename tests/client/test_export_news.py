@@ -3,7 +3,7 @@
 from datetime import UTC, timedelta
 
 from agent_relay.domain.events import session as words
-from agent_relay.faces.export._export_loop import NewEvents
+from agent_relay.faces.export._figures import NewEvents
 from agent_relay.faces.watch.view import NO_FIGURES, NO_STORY, View, build_session_view, fold_story
 from tests.logic.watching.lives import BEGINNING, START, lay
 

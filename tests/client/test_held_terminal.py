@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.terminal._pty import count_unread
+from agent_relay.terminal.holder.child import count_unread
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.switches import Switches, at_switches
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.protocol.quick_json import parse_json, render_json
+from agent_relay.domain.protocol.json_text import parse_json, render_json
 
 _LEAVES = (
     st.none()

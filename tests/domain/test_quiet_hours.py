@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import UserConfig
-from agent_relay.domain.values.quiet_hours import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
+from agent_relay.domain.limits import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = parse_quiet_hours("22:00-07:00")

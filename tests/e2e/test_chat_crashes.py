@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from agent_relay.domain.events.turn import ChatBegun
+from agent_relay.domain.events.work import ChatBegun
 from agent_relay.session.turns.chat import fold_chat
 from tests.support.asked import are_over, kill_at, list_asked
 from tests.support.chats import AGREES, SLOW, chat, chat_world, start_chat

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.signal import Rest
+from agent_relay.domain.limits import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import update_ledger
 from agent_relay.system.disk.folders import ensure_private

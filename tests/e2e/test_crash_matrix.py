@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.store.session_summaries import read_resting
+from agent_relay.store.session_index import read_resting
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, kill, relay_world, wait_until
 

@@ -10,7 +10,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.state import State
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import is_alive
-from agent_relay.terminal.holder.frames import render_frame
+from agent_relay.terminal.holder.wire import render_frame
 from tests.support.deleting import delete_folder
 from tests.support.leg_client import type_into
 from tests.support.neighbours import LoginWorld

@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 
 from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.faces.cli.packet._build import build_offline
-from agent_relay.packet.score import score_text
+from agent_relay.faces.cli.packet.transfer import build_offline
+from agent_relay.packet.fidelity import score_text
 from tests.support.corpus import lay_out, list_names
 from tests.support.corpus_story import CORPUS
 

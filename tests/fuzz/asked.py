@@ -14,10 +14,10 @@ import tty
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
 from agent_relay.terminal.holder._event_loop import NOTES_FILE
-from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._holder import Holder
 from agent_relay.terminal.holder._operations import answer
 from agent_relay.terminal.holder._output import Output
-from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder.wire import HolderSpec
 from tests.fuzz.inputs import Step, make_stream
 from tests.fuzz.messages import make_body
 from tests.support.legs import Wire

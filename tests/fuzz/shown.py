@@ -4,8 +4,8 @@ import json
 import random
 from datetime import UTC, datetime
 
+from agent_relay.agents.adapters import load_rules
 from agent_relay.agents.catalog import load_adapters
-from agent_relay.agents.rules import load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.detect.screen_state import read_input, read_state
 from agent_relay.domain.screen import Screen, parse_screen
@@ -18,7 +18,7 @@ from agent_relay.terminal.emulation.library import find_library
 from agent_relay.terminal.holder._event_loop import Faults
 from agent_relay.terminal.holder._output import Output
 from agent_relay.terminal.holder._terminal import Bar
-from agent_relay.terminal.holder.frames import FrameReader, render_frame
+from agent_relay.terminal.holder.wire import FrameReader, render_frame
 from tests.fuzz.inputs import Step, cut, make_stream
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -4,8 +4,7 @@ import random
 import re
 
 from agent_relay.client.attach.prompt import LinePrompt
-from agent_relay.terminal.held_keys import MOST_BYTES, HeldKeys
-from agent_relay.terminal.keystrokes import KeyScanner, TypedLine
+from agent_relay.terminal.keystrokes import MOST_BYTES, HeldKeys, KeyScanner, TypedLine
 from tests.fuzz.inputs import Step, cut, make_stream
 
 _RELAY_KEY = 0x1D

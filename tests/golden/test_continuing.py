@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
+from agent_relay.domain.limits import Record, Signal
 from agent_relay.domain.screen import Screen
-from agent_relay.domain.signal import Record, Signal
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.sources.evidence_files import read_evidence
 from agent_relay.sources.recording import read_recording

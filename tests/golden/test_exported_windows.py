@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
-from agent_relay.domain.protocol.live_session import LiveSession
-from agent_relay.domain.protocol.watch_output import WindowUsed
+from agent_relay.domain.protocol.watch_output import LiveSession, WindowUsed
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.faces.export._figures import build_figures
 from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.screen_state import read_input, read_state
 from agent_relay.domain.screen import Screen
 from agent_relay.sources.recording import read_recording

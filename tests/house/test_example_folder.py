@@ -16,7 +16,7 @@ from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.store.packets import list_packets, read_delivery_text, read_packet
 from agent_relay.store.project import has_project
-from agent_relay.store.session_summaries import read_summary
+from agent_relay.store.session_index import read_summary
 from tests.faces.cli_run import create_world
 from tests.house import tree
 

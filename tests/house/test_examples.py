@@ -3,9 +3,8 @@
 import os
 import re
 
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
-from agent_relay.detect._limit_rules import match_rule
+from agent_relay.agents.adapters import load_adapter, load_rules
+from agent_relay.detect._limits import match_rule
 from agent_relay.detect.screen_state import match_state
 from tests.house import tree
 

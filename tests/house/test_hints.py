@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.text.commands import (
+from agent_relay.domain.text.hints import KEY_COMMANDS
+from agent_relay.domain.text.names import (
     COMMAND_NAMES,
     agent_command,
     continue_command,
     relay_command,
     retry_command,
 )
-from agent_relay.domain.text.hints import KEY_COMMANDS
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS, render_key_help
 from agent_relay.faces.cli.start.open_options import parse_words
 from tests.house import tree
@@ -24,14 +24,14 @@ PLACEHOLDERS = {"AGENT", "<agent>", "COMMAND"}
 SUB_COMMANDS = {name: {*command.words} for name, command in COMMANDS.items() if command.words}
 NAMED = re.compile(r"agent-relay (<agent>|[A-Za-z][A-Za-z-]*)(?: ([a-z][a-z-]+))?")
 WRITERS = {
-    "agent_relay/domain/text/commands.py",
+    "agent_relay/domain/text/names.py",
     # Their values are commands of ours, or our version, never an agent.
-    "agent_relay/client/plain_command.py",
+    "agent_relay/client/pending_answers.py",
     "agent_relay/faces/cli/start/agent.py",
     "agent_relay/faces/cli/installation/doctor.py",
     "agent_relay/faces/cli/options.py",
     "agent_relay/faces/cli/typer_runner.py",
-    "agent_relay/domain/text/install_hint.py",
+    "agent_relay/domain/text/hints.py",
     "agent_relay/session/ownership.py",
     "agent_relay/system/crash_reports.py",
     "agent_relay/faces/cli/commands.py",

@@ -4,7 +4,7 @@ import ast
 import os
 from collections.abc import Iterator
 
-from agent_relay.daemon._preload import MODULES
+from agent_relay.daemon._application import MODULES
 from tests.house import tree
 
 ROOMS = (
@@ -15,7 +15,7 @@ ROOMS = (
 ELSEWHERE = {
     "agent_relay/daemon/__main__.py": "its start loads them before it answers",
     "agent_relay/domain/values/moments.py": "datetime, which is loaded with the daemon",
-    "agent_relay/transcripts/usage/readers.py": "the daemon loads every reader by it",
+    "agent_relay/transcripts/usage_readers.py": "the daemon loads every reader by it",
     "agent_relay/system/headless_parent.py": "a program of its own",
     "agent_relay/terminal/holder/entry.py": "a program of its own, which has a test of its own",
     "agent_relay/terminal/holder/child.py": "a program of its own, which has a test of its own",

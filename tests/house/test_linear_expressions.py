@@ -12,10 +12,9 @@ import pytest
 
 import agent_relay
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import is_whole, iterate_patterns, load_rules
-from agent_relay.domain.text import patterns
-from agent_relay.domain.text.patterns import read_pattern
+from agent_relay.agents.adapters import is_whole, iterate_patterns, load_adapter, load_rules
+from agent_relay.domain.text import plain
+from agent_relay.domain.text.plain import read_pattern
 from agent_relay.system.config.pattern_cost import check_pattern, find_slow_probe
 from tests.house.tree import parse, python_files
 
@@ -24,7 +23,7 @@ _GROUPS = 8
 # What keeps an expression from meeting what it would be slow for, each with its reason.
 _WORD = "it is asked of one whole word of a command"
 _SHORT = {
-    **{f"agent_relay.packet._checks._TARGETS[{number}][0]": _WORD for number in range(3)},
+    **{f"agent_relay.packet._check_commands._TARGETS[{number}][0]": _WORD for number in range(3)},
     "agent_relay.transcripts.stream_parser._TOKEN": "the walk stops at the first quote that has no end",
 }
 
@@ -37,7 +36,7 @@ def list_expressions() -> dict[str, tuple[re.Pattern[str] | re.Pattern[bytes], f
     uses: dict[int, set[str]] = {}
     modules = [module.name for module in pkgutil.walk_packages(agent_relay.__path__, "agent_relay.")]
     # What waits to be compiled is found where it stands, not where it waits.
-    for module in sorted(modules, key=lambda name: name == patterns.__name__):
+    for module in sorted(modules, key=lambda name: name == plain.__name__):
         if module.endswith("__main__"):
             continue
         loaded = importlib.import_module(module)

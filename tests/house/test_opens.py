@@ -45,8 +45,8 @@ ALLOWED = {
     "agent_relay/sources/native_fork.py:_copy_beside": MADE,
     "agent_relay/sources/native_fork.py:_copy_database": DATABASE,
     "agent_relay/system/machine_identity.py:_read": SYSTEM,
-    "agent_relay/sources/transcript_databases.py:_connect": DATABASE,
-    "agent_relay/usage/scan/index.py:_connect": DATABASE,
+    "agent_relay/sources/transcript_files.py:_connect": DATABASE,
+    "agent_relay/usage/index.py:_connect": DATABASE,
 }
 
 

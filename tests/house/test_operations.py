@@ -8,11 +8,10 @@ import msgspec
 from agent_relay.daemon._live_feed import build_watch_handlers
 from agent_relay.daemon._operations import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
-from agent_relay.engine.operations.chats import build_chat_handlers
-from agent_relay.engine.operations.handoffs import build_narrate_handlers
-from agent_relay.engine.operations.headless_turns import build_run_handlers
+from agent_relay.engine.operations.headless_turns import build_chat_handlers, build_run_handlers
 from agent_relay.engine.operations.sessions import build_handlers as build_session_handlers
-from agent_relay.race.operations import build_race_handlers
+from agent_relay.engine.operations.sessions import build_narrate_handlers
+from agent_relay.race.registry import build_race_handlers
 from tests.house import tree
 
 _ASKS = {"request", "request_while", "ask", "_request", "_ask", "_ask_again", "_begin", "_act", "partial"}

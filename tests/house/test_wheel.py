@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from agent_relay.domain.documents.adapter import Adapter
-from agent_relay.system.config.toml_document import parse_document, read_toml
+from agent_relay.system.config.config_file import parse_document, read_toml
 from tests.house import tree
 from tests.support.wheel import build_wheel
 

@@ -7,7 +7,7 @@ import tomllib
 import msgspec
 import pytest
 
-from agent_relay.detect._limit_rules import match_rule
+from agent_relay.detect._limits import match_rule
 from agent_relay.detect.screen_state import match_state
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.config import (
@@ -24,8 +24,7 @@ from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.export._figures import build_figures
-from agent_relay.faces.export._outbound_filter import SENT_EVENTS
+from agent_relay.faces.export._figures import SENT_EVENTS, build_figures
 from agent_relay.faces.watch.view import View
 from agent_relay.terminal import holder
 from tests.house import tree

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import Delivered, HandoffAsked
 from agent_relay.domain.session import Handoff, Step, Terms
 from agent_relay.domain.state import State
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from tests.logic.story import NOW, Story
 
 TERMS = Terms(("a door",), ("it opens",), ("no nails",), "high", (), "cas", ("why?",))

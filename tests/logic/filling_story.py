@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.inputs import ContextFilled, LegQuiet
+from agent_relay.domain.limits import ContextWishes
+from agent_relay.session.decision import DecisionContext, Outcome
 from agent_relay.session.fold import fold_event
-from agent_relay.session.outcome import DecisionContext, Outcome
 from tests.logic.story import NOW, Story
 
 HANDOFF = ContextWishes(mode="handoff")

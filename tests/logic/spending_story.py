@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_relay.domain.budgets import Mark, Spending
 from agent_relay.domain.inputs import BudgetsCounted, LegQuiet
-from agent_relay.session.outcome import DecisionContext
+from agent_relay.domain.limits import Mark, Spending
+from agent_relay.session.decision import DecisionContext
 from tests.logic.story import NOW, Story
 
 MIDNIGHT = (NOW + timedelta(hours=5, minutes=40)).isoformat()

@@ -6,8 +6,8 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.session.adoption import build_history, check_conversations, check_program, is_only_adopted
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
+from agent_relay.session.ownership import build_history, check_conversations, check_program, is_only_adopted
 from tests.logic.story import NOW, Story
 
 

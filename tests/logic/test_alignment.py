@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from agent_relay.sources.replay import find_start
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

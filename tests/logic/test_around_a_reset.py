@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from agent_relay.domain.events.session import LegContinues, ReturnOffered, SessionRested, SessionWoke
+from agent_relay.domain.limits import NO_QUIET_HOURS
 from agent_relay.domain.state import State
-from agent_relay.domain.values.quiet_hours import NO_QUIET_HOURS
 from tests.support.reset_life import QUIET, RESET, Life
 
 RUNS = 200

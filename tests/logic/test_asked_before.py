@@ -3,8 +3,8 @@
 import pytest
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.events.turn import ChatBegun, TurnBegun, TurnEnded
-from agent_relay.session.turn_state import find_turn_by_message
+from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.session.transitions import find_turn_by_message
 from tests.logic.turn_story import TurnStory
 
 LEG = words.LegStarting("L", "ann", 1, headless=True)

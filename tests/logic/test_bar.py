@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent_relay.domain.inputs import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
+from agent_relay.domain.limits import Evidence, Scope, Source
 from agent_relay.domain.session import Session, Step
-from agent_relay.domain.signal import Evidence, Scope, Source
-from agent_relay.domain.text.counts import count_columns
-from agent_relay.session.handoff.status_bar import (
+from agent_relay.domain.text.plain import count_columns
+from agent_relay.session.views.waiting import (
     NO_DELIVERY_PROGRESS,
     DeliveryProgress,
     DeliveryStage,

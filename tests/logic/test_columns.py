@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.text.counts import count_columns, split_columns
+from agent_relay.domain.text.plain import count_columns, split_columns
 
 
 @pytest.mark.parametrize(("text", "columns"), [("", 0), ("plain", 5), ("漢字", 4), ("é", 1), ("e\u0301", 1)])

@@ -5,8 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.effects import AwaitQuiet, ShowMessage
+from agent_relay.domain.limits import ContextWishes
 from tests.logic.filling_story import HANDOFF, Filling
 from tests.logic.story import NOW
 

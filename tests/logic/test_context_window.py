@@ -5,17 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.context import ContextWishes, Level
 from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, ShowMessage, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.events.usage import ContextNoted
+from agent_relay.domain.events.work import ContextNoted
 from agent_relay.domain.inputs import CompactSkipped, HandoffAsked, Restarted
-from agent_relay.domain.signal import Scope
+from agent_relay.domain.limits import ContextWishes, Level, Scope
 from agent_relay.domain.state import State
+from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
-from agent_relay.session.limits.context import find_level
-from agent_relay.session.policy import Availability
+from agent_relay.session.usage_limits import find_level
 from tests.logic.filling_story import HANDOFF, Filling
 from tests.logic.story import NOW
 

@@ -1,7 +1,7 @@
 import pytest
 
-from agent_relay.domain.text.counts import render_count
-from agent_relay.domain.text.limit_names import describe_window, name_limit, name_rest
+from agent_relay.domain.text.names import describe_window, name_limit, name_rest
+from agent_relay.domain.text.plain import render_count
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 handoffs"), (1, "1 handoff"), (1200, "1,200 handoffs")])

@@ -1,9 +1,9 @@
 import json
 
 from agent_relay.domain.facts import TodoItem, Tokens
-from agent_relay.transcripts.facts._demo import peek_demo, read_demo
-from agent_relay.transcripts.facts.reader_types import TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts._demo import peek_demo, read_demo
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import TranscriptSource
 
 ROWS: list[dict[str, object]] = [
     {"type": "session", "at": "2026-11-20T18:00:00+00:00", "id": "n1", "agent": "understudy", "cwd": "/w"},

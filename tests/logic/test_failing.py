@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.effects import DeliverPacket, Effect, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
-from agent_relay.session.outcome import build_failure
+from agent_relay.session.decision import build_failure
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from agent_relay.domain.events import session as words
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Event
-from agent_relay.session._transitions import TRANSITIONS
 from agent_relay.session.fold import fold_event
+from agent_relay.session.transitions import TRANSITIONS
 from agent_relay.session.views.summary import summarize
 
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)

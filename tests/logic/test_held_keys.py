@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.terminal.held_keys import MOST_BYTES, HeldKeys, find_pause, is_escape, split_keys
+from agent_relay.terminal.keystrokes import MOST_BYTES, HeldKeys, find_pause, is_escape, split_keys
 
 PASTE = b"\x1b[200~one\rtwo\x1b[201~"
 

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 from agent_relay.domain.events.session import Event, SessionCreated, SignalSeen
 from agent_relay.domain.inputs import CancelAsked, DeliverFailed, RetryAsked
+from agent_relay.domain.limits import Evidence, Source
 from agent_relay.domain.session import Step
-from agent_relay.domain.signal import Evidence, Source
-from agent_relay.session.views.history_lines import list_history
+from agent_relay.session.views.event_lines import list_history
 from tests.logic.asked_handoff import asked, of
 from tests.logic.story import NOW, Story
 

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.text.install_hint import render_install
+from agent_relay.domain.text.hints import render_install
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.agents.launch_plan import build_headless, build_launch, chooses_session
+from agent_relay.agents.launch import build_headless, build_launch, chooses_session
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.signal import Rest
-from agent_relay.session.limits.ledger import add_rest, drop_rests, end_rests, find_rest
+from agent_relay.domain.limits import Rest
+from agent_relay.session.rests import add_rest, drop_rests, end_rests, find_rest
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 

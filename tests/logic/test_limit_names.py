@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.text.limit_names import name_limit
+from agent_relay.domain.text.names import name_limit
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from agent_relay.domain.inputs import (
     StateSeen,
     StopAsked,
 )
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Step
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.state import State
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.session.handoff.lifecycle import begin_handoff

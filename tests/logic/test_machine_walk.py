@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent_relay.domain.effects import DeliverPacket, DeliverTask, Effect, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import (
     Answered,
     CancelAsked,
@@ -27,10 +27,10 @@ from agent_relay.domain.inputs import (
     StateSeen,
     StopAsked,
 )
+from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import NO_TERMS, Terms
-from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import LIVE, State
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from tests.logic.story import HERE, NOW, Story
 
 SETTLED = {*LIVE, State.RESTING, State.ENDED}

@@ -15,10 +15,10 @@ from agent_relay.domain.inputs import (
     Restarted,
     StateSeen,
 )
-from agent_relay.domain.signal import Scope
+from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
+from agent_relay.session.decision import DecisionContext
 from agent_relay.session.fold import fold_events
-from agent_relay.session.outcome import DecisionContext
 from agent_relay.session.views.messages import render_message
 from tests.logic.story import NOW, RESET, Story, reset_window
 

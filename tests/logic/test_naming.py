@@ -1,7 +1,7 @@
 """How a leg's native session is learnt from what the agent says about itself."""
 
 from agent_relay.domain.documents.adapter import SourceSpec
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from agent_relay.sources.record_fields import find_names
 
 SPEC = SourceSpec(

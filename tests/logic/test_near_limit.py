@@ -7,7 +7,7 @@ import pytest
 from agent_relay.domain.effects import ShowMessage
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.inputs import HandoffAsked, Restarted
-from agent_relay.domain.signal import Evidence, Kind, Scope, Source
+from agent_relay.domain.limits import Evidence, Kind, Scope, Source
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event
 from tests.logic.story import NOW, RESET, Story

@@ -1,9 +1,8 @@
 """A draft ahead of a limit that is near: once a leg, at the end of a turn, for those who want that."""
 
-from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.effects import Draft, ShowMessage
 from agent_relay.domain.inputs import SignalFound, StateSeen
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import ContextWishes, Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from tests.logic.filling_story import Filling
 

@@ -4,14 +4,13 @@ import pytest
 
 from agent_relay.domain.effects import StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.events.handoff import HandoffBegun
 from agent_relay.domain.events.session import Body, Event, LegReady, LegStarted, LegStarting, SessionCreated
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Session
+from agent_relay.session.decision import Availability, DecisionContext
 from agent_relay.session.fold import fold_events
 from agent_relay.session.machine import step
-from agent_relay.session.outcome import DecisionContext
-from agent_relay.session.policy import Availability
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 

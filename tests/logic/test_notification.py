@@ -5,7 +5,6 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.events.session import (
     Body,
     Event,
@@ -17,6 +16,7 @@ from agent_relay.domain.events.session import (
     SessionRested,
     SessionWoke,
 )
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine._notifications import Notification, find_notification, is_due

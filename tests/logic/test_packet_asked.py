@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session
-from agent_relay.packet.record_gaps import add_newest_prompt, add_prompt, is_prompt_unanswered
+from agent_relay.packet.handoff_facts import add_newest_prompt, add_prompt, is_prompt_unanswered
 from agent_relay.redact.text import redact_text
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)

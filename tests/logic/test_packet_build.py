@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.domain.values.working_tree import Tree, TreeFile
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.values.ids import AgentName, Tree, TreeFile
 from agent_relay.packet.build import build_packet
-from agent_relay.transcripts.facts import reader_types as shape
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts import fact_reading as shape
+from agent_relay.transcripts.fact_readers import READERS
 from tests.logic.first_leg import FIRST, NOW, OCCASION, SECOND, build_first, say
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "transcripts", "samples")

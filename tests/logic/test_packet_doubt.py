@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Leg
-from agent_relay.packet.record_gaps import RecordGap, find_record_gap
+from agent_relay.packet.handoff_facts import RecordGap, find_record_gap
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LEG = Leg("L", "bob", 1, BEGAN, was_busy=True)

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 from tests.house import tree
 
 ALL = """
 import gc, importlib, pkgutil
 import agent_relay
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 gc.disable()
 for module in pkgutil.walk_packages(agent_relay.__path__, "agent_relay."):
     if not module.name.endswith("__main__"):

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Terms
+from agent_relay.session.decision import Availability
 from agent_relay.session.handoff.interventions import build_handoff_plan
-from agent_relay.session.policy import Availability
 from tests.logic.asked_handoff import RESTS, made
 from tests.logic.story import NOW, Story
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.signal import Record, Signal, Source
+from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.sources.replay import Timing, play
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.sources.replay import FrameCutter, Timing, keep_best
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from agent_relay.session.policy import Availability, choose_successor
+from agent_relay.session.decision import Availability, choose_successor
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HERE = Availability(installed=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.text.reasons import find_reason, quote_reason
+from agent_relay.domain.text.plain import find_reason, quote_reason
 
 LOGGED = (
     '2026-11-20T18:20:00.123Z level=ERROR message="stream error" providerID=a small=false'

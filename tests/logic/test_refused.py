@@ -6,9 +6,9 @@ import pytest
 
 from agent_relay.domain.effects import ShowMessage
 from agent_relay.domain.inputs import Answered, HandoffAsked, ResetPassed, Restarted
-from agent_relay.domain.signal import Kind, Scope
+from agent_relay.domain.limits import Kind, Scope
 from agent_relay.domain.state import State
-from agent_relay.session.outcome import DecisionContext
+from agent_relay.session.decision import DecisionContext
 from tests.logic.story import NOW, Story, reset_window
 
 

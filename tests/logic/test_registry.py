@@ -1,7 +1,7 @@
 """The records of handoffs, read off journals that the state machine itself wrote."""
 
-from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.events.session import Event, LegStarting, SessionCreated, Unknown
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,

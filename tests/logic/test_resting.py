@@ -15,11 +15,10 @@ from agent_relay.domain.inputs import (
     ResumeAsked,
     StateSeen,
 )
+from agent_relay.domain.limits import Scope, parse_quiet_hours
 from agent_relay.domain.session import Step
-from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State
-from agent_relay.domain.values.quiet_hours import parse_quiet_hours
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from agent_relay.session.views.messages import render_message
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 

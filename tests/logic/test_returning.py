@@ -6,11 +6,11 @@ from datetime import timedelta
 from agent_relay.domain.effects import ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.inputs import Answered, ClockSetBack, HandoffAsked, ResetPassed, Restarted, StateSeen
+from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import Step
-from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event
-from agent_relay.session.limits.rests import find_wake
+from agent_relay.session.rests import find_wake
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from agent_relay.domain.budgets import Mark
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.events.usage import BudgetApplied, BudgetNoted
+from agent_relay.domain.events.work import BudgetApplied, BudgetNoted
+from agent_relay.domain.limits import Mark
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.views.messages import render_message, render_spending_line
 from agent_relay.session.warnings import find_worst_budget

@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.budgets import Mark
-from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.effects import AwaitQuiet, NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.inputs import (
     ContextFilled,
@@ -17,8 +15,9 @@ from agent_relay.domain.inputs import (
     StopAsked,
     TurnAsked,
 )
+from agent_relay.domain.limits import ContextWishes, Mark
 from agent_relay.domain.state import State
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from agent_relay.session.views.messages import render_end_line
 from agent_relay.session.warnings import find_spending
 from tests.logic.spending_story import Budgeted, at_work, spend, start

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agent_relay.domain.events import session as words
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Body, Event
-from agent_relay.domain.text.counts import count_columns
+from agent_relay.domain.text.plain import count_columns
 from agent_relay.session.views.summary import cut_columns, make_title, summarize
 from tests.logic.watching.lives import START, follow
 

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.domain.events.session import LegNamed, SignalSeen
-from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.events.work import BudgetNoted
 from agent_relay.domain.inputs import CancelAsked, StopAsked
 from agent_relay.domain.protocol.run_output import (
     BudgetTold,

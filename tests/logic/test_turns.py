@@ -18,7 +18,7 @@ from agent_relay.domain.inputs import (
     StopAsked,
     TurnAsked,
 )
-from agent_relay.domain.signal import Scope
+from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
 from tests.logic.filling_story import HANDOFF
 from tests.logic.story import NOW, RESET, Story

@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.effects import PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.events.session import LegEnded, LegStarting
-from agent_relay.domain.events.turn import SessionWaits
+from agent_relay.domain.events.work import SessionWaits
 from agent_relay.domain.inputs import (
     HandoffAsked,
     LegGone,

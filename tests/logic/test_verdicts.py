@@ -3,8 +3,8 @@
 import pytest
 
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.handoff import HandoffClosed
 from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import HandoffClosed
 from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
@@ -18,8 +18,8 @@ from agent_relay.domain.inputs import (
 )
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
+from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
-from agent_relay.session.policy import Availability
 from tests.logic.asked_handoff import RESTS, TERMS, asked, begun, made, of
 from tests.logic.story import HERE, NOW, Story
 

@@ -2,12 +2,11 @@
 
 from datetime import UTC, timedelta
 
-from agent_relay.domain.context import Context, ContextWishes
 from agent_relay.domain.events.session import ReturnOffered
 from agent_relay.domain.inputs import SignalFound
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import Context, ContextWishes, Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 from agent_relay.session.views.messages import render_fill, render_message
 from tests.logic.filling_story import Filling
 

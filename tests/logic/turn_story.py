@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import LegGone, PromptTaken, TurnAsked
+from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoff.lifecycle import HEADLESS
-from agent_relay.session.outcome import Outcome
-from agent_relay.session.policy import Availability
 from tests.logic.story import Story
 
 ABLE = Availability(installed=True, capabilities=frozenset({HEADLESS}))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_relay.agents.rules import load_rules
-from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.events.session import SessionWoke
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.state import State
 from agent_relay.system.disk.folders import get_folders
 from tests.newest.scenes import OTHER, TASK, begin

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agent_relay.domain.events.usage import ContextCompacting, ContextNoted
+from agent_relay.domain.events.work import ContextCompacting, ContextNoted
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.system.disk.folders import get_folders

@@ -10,9 +10,9 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked, LegGone
 from agent_relay.domain.state import State
-from agent_relay.session.adoption import build_history, check_program, is_only_adopted
+from agent_relay.session.decision import Outcome
 from agent_relay.session.machine import step
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.ownership import build_history, check_program, is_only_adopted
 from tests.logic.story import Story
 from tests.support.reset_life import BEGAN, OVER, RESET, Life, Process
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.screen import Row, Screen
-from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

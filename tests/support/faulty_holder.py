@@ -10,11 +10,11 @@ import sys
 
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
-from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._holder import Holder
 from agent_relay.terminal.holder._operations import answer
 from agent_relay.terminal.holder._output import Output
 from agent_relay.terminal.holder._peers import HolderPeer
-from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder.wire import HolderSpec
 
 SECRET = "a-prompt-nobody-may-read"
 

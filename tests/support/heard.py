@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.agents.source_paths import LegPlace
-from agent_relay.domain.signal import Record
+from agent_relay.domain.limits import Record
 
 LIMIT_S = 60.0
 

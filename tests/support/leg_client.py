@@ -3,7 +3,7 @@
 import os
 import socket
 
-from agent_relay.terminal.holder.frames import FrameReader, render_frame
+from agent_relay.terminal.holder.wire import FrameReader, render_frame
 
 
 def ask_holder(leg_folder: str, op: str, **fields: object) -> dict[str, object]:

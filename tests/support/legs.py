@@ -15,8 +15,7 @@ from typing import Self, TypeVar
 from agent_relay.domain.screen import Screen, parse_screen
 from agent_relay.system.processes import end_session, is_alive
 from agent_relay.terminal.emulation.library import find_library
-from agent_relay.terminal.holder.frames import FrameReader, render_frame
-from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder.wire import FrameReader, HolderSpec, render_frame
 from agent_relay.terminal.holder_client import StartedHolder, start_holder
 from tests.support.measured import find_holder_python, is_measured
 

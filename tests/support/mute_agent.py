@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from tests.support.at_work import SCENES

@@ -9,9 +9,9 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 
-from agent_relay.terminal._pty import open_pty, set_size, spawn
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.child import open_pty, set_size, spawn
 from tests.support.legs import LIMIT_S
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -16,7 +16,7 @@ from agent_relay.race._events import (
     RunnerTested,
     RunnerTesting,
 )
-from agent_relay.race._fold import fold_race
+from agent_relay.race.journal import fold_race
 from agent_relay.race.model import Race
 
 BEGAN = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)

@@ -18,7 +18,7 @@ from agent_relay.domain.effects import (
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import (
     Answered,
     ContinueAnnounced,
@@ -35,10 +35,18 @@ from agent_relay.domain.inputs import (
     Spawned,
     StateSeen,
 )
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import (
+    NO_QUIET_HOURS,
+    Evidence,
+    Kind,
+    QuietHours,
+    Scope,
+    Signal,
+    Source,
+    parse_quiet_hours,
+)
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.domain.values.quiet_hours import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
-from agent_relay.session.policy import Availability
+from agent_relay.session.decision import Availability
 from tests.logic.story import HERE, Story
 
 BEGAN = datetime(2026, 11, 21, 19, 0, tzinfo=UTC)

@@ -11,14 +11,13 @@ from agent_relay.domain.effects import Effect
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, Event, SessionCreated
 from agent_relay.domain.inputs import Input, Spawned, StateSeen
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Session
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine.sessions.host import Host
+from agent_relay.session.decision import Availability, DecisionContext
 from agent_relay.session.fold import fold_events
 from agent_relay.session.handoff.lifecycle import begin_leg
-from agent_relay.session.outcome import DecisionContext
-from agent_relay.session.policy import Availability
 
 if TYPE_CHECKING:
     from agent_relay.engine._effect_runner import EffectRunner

@@ -6,8 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from agent_relay.daemon._notices import Notices
-from agent_relay.daemon.server import Server
+from agent_relay.daemon.server import Notices, Server
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.protocol.requests import Peer
 from agent_relay.system.net.unix_sockets import listen

@@ -12,10 +12,9 @@ from agent_relay.agents.adapters import (
     is_signed_in,
     list_default_roster,
     load_adapter,
+    load_rules,
 )
-from agent_relay.agents.catalog import load_adapters, read_catalog
-from agent_relay.agents.rules import load_rules
-from agent_relay.agents.trust import find_trusted, trust_folder
+from agent_relay.agents.catalog import find_trusted, load_adapters, read_catalog, trust_folder
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError, WrongUseError
 from agent_relay.system.disk.folders import Folders

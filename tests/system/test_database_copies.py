@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.sources._database_copy import copy_database
-from agent_relay.sources.transcript_databases import query_database
+from agent_relay.sources.transcript_files import copy_database, query_database
 
 
 @pytest.fixture

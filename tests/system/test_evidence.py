@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.signal import Source
+from agent_relay.domain.limits import Source
 from agent_relay.sources.evidence_files import read_evidence
 
 

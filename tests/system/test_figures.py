@@ -10,8 +10,8 @@ import pytest
 
 from agent_relay.domain.events import session as words
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.ulid import build_ulid
-from agent_relay.faces.watch._figures import FiguresReader
+from agent_relay.domain.values.names import build_ulid
+from agent_relay.faces.watch._watch_loop import FiguresReader
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import write_entry

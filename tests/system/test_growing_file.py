@@ -9,11 +9,10 @@ import pytest
 
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.transcripts.lenient_json import LINE_BYTES
-from agent_relay.transcripts.usage.readers import USAGE_READERS, UsageReader
-from agent_relay.transcripts.usage.records import AnswerUsage, ReaderState, UsageRecord
-from agent_relay.usage._native_usage import read_usage
-from agent_relay.usage.scan.growing_file import BLOCK_BYTES, read_part
-from agent_relay.usage.scan.plan import UsageRead
+from agent_relay.transcripts.usage_readers import USAGE_READERS, UsageReader
+from agent_relay.transcripts.usage_records import AnswerUsage, ReaderState, UsageRecord
+from agent_relay.usage.native_usage import UsageRead, read_usage
+from agent_relay.usage.record_files import BLOCK_BYTES, read_part
 
 LINES = Transcript(reader="claude-jsonl", folder="{home}/p", pattern="*.jsonl", usage=("{home}/p/*.jsonl",))
 FILES = 9

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent_relay.domain.screen import Row
-from agent_relay.terminal.holder.spec import HolderSpec, parse_spec, render_spec
+from agent_relay.terminal.holder.wire import HolderSpec, parse_spec, render_spec
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
 from tests.support.legs import Held, hold, python, wait_until
 

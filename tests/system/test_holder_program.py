@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.terminal.holder_check import HolderCheck
+from agent_relay.terminal.holder_client import HolderCheck
 from tests.support.installations import Installation
 
 

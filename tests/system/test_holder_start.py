@@ -13,7 +13,7 @@ import pytest
 
 from agent_relay.terminal.holder._event_loop import NOTES_FILE
 from agent_relay.terminal.holder_client import HolderError
-from agent_relay.terminal.holder_start import ENTRY, end_spare, prepare_spare, take_spare
+from agent_relay.terminal.waiting_holder import ENTRY, end_spare, prepare_spare, take_spare
 from tests.house.tree import CHECKOUT
 from tests.support.legs import Wire, hold, raw_python
 from tests.support.relay_world import find_children, wait_until
@@ -117,7 +117,7 @@ def test_a_program_that_waits_ends_with_a_daemon_that_is_killed() -> None:
     """Nobody would ever give it a leg."""
     code = (
         f"import sys, time; sys.path.insert(0, {CHECKOUT!r});"
-        "from agent_relay.terminal.holder_start import prepare_spare;"
+        "from agent_relay.terminal.waiting_holder import prepare_spare;"
         "prepare_spare(); print('ready', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-I", "-c", code], stdout=subprocess.PIPE) as daemon:

@@ -9,7 +9,7 @@ import filelock
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.signal import Rest
+from agent_relay.domain.limits import Rest
 from agent_relay.store.ledger import read_ledger, update_ledger
 
 SEEN = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -76,7 +76,7 @@ def test_two_writers_lose_nothing(path: str) -> None:
     code = (
         "import sys; from dataclasses import replace\n"
         "from datetime import datetime, UTC\n"
-        "from agent_relay.domain.signal import Rest\n"
+        "from agent_relay.domain.limits import Rest\n"
         "from agent_relay.store.ledger import update_ledger\n"
         "for n in range(20):\n"
         "    rest = Rest(sys.argv[2] + str(n), '', 'account', None, '', datetime.now(UTC))\n"

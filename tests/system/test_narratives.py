@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.store.narratives import NarrativeDocument, read_narrative, write_narrative
+from agent_relay.store.packets import NarrativeDocument, read_narrative, write_narrative
 
 KEPT = NarrativeDocument(
     "L1", "ann", "2026-11-22 09:00 UTC", "the door", "## Goal", "2026-11-22T09:00:00+00:00"

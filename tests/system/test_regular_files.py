@@ -16,15 +16,14 @@ from agent_relay.sources.live._file_cursor import DocumentCursor, TailCursor
 from agent_relay.sources.native_fork import fork_session
 from agent_relay.sources.native_sessions import find_native_sessions
 from agent_relay.sources.recording import read_recording
-from agent_relay.sources.transcript_databases import list_rows
-from agent_relay.sources.transcript_files import iterate_lines, read_small
+from agent_relay.sources.transcript_files import iterate_lines, list_rows, read_small
 from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.system.config.config_file import read_user_config, write_model, write_order
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.disk.locks import append_line
 from agent_relay.system.disk.regular_files import open_regular, open_stream, read_end, unzip
-from agent_relay.transcripts.facts._opencode import TABLES
-from agent_relay.usage.scan.growing_file import make_read_buffer, read_blocks
+from agent_relay.transcripts._opencode import TABLES
+from agent_relay.usage.record_files import make_read_buffer, read_blocks
 
 HUGE = 1 << 40
 pytestmark = pytest.mark.timeout(60)

@@ -9,8 +9,7 @@ import pytest
 
 from agent_relay.system.net.delivery_report import Count, DeliveryCounter
 from agent_relay.system.net.delivery_report import Receiver as Named
-from agent_relay.system.net.request_deadline import Address, Deadline, Resolver, ask_system
-from agent_relay.system.net.webhook import WAITS_S, Webhook
+from agent_relay.system.net.webhook import WAITS_S, Address, Deadline, Resolver, Webhook, ask_system
 
 LIMIT_S = 60
 EVENT = {"event": "leg.asking", "id": "S:1"}

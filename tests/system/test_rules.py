@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.domain.errors import ConfigurationError
 
 

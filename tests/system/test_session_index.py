@@ -11,18 +11,16 @@ from agent_relay.store.session_index import (
     list_ended,
     list_index,
     list_named,
+    list_own_at,
+    list_strangers_at,
     list_unended,
+    locate,
     mark_ended,
+    read_live_at,
+    read_sessions_at,
     remove_entry,
     unmark_ended,
     write_entry,
-)
-from agent_relay.store.session_summaries import (
-    list_own_at,
-    list_strangers_at,
-    locate,
-    read_live_at,
-    read_sessions_at,
 )
 from tests.support.journals import write_session
 

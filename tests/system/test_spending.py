@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.budgets import Budget, Mark, Spending
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.limits import Budget, Mark, Spending
 from agent_relay.domain.session import Leg, Session
 from agent_relay.usage.budget_usage import BudgetCounter
 

@@ -11,10 +11,8 @@ import pytest
 
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.transcripts.lenient_json import LINE_BYTES
-from agent_relay.usage._native_usage import read_usage
-from agent_relay.usage.scan.files import find_usage_files
-from agent_relay.usage.scan.growing_file import BLOCK_BYTES
-from agent_relay.usage.scan.plan import UsageRead
+from agent_relay.usage.native_usage import UsageRead, read_usage
+from agent_relay.usage.record_files import BLOCK_BYTES, find_usage_files
 from tests.house import tree
 from tests.support.legs import wait_until
 
@@ -140,7 +138,7 @@ def test_two_processes_at_once_agree(tmp_path: Path) -> None:
     for number in range(40):
         _write(tmp_path / f"p/a/s{number}.jsonl", *(_answer(f"m{number}-{one}") for one in range(20)))
     code = (
-        "import sys; from agent_relay.usage._native_usage import read_usage; "
+        "import sys; from agent_relay.usage.native_usage import read_usage; "
         "from agent_relay.domain.documents.adapter import Transcript; "
         "spec = Transcript(reader='claude-jsonl', folder='x', pattern='x', usage=('{home}/p/**/*.jsonl',)); "
         f"read = read_usage({{'one': spec}}, '{tmp_path}/cache/usage.db', home='{tmp_path}', environ={{}}); "

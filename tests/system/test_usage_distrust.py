@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.documents.adapter import Transcript
-from agent_relay.usage._native_usage import read_usage
-from agent_relay.usage.scan.files import look_at
-from agent_relay.usage.scan.index import open_index
-from agent_relay.usage.scan.plan import UsageRead
+from agent_relay.usage.index import open_index
+from agent_relay.usage.native_usage import UsageRead, read_usage
+from agent_relay.usage.record_files import look_at
 from tests.support.legs import wait_until
 
 LINES = Transcript(

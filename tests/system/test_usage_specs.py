@@ -7,7 +7,7 @@ import pytest
 from agent_relay.agents.catalog import load_adapters
 from agent_relay.system.disk.folders import Folders
 from agent_relay.usage.gather import load_specs
-from agent_relay.usage.scan.files import UsageSpec
+from agent_relay.usage.record_files import UsageSpec
 
 ADAPTER = """name = "{name}"
 letter = "Y"

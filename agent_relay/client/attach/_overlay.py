@@ -26,7 +26,7 @@ def render_line(text: str, rows: int, cols: int) -> bytes:
 def split_line(text: str, rows: int, cols: int) -> list[str]:
     """Return `text` in as many pieces as it takes rows, at most all rows but one."""
     # Loaded where something is said: attaching must not pay for it.
-    from agent_relay.domain.text.counts import split_columns
+    from agent_relay.domain.text.plain import split_columns
 
     room = max(1, cols - len(LABEL) - 2)
     return split_columns(clean(text), room)[: max(1, rows - 1)]

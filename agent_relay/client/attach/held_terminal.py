@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from agent_relay.client.attach.loop import AttachOutcome, Command
-    from agent_relay.terminal.held_keys import HeldKeys
-    from agent_relay.terminal.keystrokes import KeyScanner
+    from agent_relay.terminal.keystrokes import HeldKeys, KeyScanner
 
     HoldBack = Callable[[], str]
 
@@ -231,7 +230,7 @@ class HeldTerminal:
                 self._terminal.write(_BELL)
 
     def _keep(self, typed: bytes, *, is_paste: bool = False) -> None:
-        from agent_relay.terminal.held_keys import is_escape
+        from agent_relay.terminal.keystrokes import is_escape
 
         if is_escape(typed) and not is_paste:
             self._show_message(self._ask_to_hold_back())
@@ -251,7 +250,7 @@ class HeldTerminal:
         if not typed:
             return True
         if self._held is None:
-            from agent_relay.terminal.held_keys import HeldKeys
+            from agent_relay.terminal.keystrokes import HeldKeys
 
             self._held = HeldKeys()
         return self._held.add(typed)

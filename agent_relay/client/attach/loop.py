@@ -13,7 +13,7 @@ from agent_relay.client.attach.prompt import DETACH, LinePrompt, PromptExit
 from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.net.unix_sockets import connect
-from agent_relay.terminal.holder.frames import FrameError, FrameReader, render_frame
+from agent_relay.terminal.holder.wire import FrameError, FrameReader, render_frame
 from agent_relay.terminal.notification import find_form
 
 TYPE_CHECKING = False
@@ -265,7 +265,7 @@ class _Attachment:
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
             from agent_relay.domain.text.hints import render_over_screen
-            from agent_relay.domain.values.relay_key import name_relay_key
+            from agent_relay.domain.values.names import name_relay_key
 
             key = name_relay_key(self._key)
             self._show_message(render_over_screen(str(event.get("text", "")), key=key))

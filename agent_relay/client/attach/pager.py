@@ -1,7 +1,7 @@
 """Show text over an agent's screen page by page; a repaint brings the screen back."""
 
 from agent_relay.client.attach._overlay import clean
-from agent_relay.domain.text.counts import count_columns
+from agent_relay.domain.text.plain import count_columns
 from agent_relay.terminal.query_answers import is_answer
 
 TYPE_CHECKING = False

@@ -11,11 +11,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from agent_relay.domain.budgets import Budget
-from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.documents.document import Strict
-from agent_relay.domain.values.quiet_hours import QuietHours, parse_quiet_hours
-from agent_relay.domain.values.relay_key import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.limits import Budget, ContextWishes, QuietHours, parse_quiet_hours
+from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
 
 _LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 _ADDRESS = re.compile(rf"(?:https://[^\s/@?#:]+|http://{_LOOPBACK})(?::[0-9]{{1,5}})?(?:[/?][^\s#]*)?")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from agent_relay.domain.documents.rules import Where
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 
 _ENVELOPED = frozenset({Source.HOOK, Source.STATUS_LINE})
 _MOST_TEXT = 20_000

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
-from agent_relay.domain.events.handoff import (
+from agent_relay.domain.events.work import (
+    BudgetApplied,
+    BudgetNoted,
+    ChatBegun,
+    ContextCompacting,
+    ContextNoted,
+    ContextSpared,
+    DraftBegun,
     HandoffBegun,
     HandoffCancelled,
     HandoffClosed,
@@ -20,15 +27,9 @@ from agent_relay.domain.events.handoff import (
     PacketPublished,
     PacketSaved,
     PredecessorStopped,
-)
-from agent_relay.domain.events.turn import ChatBegun, SessionWaits, TurnBegun, TurnEnded
-from agent_relay.domain.events.usage import (
-    BudgetApplied,
-    BudgetNoted,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
+    SessionWaits,
+    TurnBegun,
+    TurnEnded,
 )
 from agent_relay.domain.values.ids import Owner
 

@@ -13,7 +13,7 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.protocol.quick_json import parse_json, render_json
+from agent_relay.domain.protocol.json_text import parse_json, render_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Rewrite commands in a text as they are typed where it is shown: after the relay key, or in the shell."""
+"""Commands in a text, as they are typed where it is shown or installed by."""
 
 import re
+import shlex
 from collections.abc import Collection
 
-from agent_relay.domain.text.commands import COMMAND_NAMES
+from agent_relay.domain.text.names import COMMAND_NAMES
 
 KEY_COMMANDS = frozenset(
     {
@@ -103,3 +104,20 @@ def _put(match: re.Match[str], session: str, known: Collection[str], *, is_shell
         named = f" {match['named']}" if match["named"] and word not in _OF_SESSION else ""
         return f"/{word}{options}{named}"
     return f"!{match[0]}" if is_shell else f"{_ELSEWHERE}{match[0]}"
+
+
+def render_install(extra: str, *, prefix: str, base_prefix: str, executable: str, settings: str) -> str:
+    """Return the command for a shell.
+
+    `prefix`, `base_prefix` and `executable` are `sys`'s, `settings` is the text of the environment's
+    `pyvenv.cfg`. All of them take the extra's libraries from what is installed: no index needs to have relay.
+    """
+    wanted = f"'agent-relay[{extra}]'"
+    if "/pipx/venvs/" in f"{prefix}/":
+        return f"pipx inject agent-relay {wanted}"
+    if any(line.partition("=")[0].strip() == "uv" for line in settings.splitlines()):
+        # An environment of uv's, `uv tool install` included, has no pip.
+        return f"uv pip install --python {shlex.quote(executable)} {wanted}"
+    if prefix == base_prefix:
+        return f"{shlex.quote(executable)} -m pip install --user {wanted}"
+    return f"{shlex.quote(executable)} -m pip install {wanted}"

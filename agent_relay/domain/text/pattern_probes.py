@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from string import punctuation
 
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 
 _CHARACTERS = (*punctuation, " ", "\t", "\n", "\r", "\0", "a", "A", "0", "\u00e9")
 _WORDS = ("a ", "0 ", "a\n", "a.", "0:")

@@ -1,8 +1,67 @@
-"""Make text from anywhere safe to paste into a terminal and to quote inside the handoff document."""
+"""Make text readable and safe: escape sequences removed, counts, columns, reasons quoted from errors."""
 
+import json
 import re
+import unicodedata
+from typing import AnyStr, cast
 
-from agent_relay.domain.text.patterns import compile_late
+_ASKED = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
+
+
+def compile_late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a stand-in for what `re.compile` returns, compiled when it is first used.
+
+    For patterns in our own code only, where a test compiles them all: an invalid pattern from elsewhere
+    must be refused when it is read, not when it is first needed. Once compiled it is as fast as any other.
+    """
+    late = _Late(pattern, flags)
+    _WAITING.add(late)
+    return cast("re.Pattern[AnyStr]", late)
+
+
+def compile_all() -> None:
+    """Compile every pattern of the modules loaded: for a process whose children will use them."""
+    while _WAITING:
+        next(iter(_WAITING)).prepare()
+
+
+def read_pattern(value: object) -> re.Pattern[str] | re.Pattern[bytes] | None:
+    """Return the pattern `value` is, compiled; `None` for anything else."""
+    if isinstance(value, _Late):
+        return value.compiled
+    return value if isinstance(value, re.Pattern) else None
+
+
+class _Late:
+    """A pattern with empty slots until its first use; then they hold the compiled pattern's methods."""
+
+    __slots__ = ("_flags", "_pattern", *_ASKED)
+
+    def __init__(self, pattern: str | bytes, flags: int) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    @property
+    def compiled(self) -> re.Pattern[str] | re.Pattern[bytes]:
+        """The compiled pattern."""
+        return re.compile(self._pattern, self._flags)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):  # no pattern has such a thing, and who copies or shows us asks for some
+            raise AttributeError(name)
+        return getattr(self.prepare(), name)
+
+    def prepare(self) -> re.Pattern[str] | re.Pattern[bytes]:
+        """Compile the pattern, copy its methods into the slots, and return it."""
+        _WAITING.discard(self)
+        compiled = self.compiled
+        for asked in _ASKED:
+            setattr(self, asked, getattr(compiled, asked))
+        return compiled
+
+
+_WAITING: set[_Late] = set()
+
 
 # Whole terminal sequences go first, so that no `[201~` or `[31m` is left behind as litter. An operating
 # system command that is never closed ends with its line.
@@ -42,3 +101,127 @@ def quote_text(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
+
+
+def render_count(number: int, word: str) -> str:
+    """Return `1 handoff`, `2 handoffs`; for words whose plural ends in s."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def capitalize(text: str) -> str:
+    """Return `text` as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def count_columns(text: str) -> int:
+    """Return the columns of `text` on a terminal; it should hold no control characters."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+        for sign in text
+    )
+
+
+def split_columns(text: str, most: int) -> list[str]:
+    """Return `text` in pieces of at most `most` columns each; a wider sign is a piece by itself."""
+    if text.isascii():
+        return [text[at : at + most] for at in range(0, len(text), most)]
+    pieces, begin, used = [], 0, 0
+    for at, sign in enumerate(text):
+        width = count_columns(sign)
+        if used + width > most and at > begin:
+            pieces.append(text[begin:at])
+            begin, used = at, 0
+        used += width
+    return [*pieces, text[begin:]] if text else []
+
+
+LONGEST_RESULT = 4_000
+"""Characters of a tool's input or output that are told; the transcript has the rest."""
+
+
+_LONGEST = 300
+_DEEPEST = 4
+"""So many messages stand within one another where a provider's answer is quoted in a program's own."""
+_FEWEST_WORDS = 3
+"""With fewer, a class before them says most of it: `KeyError: 'x'`."""
+
+_STAMP = compile_late(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*\]?\s+")
+_LEVEL = compile_late(
+    r"^(?:\[(?:ERROR|WARN|WARNING|FATAL|INFO|DEBUG)\]|(?:ERROR|WARN|WARNING|FATAL|INFO|DEBUG)\b):?\s*"
+)
+_MODULE = compile_late(r"^\w+(?:::\w+)+:\s+")
+_CLASS = compile_late(r"^\w*(?:Error|Exception):\s+")
+_FIELD = compile_late(r'(?:^|\s)([A-Za-z][\w.]*)=(?:"((?:[^"\\]|\\.)*)"?|(\S+))')
+_OBJECT = compile_late(r'\[? ?\{ ?"')
+_MESSAGE = compile_late(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
+_CODE = compile_late(r'"(?:reason|status|code)"\s*:\s*"([A-Za-z_]+)"')
+_FRAME = compile_late(r"^\s*+(?:at |[\s\[\]{}(),;.]*+$|Node\.js v)")
+
+
+def find_reason(errors: str) -> str:
+    """Return why a program failed, by what it wrote to its standard error; empty if that gives no reason.
+
+    That is the last line which is no part of a stack, or the JSON document at its end.
+    """
+    lines = clean_text(errors).splitlines()
+    begun = [number for number, line in enumerate(lines) if line.startswith("{")]
+    document = " ".join(lines[begun[-1] :]) if begun else ""
+    if document.rstrip().endswith("}") and _MESSAGE.search(document):
+        return quote_reason(document)
+    said = [line for line in lines if not _FRAME.match(line)]
+    return quote_reason(said[-1]) if said else ""
+
+
+def quote_reason(text: str) -> str:
+    """Return `text`, an agent's words or a line of its log, in one line without log and JSON syntax."""
+    line = " ".join(clean_text(text).split())
+    for prefix in (_STAMP, _LEVEL, _MODULE):
+        line = prefix.sub("", line, count=1)
+    line = _drop_class(_quote_message(_choose_field(line)))
+    if line.startswith("[") and line.endswith("]") and "[" not in line[1:]:
+        line = line[1:-1]
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+def _choose_field(line: str) -> str:
+    """Return the value that says why, of a log line of `name=value`; any other line as it is."""
+    fields = {name: quoted or bare for name, quoted, bare in _FIELD.findall(line)}
+    if len(fields) < 2 or not _FIELD.match(line):  # noqa: PLR2004 - one of them may stand in a sentence
+        return line
+    errors = [value for name, value in fields.items() if name.rpartition(".")[2] in {"error", "err"}]
+    chosen = [*errors[-1:], *(fields[name] for name in ("message", "msg") if name in fields)]
+    return _unescape(chosen[0]) if chosen else line
+
+
+def _quote_message(line: str) -> str:
+    """Return the text before a JSON document, and the innermost message in that; else `line`."""
+    found = _OBJECT.search(line)
+    if found is None:
+        return line
+    before, document = line[: found.start()].rstrip(" :-"), line[found.start() :]
+    message = ""
+    for _ in range(_DEEPEST):
+        inner = _MESSAGE.search(document)
+        if inner is None:
+            break
+        message = document = " ".join(_unescape(inner[1]).split())
+    code = _CODE.search(document)
+    if not message and code is not None:
+        message = code[1].replace("_", " ").lower()
+    return ": ".join(part for part in (before, message) if part) or line
+
+
+def _unescape(text: str) -> str:
+    """Return the text of a JSON string's inside, which may be cut anywhere."""
+    try:
+        value = json.loads(f'"{text}"')
+    except ValueError:
+        value = text.replace('\\"', '"').replace("\\n", " ")
+    return str(value)
+
+
+def _drop_class(line: str) -> str:
+    rest = _CLASS.sub("", line, count=1)
+    return rest if len(rest.split()) >= _FEWEST_WORDS else line

@@ -1,8 +1,11 @@
-"""Moments in text: as our files hold them (ISO 8601 with a zone), and as people read them."""
+"""Moments in text, as our files hold them and as people read them, and when a rest is over."""
+
+from datetime import datetime, timedelta
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from datetime import datetime, tzinfo
+    from datetime import tzinfo
 
 _NAMED_DAYS = {0: "today", 1: "yesterday"}
 
@@ -44,3 +47,19 @@ def render_moment(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str
     local = at.astimezone(zone)
     is_today = local.date() == now.astimezone(zone).date()
     return local.strftime("%H:%M" if is_today else "%b %-d, %H:%M")
+
+
+_UNKNOWN_REST = timedelta(hours=1)
+"""How long a limit without a reset counts, unless it is about money: agents say "later", not "never"."""
+_FARTHEST_AHEAD = timedelta(days=1)
+"""What was seen later than this from now was dated by a clock that was wrong, and its reset with it."""
+
+
+def find_end(until: datetime | None, scope: str, seen_at: datetime) -> datetime | None:
+    """Return when the rest is believed to end; `None` for one that lasts until the user says otherwise."""
+    return seen_at + _UNKNOWN_REST if until is None and scope != "billing" else until
+
+
+def is_lasting(end: datetime | None, seen_at: datetime, now: datetime) -> bool:
+    """Return whether a rest with that end lasts at `now`."""
+    return end is None or (end > now and seen_at - now <= _FARTHEST_AHEAD)

@@ -12,7 +12,7 @@ from agent_relay.engine.legs.terminal_messages import (
     describe_wait,
     wait_with_reports,
 )
-from agent_relay.session.handoff.status_bar import DeliveryStage
+from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.system.processes import pause_at
 from agent_relay.terminal.holder_client import HolderError
 

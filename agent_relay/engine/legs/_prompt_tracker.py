@@ -17,8 +17,8 @@ from agent_relay.domain.documents.record_matching import (
 )
 from agent_relay.domain.documents.rules import Progress, SideTalk
 from agent_relay.domain.events.session import PromptSeen
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.signal import Record, Source
 from agent_relay.domain.values.elapsed import ClockJump, is_later
 from agent_relay.packet.extract.conversation import strip_packets
 

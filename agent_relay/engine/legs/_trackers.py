@@ -1,23 +1,60 @@
-"""Trackers of one leg: what its agent is doing, how full its context is, and which signals were reported.
+"""Track one leg for its monitor: the agent's state, its context, and the signals reported."""
 
-The state comes from the newest screen and from what the agent records of itself; the fullness from its
-records. A mark of the user's that is passed becomes an input.
-"""
-
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from typing import Protocol
 
 from agent_relay.detect.context_gauge import ContextGauge
 from agent_relay.detect.screen_state import AgentState, InputState, believe_state, read_input, read_state
-from agent_relay.domain.context import Level, Reading
-from agent_relay.domain.inputs import ContextFilled
+from agent_relay.domain.documents.adapter import SourceSpec, StreamRule
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.inputs import ContextFilled, Input
+from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, Record, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
-from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.domain.values.elapsed import ClockJump, start_at
-from agent_relay.engine.legs._monitor_config import MonitorConfig
-from agent_relay.session.limits.context import find_level
+from agent_relay.session.decision import Outcome
+from agent_relay.session.usage_limits import find_level
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorConfig:
+    """The rules of the leg's agent, and what is known and wanted of this leg.
+
+    `known` are (rule, text, until, decides) of signals already in the journal: a new daemon reads old records
+    again. `wishes` are the marks of the leg's context; none is reported while they are off. `says` are what
+    the records of a headless leg's output mean.
+    """
+
+    rules: Rules
+    sources: Sequence[SourceSpec]
+    zone: tzinfo
+    patience_s: float
+    known: frozenset[tuple[str, str, str, bool]] = frozenset()
+    wishes: ContextWishes = NO_WISHES
+    says: Sequence[StreamRule] = ()
+
+    def reads(self, source: Source) -> bool:
+        """Tell whether the agent's adapter names such a source."""
+        return any(spec.role == source for spec in self.sources)
+
+
+class LegListener(Protocol):
+    """Hears what the monitors of a session's legs find: their supervisor."""
+
+    def report(self, leg: Leg, happened: Input | Outcome) -> None:
+        """Take what happened to the leg."""
+        ...
+
+    def note_change(self, leg_id: str) -> None:
+        """Note that the leg's records were read or its screen changed."""
+        ...
+
+    def note_names(self, leg_id: str, names: Mapping[str, str]) -> None:
+        """Note what the agent calls its own session now."""
+        ...
+
 
 _NEW_S = 10.0
 """How long the screen alone is not believed for a leg that announces its state; measured: 0.4 s."""

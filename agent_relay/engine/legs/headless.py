@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.launch import get_program
-from agent_relay.agents.launch_plan import STREAM_FILE, build_headless
+from agent_relay.agents.launch import STREAM_FILE, build_headless, get_program
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.inputs import LegGone
 from agent_relay.domain.session import Leg
-from agent_relay.domain.text.reasons import find_reason
+from agent_relay.domain.text.plain import find_reason
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services
 from agent_relay.system.disk.files import read_bounded, write_atomic

@@ -20,16 +20,21 @@ from agent_relay.domain.inputs import (
     SignalFound,
     StateSeen,
 )
+from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine._last_known import LastScreen
-from agent_relay.engine.legs._monitor_config import LegListener, MonitorConfig
 from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
-from agent_relay.engine.legs._trackers import AgentStateTracker, ContextTracker, KnownSignals
+from agent_relay.engine.legs._trackers import (
+    AgentStateTracker,
+    ContextTracker,
+    KnownSignals,
+    LegListener,
+    MonitorConfig,
+)
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import TurnVerdict
 from agent_relay.sources.record_fields import find_names
 from agent_relay.system.clock import Clock, JumpingClock
@@ -38,7 +43,7 @@ from agent_relay.terminal.holder_client import HolderConnection, HolderError
 if TYPE_CHECKING:
     from agent_relay.detect.screen_state import AgentState, InputState
     from agent_relay.detect.usage_windows import WindowReading as Window
-    from agent_relay.domain.context import Reading
+    from agent_relay.domain.limits import Reading
     from agent_relay.domain.screen import Screen
 
 _log = logging.getLogger(__name__)

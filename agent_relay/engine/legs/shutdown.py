@@ -1,8 +1,4 @@
-"""Ends a leg: the adapter's polite steps, then a signal; then no process or folder of it is left.
-
-The last step is a Unix signal that no process can refuse. Processes an agent left in Unix sessions of their
-own are found and ended, too.
-"""
+"""End a leg: the adapter's polite steps, a signal, what it left; keep its holder until the next leg lives."""
 
 import asyncio
 import contextlib
@@ -10,20 +6,24 @@ import logging
 import os
 import signal
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from agent_relay.domain.documents.adapter import QuitStep
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Leg
-from agent_relay.domain.values.environment import LEG_VARIABLE
+from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
+from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment, read_launch_environment
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services
 from agent_relay.session.ownership import may_use_pid
+from agent_relay.store.session_index import mark_ended
 from agent_relay.system.machine_identity import read_boot_moment
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import end_session, find_family, find_marked, find_parent, is_alive
 from agent_relay.terminal import leg_folder as legs
-from agent_relay.terminal.holder_client import HolderError
+from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 _log = logging.getLogger(__name__)
 
@@ -157,3 +157,69 @@ async def _take(monitor: LegMonitor, quit_step: QuitStep) -> None:
         await monitor.holder.type(quit_step.keys.encode())
     if quit_step.signal:
         await monitor.holder.signal(quit_step.signal)
+
+
+UNREAD_RETENTION = timedelta(hours=1)
+"""How long the output of a headless turn is kept for a follower that has not read it to its end."""
+
+
+async def find_launch_environment(services: Services, session: Session) -> LaunchEnvironment | None:
+    """Return the launch environment of the newest leg whose holder still answers; `None` if none does."""
+    for leg in reversed(session.legs):
+        with contextlib.suppress(RelayError):
+            holder = await HolderConnection.open(_get_folder(services, leg))
+            try:
+                return await read_launch_environment(holder)
+            finally:
+                await holder.close()
+    return None
+
+
+async def release_legs(services: Services, session: Session) -> None:
+    """End the holders of the session's finished legs, and remove their folders unless headless."""
+    for leg in session.legs:
+        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg)):
+            await _release(services, leg)
+            if not leg.headless:
+                await remove_folder(services, leg)
+
+
+async def _release(services: Services, leg: Leg) -> None:
+    try:
+        holder = await HolderConnection.open(_get_folder(services, leg))
+        try:
+            await holder.leave()
+        finally:
+            await holder.close()
+    except RelayError:
+        await end_by_force(services, replace(leg, child_pid=0), leg.holder_pid)
+
+
+async def forget_streams(services: Services, session: Session, *, since: str | None = None) -> None:
+    """Remove the output of finished headless legs, which its followers have read.
+
+    With `since`, only of the legs before that one; an empty name is before all of them.
+    """
+    for leg in session.legs:
+        if since in {leg.id, ""}:
+            return
+        if (
+            leg.headless
+            and leg.is_over
+            and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg))
+        ):
+            await _release(services, leg)
+            await remove_folder(services, leg)
+
+
+async def note_ended(services: Services, session: Session) -> None:
+    """Mark the session in the index as ended, with nothing of it left to tidy up.
+
+    If the disk refuses, the next daemon finds that out again.
+    """
+    with contextlib.suppress(RelayError):
+        await asyncio.to_thread(mark_ended, services.folders.sessions, session.id)
+
+
+def _get_folder(services: Services, leg: Leg) -> str:
+    return f"{services.folders.legs}/{leg.id}"

@@ -13,17 +13,22 @@ from agent_relay.domain.events.session import LegNamed
 from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Spawned
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
-from agent_relay.engine.legs._budget_monitor import BudgetMonitor, build_counter
 from agent_relay.engine.legs.headless import judge
-from agent_relay.engine.legs.holder_retention import release_legs
-from agent_relay.engine.legs.live_leg import KnownSignals, adopt_leg
+from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
+from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.rest_ledger import EndedRests
-from agent_relay.engine.legs.shutdown import end_agent, end_by_force, end_lost_leg, is_held, stop_leg
+from agent_relay.engine.legs.shutdown import (
+    end_agent,
+    end_by_force,
+    end_lost_leg,
+    is_held,
+    release_legs,
+    stop_leg,
+)
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 from agent_relay.system.failures import find_passing
 
 _Found = TypeVar("_Found")

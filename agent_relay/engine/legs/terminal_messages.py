@@ -14,7 +14,8 @@ from agent_relay.domain.state import State
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import spawn
-from agent_relay.session.handoff.status_bar import (
+from agent_relay.session.views.messages import render_message, render_slow_start
+from agent_relay.session.views.waiting import (
     NO_DELIVERY_PROGRESS,
     DeliveryProgress,
     DeliveryStage,
@@ -22,7 +23,6 @@ from agent_relay.session.handoff.status_bar import (
     build_bar,
     build_question_bar,
 )
-from agent_relay.session.views.messages import render_message, render_slow_start
 from agent_relay.terminal.holder_client import HolderError
 
 _log = logging.getLogger(__name__)

@@ -1,13 +1,16 @@
-"""The operations on headless turns: begin one, follow it piece by piece, release what it said."""
+"""The operations on headless turns and chats: begin one, follow it piece by piece, go on turn by turn."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.inputs import TurnAsked
+from agent_relay.domain.events.work import ChatBegun, TurnBegun
+from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import StreamCursor
 from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine._turn_stream import (
@@ -16,17 +19,33 @@ from agent_relay.engine._turn_stream import (
     render_cursor,
 )
 from agent_relay.engine.legs.headless import check_headless
-from agent_relay.engine.legs.holder_retention import forget_streams
+from agent_relay.engine.legs.shutdown import forget_streams
+from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.change_notifier import wait_for
+from agent_relay.engine.sessions.commands import begin_turn
+from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.lifecycle import begin_turn
-from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.engine.sessions.opener import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
+from agent_relay.session.handoff.lifecycle import find_native_id
+from agent_relay.session.turns.chat import (
+    Chat,
+    ChatEnd,
+    Seat,
+    build_prompt,
+    find_next_seat,
+    fold_chat,
+    render_chat_end,
+)
+from agent_relay.session.turns.lifecycle import check_free
 from agent_relay.session.turns.report import report_end
+from agent_relay.session.views.messages import session_folder
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_journals import find_journal
+from agent_relay.system.config.secrets import gather_secrets
 
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is delayed."""
@@ -161,3 +180,174 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
             op.RUN_FORGET.performed_by(forget),
         )
     )
+
+
+_MOST_AGENTS = 16
+
+
+class Chats:
+    """Begins the turns of chats; they are followed like all headless turns."""
+
+    def __init__(self, sessions: SessionRegistry, services: Services) -> None:
+        self._sessions = sessions
+        self._services = services
+
+    async def begin(
+        self, open_request: OpenRequest, agents: Sequence[str], most: int, *, message: str = ""
+    ) -> tuple[int, ChatStarted]:
+        """Journal that `agents` take turns, without beginning one; return that line's number.
+
+        Without agents those of the session go on. A repeated request with the same id of a `message` gets the
+        same line. Raises RelayError if one of the agents cannot take part.
+        """
+        for name in agents:
+            await asyncio.to_thread(check_headless, self._services, name, open_request.environ)
+        async with hold_session(self._sessions, open_request, message) as found:
+            match found:
+                case Host():
+                    task = await asyncio.to_thread(_redact_task, open_request, found.session.root)
+                    return await _write_begin(found, agents, task, most, message), _tell_started(found)
+                case TurnStart():
+                    known = found
+        async with enter_session(
+            self._sessions, replace(open_request, session=known.session, fresh=False)
+        ) as host:
+            return known.number, _tell_started(host)
+
+    async def go_on(
+        self, open_request: OpenRequest, after: int, *, is_stopped: bool
+    ) -> tuple[TurnNext | ChatOver, StreamCursor]:
+        """Begin the next turn and return it with the place before its first line, or return the chat's end.
+
+        `after` is the journal's line of the turn the follower has read, or of the chat's beginning: a
+        repeated request gets the same turn. The request's task are the words the chat was begun with, as they
+        were given; empty for the journal's.
+        """
+        async with enter_session(self._sessions, open_request) as host:
+            return await self._go_on(host, open_request, after, is_stopped=is_stopped)
+
+    async def _go_on(
+        self, host: Host, open_request: OpenRequest, after: int, *, is_stopped: bool
+    ) -> tuple[TurnNext | ChatOver, StreamCursor]:
+        chat = _get_chat(host)
+        if any(event.number > after for event in host.events if isinstance(event.body, ChatBegun)):
+            raise WrongUseError(f"somebody else went on with the chat {host.session.id}")
+        known = [number for number in chat.begun if number > after]
+        if known:
+            return _report_next(host, known[0], len(chat.begun)), StreamCursor(known[0] - 1)
+        found = ChatEnd("stopped", chat.failure[1]) if is_stopped else await self._find_next(host, chat)
+        if isinstance(found, ChatEnd):
+            if host.session.state is not State.ENDED:
+                await host.ask(StopAsked(found.why))
+            return self._report_over(host, chat, found), StreamCursor(host.session.number)
+        is_new = not find_native_id(host.session, found.speaker)
+        prompt = build_prompt(chat, found.speaker, found.owner, task=open_request.task, is_new=is_new)
+        asked = TurnAsked(found.speaker, prompt, ends=True, seat=found.owner, others=found.others)
+        # Not the line after the last one seen: the end of a turn a crash cut off may be written in between.
+        begun = await take_turn(host, open_request.pack(), asked)
+        return _report_next(host, begun.number, len(chat.begun) + 1), StreamCursor(begun.number - 1)
+
+    async def _find_next(self, host: Host, chat: Chat) -> Seat | ChatEnd:
+        context = await host.runner.build_context(host.session)
+        return find_next_seat(
+            chat, context.availability, host.session.roster, now=context.now, zone=context.zone
+        )
+
+    def _report_over(self, host: Host, chat: Chat, over: ChatEnd) -> ChatOver:
+        now = self._services.clock.now()
+        return ChatOver(
+            session=host.session.id,
+            outcome=over.outcome,
+            turns=chat.taken,
+            why=over.why,
+            resets_at=over.until.isoformat() if over.until is not None else "",
+            skipped=over.skipped,
+            message=render_chat_end(chat, over, now, self._services.zone),
+        )
+
+
+def build_chat_handlers(sessions: SessionRegistry, services: Services) -> Mapping[str, Handler]:
+    """Return the handlers by the names of their requests."""
+    chatting = Chats(sessions, services)
+
+    async def begin(asked: op.ChatFields, _peer: Peer) -> Mapping[str, object]:
+        agents, session = asked.agents, asked.session
+        if len(set(agents)) != len(agents) or len(agents) > _MOST_AGENTS or not (session or len(agents) > 1):
+            raise WrongUseError("a chat needs two agents or more, each of them once")
+        open_request = OpenRequest(
+            agent=agents[0] if agents else "",
+            cwd=asked.cwd,
+            environ=asked.env,
+            task=asked.task,
+            session=session,
+            fresh=not session,
+        )
+        begun, started = await chatting.begin(open_request, agents, asked.most, message=asked.message)
+        words = "" if session else open_request.task
+        given = replace(open_request, session=started.session, task=words)
+        return _answer(started.session, await chatting.go_on(given, begun, is_stopped=False), started)
+
+    async def go_on(asked: op.ChatNextFields, _peer: Peer) -> Mapping[str, object]:
+        open_request = OpenRequest(
+            agent="", cwd=asked.cwd, environ=asked.env, task=asked.task, session=asked.session
+        )
+        return _answer(
+            open_request.session, await chatting.go_on(open_request, asked.after, is_stopped=asked.stop)
+        )
+
+    return dict((op.CHAT_BEGIN.performed_by(begin), op.CHAT_NEXT.performed_by(go_on)))
+
+
+def _answer(
+    session: str, went_on: tuple[TurnNext | ChatOver, StreamCursor], *before: ChatStarted
+) -> Mapping[str, object]:
+    event, cursor = went_on
+    events = [one.model_dump(mode="json") for one in (*before, event)]
+    return {
+        "session": session,
+        "events": events,
+        "told": render_cursor(cursor),
+        "turn": cursor.number + 1,
+        "over": event.type == "chat-end",
+    }
+
+
+def _redact_task(open_request: OpenRequest, root: str) -> str:
+    """Return the task without the secrets of its requester: the session has not been given them yet."""
+    return redact_in_thread(
+        open_request.task, known=gather_secrets(root, open_request.environ, cwd=open_request.cwd)
+    )
+
+
+async def _write_begin(host: Host, agents: Sequence[str], task: str, most: int, message: str) -> int:
+    """Journal the line that begins the chat, or continues the session's; return its number."""
+    check_free(host.session)
+    known = fold_chat(host.events)
+    if not agents and known is None:
+        raise WrongUseError(f"session {host.session.id} is no chat", hint="Name the agents that are to talk")
+    taking_part = tuple(agents) or (known.agents if known is not None else ())
+    await host.ask(Outcome((ChatBegun(taking_part, task, most, message),)))
+    return max(event.number for event in host.events if isinstance(event.body, ChatBegun))
+
+
+def _tell_started(host: Host) -> ChatStarted:
+    session = host.session
+    return ChatStarted(
+        session=session.id,
+        agents=_get_chat(host).agents,
+        folder=session_folder(session),
+        at=session.updated_at.isoformat(),
+    )
+
+
+def _get_chat(host: Host) -> Chat:
+    chat = fold_chat(host.events)
+    if chat is None:
+        raise WrongUseError(f"session {host.session.id} is no chat")
+    return chat
+
+
+def _report_next(host: Host, line: int, count: int) -> TurnNext:
+    body = host.events[line - 1].body
+    assert isinstance(body, TurnBegun)  # noqa: S101 - the chat's fold took its number
+    return TurnNext(agent=body.seat, speaker=body.agent, number=count)

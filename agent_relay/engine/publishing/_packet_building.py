@@ -14,12 +14,11 @@ from functools import partial
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.packet_template import build_renderer
 from agent_relay.domain.documents.config import UserConfig
-from agent_relay.domain.documents.packet import Reason, ResumePacket
-from agent_relay.domain.documents.packet_json import parse_packet
+from agent_relay.domain.documents.packet import Reason, ResumePacket, parse_packet
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import Facts
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Handoff, Leg, Session
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.engine._last_known import NO_SCREEN, LastScreen
@@ -27,24 +26,30 @@ from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.engine.publishing.waiting_packets import find_source, is_under_way, list_saved
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
-from agent_relay.packet.handoff_terms import add_terms
-from agent_relay.packet.narrative import render_narrative
-from agent_relay.packet.record_gaps import (
+from agent_relay.packet.handoff_facts import (
     AUTOMATIC,
     add_newest_prompt,
     add_prompt,
+    add_terms,
     find_record_gap,
     is_prompt_unanswered,
 )
-from agent_relay.redact.allow_list import AllowList, build_allow
+from agent_relay.packet.narrative import render_narrative
+from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.handoff.lifecycle import find_native_id
-from agent_relay.session.lineage import inherit_terms
+from agent_relay.session.transitions import inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.session.warnings import find_spent
-from agent_relay.store.narratives import read_narrative
-from agent_relay.store.packets import is_emptied, list_packets, read_as_left, read_kept, read_packet
+from agent_relay.store.packets import (
+    is_emptied,
+    list_packets,
+    read_as_left,
+    read_kept,
+    read_narrative,
+    read_packet,
+)
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.transcripts.message_text import clip

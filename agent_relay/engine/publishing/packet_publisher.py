@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.handoff import PacketSaved
+from agent_relay.domain.events.work import PacketSaved
 from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
 from agent_relay.system.failures import find_passing
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def load_and_publish(
     environ: Mapping[str, str],
 ) -> Published:
     """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
-    from agent_relay.engine.publishing.publish import publish_handoff_packet
+    from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
 
     return publish_handoff_packet(services, building, session, handoff, environ)
 

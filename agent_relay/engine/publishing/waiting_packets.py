@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import parse_document, render_json
+from agent_relay.domain.documents.packet import ResumePacket, parse_document, render_json
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Session

@@ -4,9 +4,9 @@ A process lives for one piece of work: what it had to compile, each would have t
 somebody waits.
 """
 
-from agent_relay.domain.text.patterns import compile_all
+from agent_relay.domain.text.plain import compile_all
 from agent_relay.engine.publishing._packet_building import build_ordered
-from agent_relay.engine.publishing.redaction import redact_event
+from agent_relay.engine.publishing.limited_work import redact_event
 
 __all__ = ["build_ordered", "redact_event"]
 

@@ -10,12 +10,6 @@ from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import Effect, StopLeg
 from agent_relay.domain.errors import RelayError, StaleOwnerError
-from agent_relay.domain.events.handoff import (
-    HandoffBegun,
-    HandoffConfirmed,
-    PacketPublished,
-    PredecessorStopped,
-)
 from agent_relay.domain.events.session import (
     Body,
     Event,
@@ -26,15 +20,21 @@ from agent_relay.domain.events.session import (
     SessionRested,
     SignalSeen,
 )
+from agent_relay.domain.events.work import (
+    HandoffBegun,
+    HandoffConfirmed,
+    PacketPublished,
+    PredecessorStopped,
+)
 from agent_relay.domain.inputs import Input, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.change_notifier import ChangeNotifier, TurnFollowers
 from agent_relay.engine.threads import DedicatedThread, Failed, attempt
+from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
-from agent_relay.session.outcome import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
 from agent_relay.store.session_journals import JournalWriter
 from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.processes import pause_at

@@ -1,25 +1,108 @@
-"""Finds, reopens or creates a session, one request at a time."""
+"""Find, reopen or create a session, one request at a time; begin a headless turn or find it by message id."""
 
 import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import TurnBegun
+from agent_relay.domain.inputs import TurnAsked
 from agent_relay.domain.state import State
+from agent_relay.domain.values.names import is_ulid, read_moment_ms
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.sessions._creation import create_session
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.creation import OpenRequest, create_session, find_requested_root
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.open_request import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.engine.sessions.turns import TurnStart, find_turn_by_message_id
 from agent_relay.session.fold import fold_events
+from agent_relay.session.transitions import find_turn_by_message
+from agent_relay.session.turns.lifecycle import check_free
 from agent_relay.store.journal import read_events
-from agent_relay.store.session_index import find_root, write_entry
-from agent_relay.store.session_journals import open_journal
-from agent_relay.store.session_summaries import list_moved_at, was_moved
+from agent_relay.store.session_index import find_root, list_moved_at, list_sessions_at, was_moved, write_entry
+from agent_relay.store.session_journals import find_journal, open_journal
+
+_EARLIER_MS = 60_000
+"""How much older than the message the journal that has it may seem: clocks are set, disks count coarsely."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """Where a turn begins: its session, and the number of its first line.
+
+    With `is_given_up` it is over, and no agent was asked.
+    """
+
+    session: str
+    number: int
+    is_given_up: bool = False
+
+
+async def find_turn_by_message_id(
+    registry: SessionRegistry, message: str, *, root: str, session: str
+) -> TurnStart | None:
+    """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
+
+    It is looked for in the sessions at work, in `session`, and in those of the working tree `root` that
+    changed since the id was made. Raises WrongUseError for what is no id.
+    """
+    if not message:
+        return None
+    if not is_ulid(message):
+        raise WrongUseError("a message is named by a ULID")
+    for host in registry:
+        found = find_turn_by_message(host.events, message)
+        if found is not None:
+            return TurnStart(host.session.id, *found)
+    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
+    for session_id in await asyncio.to_thread(_list_candidates, root, session):
+        if session_id not in registry:
+            found = find_turn_by_message(
+                await asyncio.to_thread(_read_since, registry.services, root, session_id, since_s), message
+            )
+            if found is not None:
+                return TurnStart(session_id, *found)
+    return None
+
+
+def get_newest(host: Host) -> TurnStart:
+    """Return where the newest turn of a session at work begins."""
+    numbers = [line.number for line in host.events if isinstance(line.body, TurnBegun)]
+    return TurnStart(host.session.id, numbers[-1])
+
+
+def _list_candidates(root: str, session: str) -> list[str]:
+    """List the session asked for, and those whose folders are in the working tree, newest first."""
+    return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
+
+
+def _read_since(services: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+    """Return the events of a journal; none if it has not changed since, is foreign or cannot be read."""
+    with contextlib.suppress(OSError, RelayError):
+        near = get_journal_path(root, session_id)
+        if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
+            return ()
+        path = find_journal(services.folders, session_id)
+        if path and os.stat(path).st_mtime >= since_s:
+            return read_events(path)
+    return ()
+
+
+async def take_turn(host: Host, launch_environment: LaunchEnvironment, asked: TurnAsked) -> TurnStart:
+    """Begin the turn and return where; its legs get the launch environment and its prompt as it was asked.
+
+    Raises WrongUseError if something else is under way: what that is still to be given stays the same.
+    """
+    check_free(host.session)
+    host.runner.take(launch_environment, asked.prompt)
+    await host.ask(asked)
+    host.followers.begin()
+    return get_newest(host)
+
 
 _log = logging.getLogger(__name__)
 _ENDS_S = 5.0

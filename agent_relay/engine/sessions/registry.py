@@ -16,19 +16,19 @@ from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.legs.holder_retention import (
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.shutdown import (
     UNREAD_RETENTION,
     forget_streams,
     note_ended,
     release_legs,
 )
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.change_notifier import ChangeNotifier
 from agent_relay.engine.sessions.host import Host
-from agent_relay.session.adoption import build_move
-from agent_relay.session.outcome import Outcome
+from agent_relay.session.decision import Outcome
+from agent_relay.session.ownership import build_move
 from agent_relay.store.session_journals import SessionJournal, ensure_indexed
 
 if TYPE_CHECKING:

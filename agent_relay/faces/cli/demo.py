@@ -25,11 +25,11 @@ import typer
 
 from agent_relay.client.autostart import stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
-from agent_relay.client.signal_trap import SIGNALS, Interrupted, SignalTrap
+from agent_relay.client.turn_follower import SIGNALS, Interrupted, SignalTrap
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.render.output import is_fancy, print_json, print_lines
 from agent_relay.store.packets import list_packets, read_packet
-from agent_relay.store.session_summaries import read_live_at, read_sessions_at
+from agent_relay.store.session_index import read_live_at, read_sessions_at
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.disk.folders import get_folders
 from agent_relay.system.git.run import GitMissingError, ask_git

@@ -4,7 +4,7 @@ import os
 import sys
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.domain.text.install_hint import render_install
+from agent_relay.domain.text.hints import render_install
 from agent_relay.system.disk.files import read_bounded
 
 _LIMIT_BYTES = 1 << 16

@@ -11,12 +11,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError, WrongUseError
-from agent_relay.domain.signal import Record, Signal
+from agent_relay.domain.limits import Record, Signal
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.faces.cli.options import UsageError

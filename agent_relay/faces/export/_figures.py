@@ -1,22 +1,91 @@
-"""The figures that are exported, read from our journals and agents' records, for every exporter.
+"""The figures and events that are exported: read, filtered of what anybody wrote, and kept current."""
 
-Labels are few and bounded: every label value is a series that somebody has to store.
-"""
-
+import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
-from agent_relay.domain.protocol.figure import Figure, Labels
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.protocol.watch_output import EventTold, Figure, Labels
 from agent_relay.domain.state import State
-from agent_relay.faces.export._outbound_filter import OTHER, label, shorten_path
-from agent_relay.faces.watch.view import View
+from agent_relay.faces.watch.lines import render_unknown_rests
+from agent_relay.faces.watch.view import View, list_changes
+from agent_relay.faces.watch.watcher import Watcher
 from agent_relay.system.disk.folders import Folders
+from agent_relay.system.failures import start_thread
+from agent_relay.system.net.delivery_report import DeliveryCounter, build_delivery_figures
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Gathered, Wanted, gather_metrics
 from agent_relay.usage.groupings import Grouping
 from agent_relay.usage.prices import PriceList
 from agent_relay.usage.totals import Bill, MetricsRow
+
+OTHER = "other"
+"""Replaces a name that has none of the shapes."""
+_UNKNOWN = "unknown"
+_MOST = 80
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._:+()-]*[A-Za-z0-9)])?")
+_PARTS = re.compile(r"[/\\]|%2f|%5c", re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z0-9-](?:[A-Za-z0-9._:+-]{0,79})")
+
+
+def shorten_path(name: str) -> str:
+    r"""Return the last part of a name that may be a path, as that of a local model is; else the name itself.
+
+    `/home/ann/models/llama.gguf` and `C:\models\llama.gguf` become `llama.gguf`, `maker/model` `model`. An
+    address with nothing behind its host becomes empty.
+    """
+    scheme, mark, rest = name.partition("://")
+    parts = _PARTS.split(rest if mark else scheme)
+    return "" if mark and len(parts) == 1 else parts[-1]
+
+
+def label(name: str) -> str:
+    """Return the first 80 characters if they have the shape of a name, else `other`; `unknown` for none."""
+    cut = name[:_MOST].rstrip()
+    if not cut:
+        return _UNKNOWN
+    return cut if _NAME.fullmatch(cut) else OTHER
+
+
+def is_code(text: str) -> bool:
+    """Return whether it is a code, a name or a moment: no free text, and no path."""
+    return _CODE.fullmatch(text) is not None
+
+
+SENT_EVENTS = frozenset(
+    {
+        "session.created", "session.rested", "session.woke", "session.ended", "leg.starting", "leg.ready",
+        "leg.asking", "leg.ended", "signal.seen", "handoff.begun", "handoff.confirmed", "handoff.failed",
+        "handoff.cancelled", "return.offered", "turn.ended",
+    }
+)  # fmt: skip
+"""The events that are sent."""
+
+
+def build_hook_event(told: EventTold) -> dict[str, object] | None:
+    """Build the body to send; `None` for an event that is not sent.
+
+    Details are codes, names and moments; anything else does not leave this machine, whoever wrote it. Of a
+    model that is a local file only the file's own name does.
+    """
+    if told.name not in SENT_EVENTS or not is_code(told.session):
+        return None
+    if told.name == "signal.seen" and told.details.get("decides") != "true":
+        return None
+    told_of = {**told.details, "model": shorten_path(told.details.get("model", ""))}
+    details = {name: text for name, text in told_of.items() if is_code(text)}
+    return {
+        "schema": "agent-relay/webhook",
+        "version": 1,
+        "id": f"{told.session}:{told.number}",
+        "session": told.session,
+        "event": told.name,
+        "at": told.at,
+        **{name: text for name, text in details.items() if name != "decides"},
+    }
+
 
 MOST_AGENTS = 32
 MOST_MODELS = 64
@@ -176,3 +245,122 @@ def _tell_unread(problems: Sequence[str]) -> str:
 
 def _no_day(_at: int) -> str:
     return ""
+
+
+_SHARE = 20
+"""Reading figures takes at most one part in this many of the time."""
+_MOST_OFTEN_S = 0.5
+
+
+class LatestFigures:
+    """The newest figures, for any number of readers in any thread; getting them reads nothing.
+
+    If deliveries are counted, their counts are included, as of the moment of asking.
+    """
+
+    def __init__(self) -> None:
+        self._figures: Sequence[Figure] = ()
+        self.deliveries: tuple[DeliveryCounter, ...] = ()
+
+    def count(self, deliveries: DeliveryCounter) -> None:
+        """Include the counts of these deliveries, too."""
+        self.deliveries = (*self.deliveries, deliveries)
+
+    def put(self, figures: Sequence[Figure]) -> None:
+        """Make these figures the newest."""
+        self._figures = tuple(figures)
+
+    def get(self) -> Sequence[Figure]:
+        """Return the newest figures; none before the first reading, except counts of deliveries."""
+        counts = {one.receiver.key: one.count for one in self.deliveries}
+        return (*self._figures, *build_delivery_figures(counts))
+
+
+class NewEvents:
+    """Finds the new events of one view after another, each once: those after `began`, none of the first view.
+
+    A session that comes back into view, as one does that is resumed long after its end, brings all its old
+    events: none of those is new.
+    """
+
+    def __init__(self, began: datetime) -> None:
+        self._began = began
+        self._before: View | None = None
+        self._told: dict[str, int] = {}
+
+    def take(self, after: View) -> Sequence[EventTold]:
+        """Return the new events of `after`; none of the first view."""
+        before, self._before = self._before, after
+        found = [event for event in list_changes(before, after) if isinstance(event, EventTold)]
+        news = [event for event in found if before is not None and self._is_news(event)]
+        for event in found:
+            self._told[event.session] = max(event.number, self._told.get(event.session, 0))
+        return news
+
+    def _is_news(self, event: EventTold) -> bool:
+        last = self._told.get(event.session)
+        return event.number > last if last is not None else datetime.fromisoformat(event.at) >= self._began
+
+
+class ExportLoop:
+    """Reads `reader`'s figures every `interval_s` seconds, and passes on events to `tell` as they happen.
+
+    `warn` is given a line for people if figures can no longer be read and stay as they were, if they leave
+    out what cannot be read, or if it is unknown who rests.
+    """
+
+    def __init__(
+        self, watcher: Watcher, reader: ExportReader, *, interval_s: float, warn: Callable[[str], None]
+    ) -> None:
+        self._warn = warn
+        self.newest = LatestFigures()
+        self._watcher = watcher
+        self._reader = reader
+        self._interval_s = interval_s
+        self._failure: BaseException | None = None
+        self._unread = ""
+        self._unknown = ""
+
+    def read(self) -> None:
+        """Read the newest figures as of now. Raise RelayError if they cannot be read."""
+        view = self._watcher.read()
+        unknown, self._unknown = self._unknown, view.rests_unknown
+        if self._unknown not in ("", unknown):
+            self._warn(render_unknown_rests(self._unknown))
+        self.newest.put(self._reader.read(view, datetime.now(UTC)))
+        before, self._unread = self._unread, self._reader.unread
+        if self._unread not in ("", before):
+            self._warn(f"the figures leave out what cannot be read: {self._unread}")
+
+    def run(self, tell: Callable[[EventTold], None]) -> None:
+        """Pass events to `tell`, none from before the call, and never return.
+
+        Raises the error of its thread if that failed.
+        """
+        start_thread("figures", self._go_on_reading, on_failure=self._fail)
+        news = NewEvents(datetime.now(UTC))
+        while self._failure is None:
+            for event in news.take(self._watcher.read()):
+                tell(event)
+            began = time.monotonic()
+            self._watcher.wait()
+            time.sleep(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
+        raise self._failure
+
+    def _go_on_reading(self) -> None:
+        wait_s, told = self._interval_s, ""
+        while True:
+            time.sleep(wait_s)
+            began, why = time.monotonic(), ""
+            try:
+                self.read()
+            except RelayError as error:
+                why = error.sentence
+            if why and why != told:
+                self._warn(f"the figures are not being updated: {why}")
+            told = why
+            wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
+
+    def _fail(self, error: BaseException) -> None:
+        # Figures that stand still would be believed.
+        self._failure = error

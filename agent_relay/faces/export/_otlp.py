@@ -30,10 +30,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from agent_relay import __version__
-from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.faces.export._figures import LatestFigures
 from agent_relay.system.net.delivery_report import DeliveryCounter
-from agent_relay.system.net.request_deadline import Deadline, LookUp, Resolver, ask_system
-from agent_relay.system.net.webhook import LATE, describe_failure
+from agent_relay.system.net.webhook import LATE, Deadline, LookUp, Resolver, ask_system, describe_failure
 
 _LIMIT_S = 10.0
 """How long one request may take from its beginning to the answer, however often a byte comes."""

@@ -12,8 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.figure import Figure
-from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.domain.protocol.watch_output import Figure
+from agent_relay.faces.export._figures import LatestFigures
 
 if TYPE_CHECKING:
     import socket

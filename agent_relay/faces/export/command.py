@@ -16,9 +16,7 @@ from agent_relay.domain.documents.config import ExportConfig, check_address
 from agent_relay.domain.protocol.watch_output import EventTold
 from agent_relay.faces.cli.extras import missing_extra
 from agent_relay.faces.cli.options import UsageError
-from agent_relay.faces.export._export_loop import ExportLoop
-from agent_relay.faces.export._figures import ExportReader
-from agent_relay.faces.export._outbound_filter import build_hook_event
+from agent_relay.faces.export._figures import ExportLoop, ExportReader, build_hook_event
 from agent_relay.faces.render.output import print_json, print_lines, warn
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.system.config.config_file import read_user_config

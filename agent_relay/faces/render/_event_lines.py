@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from agent_relay.domain.session import BY_HAND
-from agent_relay.domain.text.counts import LONGEST_RESULT, count_columns
-from agent_relay.domain.text.plain import clean_text
-from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.text.plain import LONGEST_RESULT, clean_text, count_columns, quote_reason
 
 Style = Literal["bold", "dim", "thought", "red", "green", "yellow", "cyan"]
 _CODES: dict[Style, str] = {

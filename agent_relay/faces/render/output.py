@@ -24,7 +24,7 @@ def render_plain(text: str) -> str:
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.domain.errors import RelayError
     from agent_relay.domain.text.hints import name_key
-    from agent_relay.domain.values.relay_key import name_relay_key
+    from agent_relay.domain.values.names import name_relay_key
     from agent_relay.system.disk.folders import get_folders
 
     try:
@@ -119,7 +119,7 @@ def _count(cell: str) -> int:
     """Return the columns of a cell; what measures other alphabets is loaded only if there are some."""
     if cell.isascii():
         return len(cell)
-    from agent_relay.domain.text.counts import count_columns
+    from agent_relay.domain.text.plain import count_columns
 
     return count_columns(cell)
 

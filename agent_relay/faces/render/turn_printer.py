@@ -132,8 +132,7 @@ class StyledTurnPrinter:
     """Shows one turn on a terminal as the relay shell does."""
 
     def __init__(self) -> None:
-        from agent_relay.faces.render._frame_writer import OUTPUT_WRITE_CHARS
-        from agent_relay.faces.render.turn_view import open_turn_view
+        from agent_relay.faces.render.turn_view import OUTPUT_WRITE_CHARS, open_turn_view
 
         self._view = open_turn_view(
             _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_WRITE_CHARS

@@ -15,8 +15,8 @@ from prompt_toolkit.output import Output
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.text.counts import render_count
 from agent_relay.domain.text.hints import render_in_shell
+from agent_relay.domain.text.plain import render_count
 from agent_relay.faces.cli.commands import SHELL_COMMANDS
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.render.output import HintStyle, plain, render_plain
@@ -33,7 +33,7 @@ from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
 from agent_relay.faces.shell.turns.message_queue import MessageQueue
 from agent_relay.faces.shell.turns.runner import Turns
 from agent_relay.faces.shell.turns.session_release import free_session
-from agent_relay.store.session_summaries import find_ledger_trouble, read_resting
+from agent_relay.store.session_index import find_ledger_trouble, read_resting
 from agent_relay.system.config.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 

@@ -4,13 +4,13 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.turn import TurnBegun
+from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.faces.render.output import render_day
-from agent_relay.faces.shell._session_lock import SessionLock, is_shared
+from agent_relay.faces.shell._conversation import SessionLock, is_shared
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events, read_session
-from agent_relay.store.session_summaries import list_own_at, read_live_at, read_summary
+from agent_relay.store.session_index import list_own_at, read_live_at, read_summary
 
 _AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
 

@@ -12,17 +12,19 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from agent_relay.domain.protocol.watch_output import SessionTold
-from agent_relay.domain.text.counts import render_count
+from agent_relay.domain.text.plain import render_count
 from agent_relay.domain.values.moments import render_day
 from agent_relay.faces.render.output import HintStyle, plain
-from agent_relay.faces.watch._lines import NO_DAEMON_TEXT, NO_SESSION_TEXT, render_told
-from agent_relay.faces.watch.figures_text import (
+from agent_relay.faces.watch.lines import (
+    NO_DAEMON_TEXT,
+    NO_SESSION_TEXT,
     get_mark,
     render_clock,
     render_context,
     render_rest,
     render_short,
     render_tokens,
+    render_told,
     render_turn,
     render_unknown_rests,
     render_window,

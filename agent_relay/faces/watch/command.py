@@ -17,11 +17,11 @@ from agent_relay.faces.cli.extras import missing_extra
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.render.output import print_json
-from agent_relay.faces.watch._lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.faces.watch._watch_loop import WatchLoop
+from agent_relay.faces.watch.lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.faces.watch.view import View, list_changes
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
-from agent_relay.store.session_summaries import find_near_root
+from agent_relay.store.session_index import find_near_root
 from agent_relay.system.clock import LocalZone
 from agent_relay.system.disk.folders import get_cwd, get_folders
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.events.session import Body, Event
-from agent_relay.domain.protocol.live_session import LiveSession, build_context
 from agent_relay.domain.protocol.watch_output import (
     ContextUsed,
     DaemonTold,
     EventTold,
+    LiveSession,
     RestingAgent,
     RestsTold,
     ScreenTold,
@@ -22,6 +22,7 @@ from agent_relay.domain.protocol.watch_output import (
     TokensUsed,
     WatchEvent,
     WatchPlanStep,
+    build_context,
 )
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError, WrongUseError
-from agent_relay.domain.protocol.live_session import LiveSession, parse_live
-from agent_relay.domain.protocol.watch_output import RestingAgent
+from agent_relay.domain.protocol.watch_output import LiveSession, RestingAgent, parse_live
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
@@ -27,8 +26,7 @@ from agent_relay.faces.watch.view import (
 )
 from agent_relay.session.fold import ImpossibleEventError
 from agent_relay.store.journal import JournalTail
-from agent_relay.store.session_index import list_index
-from agent_relay.store.session_summaries import find_ledger_trouble, list_own_at, read_resting
+from agent_relay.store.session_index import find_ledger_trouble, list_index, list_own_at, read_resting
 from agent_relay.system.disk.folders import Folders
 
 _ANSWER_LIMIT_S = 40.0

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from agent_relay.domain.documents.document import Strict
-from agent_relay.domain.text.patterns import compile_late
+from agent_relay.domain.text.plain import compile_late
 
 _FILE = "phrases.toml"
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'"})

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
-from agent_relay.domain.text.patterns import compile_late
-from agent_relay.packet.extract._passages import CHOICES_HEADING, LENGTH, Passage, split_passages
+from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.conversation import Quotation
 from agent_relay.packet.extract.phrases import get_phrases, plain_apostrophes
 from agent_relay.packet.extract.requests import is_rule
@@ -24,7 +23,14 @@ from agent_relay.packet.extract.salience import (
     weigh_choice,
     weigh_refusal,
 )
-from agent_relay.packet.extract.sentences import cut_sentences, split_sentences
+from agent_relay.packet.extract.sentences import (
+    CHOICES_HEADING,
+    LENGTH,
+    Passage,
+    cut_sentences,
+    split_passages,
+    split_sentences,
+)
 
 _OTHER_HEADING = get_phrases("other-heading")
 _QUESTION = get_phrases("question")

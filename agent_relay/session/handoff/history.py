@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from agent_relay.domain.events.handoff import (
+from agent_relay.domain.events.session import (
+    Event,
+    LegEnded,
+    LegStarted,
+    LegStarting,
+    SessionEnded,
+    SessionRested,
+    SessionStopping,
+)
+from agent_relay.domain.events.work import (
     HandoffBegun,
     HandoffCancelled,
     HandoffClosed,
@@ -15,15 +24,6 @@ from agent_relay.domain.events.handoff import (
     PacketDelivered,
     PacketPublished,
     PredecessorStopped,
-)
-from agent_relay.domain.events.session import (
-    Event,
-    LegEnded,
-    LegStarted,
-    LegStarting,
-    SessionEnded,
-    SessionRested,
-    SessionStopping,
 )
 from agent_relay.domain.session import NO_TERMS, Step, Terms
 from agent_relay.session.fold import read_terms

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
-from agent_relay.domain.events.handoff import (
+from agent_relay.domain.events.work import (
     HandoffCancelled,
     HandoffClosed,
     HandoffConfirmed,
@@ -18,7 +18,8 @@ from agent_relay.domain.events.handoff import (
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.text.commands import continue_command, retry_command
+from agent_relay.domain.text.names import continue_command, retry_command
+from agent_relay.session.decision import DecisionContext, Outcome, choose_successor, explain_unavailable
 from agent_relay.session.fold import find_step_left
 from agent_relay.session.handoff.lifecycle import (
     find_delivery,
@@ -27,9 +28,7 @@ from agent_relay.session.handoff.lifecycle import (
     start_successor,
     try_roll_back,
 )
-from agent_relay.session.lineage import inherit_terms
-from agent_relay.session.outcome import DecisionContext, Outcome
-from agent_relay.session.policy import choose_successor, explain_unavailable
+from agent_relay.session.transitions import inherit_terms
 
 if TYPE_CHECKING:
     from agent_relay.domain.events.session import Body

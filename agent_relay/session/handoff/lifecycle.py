@@ -17,23 +17,22 @@ from agent_relay.domain.effects import (
     StopLeg,
     WakeAt,
 )
-from agent_relay.domain.events.handoff import (
+from agent_relay.domain.events.session import Body, LegStarting, SessionEnded, SessionRested, TaskDelivered
+from agent_relay.domain.events.work import (
     HandoffBegun,
     HandoffConfirmed,
     HandoffFailed,
     PacketDelivered,
     PacketPublished,
     PredecessorStopped,
+    TurnEnded,
 )
-from agent_relay.domain.events.session import Body, LegStarting, SessionEnded, SessionRested, TaskDelivered
-from agent_relay.domain.events.turn import TurnEnded
 from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, PublishFailed, TaskGiven
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.text.counts import render_count
-from agent_relay.session.lineage import build_rollback_terms, find_parent, inherit_terms
-from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
-from agent_relay.session.policy import choose_successor
+from agent_relay.domain.text.plain import render_count
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 
 HEADLESS = "headless"
 """The capability of every agent whose adapter says how it works on a turn without a screen."""

@@ -20,13 +20,12 @@ from agent_relay.domain.events.session import (
     SessionEnded,
     SignalSeen,
 )
-from agent_relay.domain.events.turn import ChatBegun, TurnBegun, TurnEnded
-from agent_relay.domain.text.counts import render_count
-from agent_relay.domain.text.plain import quote_text
+from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.domain.text.plain import quote_text, render_count
 from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
 from agent_relay.session.handoff.lifecycle import HEADLESS
-from agent_relay.session.policy import Availability, choose_successor
 
 AGREED = "AGREED"
 """The line an agent ends with when it has nothing to add."""

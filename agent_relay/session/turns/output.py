@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_relay.domain.documents.adapter import Meaning, StreamRule, Token, Totals
 from agent_relay.domain.documents.record_matching import find_text, find_value, is_meant
-from agent_relay.domain.text.counts import LONGEST_RESULT
-from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.text.plain import LONGEST_RESULT, quote_reason
 
 if TYPE_CHECKING:
     from agent_relay.domain.protocol.run_output import RunPlanStep

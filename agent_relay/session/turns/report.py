@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from agent_relay.domain.budgets import Mark, Spending
-from agent_relay.domain.events.handoff import HandoffFailed, PacketPublished
 from agent_relay.domain.events.session import Event, LegEnded, LegNamed, LegStarting, SignalSeen
-from agent_relay.domain.events.turn import TurnBegun
-from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.events.work import BudgetNoted, HandoffFailed, PacketPublished, TurnBegun
+from agent_relay.domain.limits import Mark, Scope, Spending
 from agent_relay.domain.protocol.run_output import (
     Began,
     BudgetTold,
@@ -28,7 +26,6 @@ from agent_relay.domain.protocol.run_output import (
     UsageTold,
 )
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_events
 from agent_relay.session.turns.output import OutputItem

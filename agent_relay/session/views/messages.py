@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.budgets import Mark, Spending
-from agent_relay.domain.context import Context, Level
+from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.text.commands import agent_command, continue_command, retry_command
-from agent_relay.domain.text.counts import capitalize
-from agent_relay.domain.text.limit_names import name_limit
-from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
+from agent_relay.domain.text.plain import capitalize, quote_reason
 from agent_relay.domain.values.moments import render_moment, render_moment_text
 from agent_relay.domain.values.project_layout import get_session_folder
 from agent_relay.session.warnings import (

@@ -30,7 +30,7 @@ def cut_columns(line: str, most: int) -> str:
     """Return the line if it takes at most `most` columns, else its beginning and an ellipsis."""
     if line.isascii():
         return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
-    from agent_relay.domain.text.counts import count_columns
+    from agent_relay.domain.text.plain import count_columns
 
     # Some signs take no column: so many on one line are nobody's words.
     shown = line[: 4 * most]

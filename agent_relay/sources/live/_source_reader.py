@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from agent_relay.agents.source_paths import LegPlace, PathPattern, expand_path, expand_text
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.documents.record_matching import is_meant
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from agent_relay.sources._record_framing import build_framer
 from agent_relay.sources.live._file_cursor import Cursor, DocumentCursor, TailCursor
 from agent_relay.sources.record_fields import find_record_time

@@ -10,7 +10,7 @@ import msgspec
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.signal import Record
+from agent_relay.domain.limits import Record
 from agent_relay.sources.live._event_reader import EventReader
 from agent_relay.sources.live._folder_watch import FolderWatch
 from agent_relay.sources.live._source_reader import SourceReader, build_key

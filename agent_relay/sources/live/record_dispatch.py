@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
-from agent_relay.domain.signal import Record
+from agent_relay.domain.limits import Record
 from agent_relay.sources.live._source_reader import build_key
 from agent_relay.sources.live._source_set import SourceSet
 from agent_relay.system.clock import Clock

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.redact.known_secrets import collect_known, parse_settings
+from agent_relay.redact.known_values import collect_known, parse_settings
 from agent_relay.system.disk.files import read_bounded
 
 _FILE_BYTES = 256 << 10

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.working_tree import render_path
+from agent_relay.domain.values.ids import render_path
 from agent_relay.system.disk._undo_record import (
     ChangeRecord,
     UndoStep,

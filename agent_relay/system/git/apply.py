@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.working_tree import render_path
+from agent_relay.domain.values.ids import render_path
 from agent_relay.system.disk.file_transaction import FileEdit, change_files, describe_file, undo_changes
 from agent_relay.system.disk.removal import remove_tree
-from agent_relay.system.git.changes import Change, ChangeKind
 from agent_relay.system.git.snapshot import (
+    Change,
+    ChangeKind,
     Store,
     own_index,
     read_changes,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
+from agent_relay.domain.values.ids import Tree, TreeFile, render_path
 from agent_relay.system.disk.regular_files import open_stream
 from agent_relay.system.git.run import (
     QUESTIONS,

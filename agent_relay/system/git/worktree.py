@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values.ids import render_path
 from agent_relay.domain.values.project_layout import FOLDER
-from agent_relay.domain.values.working_tree import render_path
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder
 from agent_relay.system.disk.regular_files import open_stream

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from agent_relay.domain.protocol.figure import Figure, Labels
+from agent_relay.domain.protocol.watch_output import Figure, Labels
 
 QUIET_S = 60.0
 """A receiver that fails, works and fails again is reported no more often than this."""

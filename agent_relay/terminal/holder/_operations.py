@@ -3,7 +3,7 @@
 import os
 import stat
 
-from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._holder import Holder
 from agent_relay.terminal.holder._peers import HolderPeer
 from agent_relay.terminal.holder._terminal import LONGEST_TEXT, MOST_TEXTS, Bar, Terminal
 from agent_relay.terminal.holder._typing_queue import REFUSED_BYTES

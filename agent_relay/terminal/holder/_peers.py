@@ -5,7 +5,7 @@ import os
 import struct
 
 from agent_relay.terminal.holder._event_loop import GONE, IN, OUT, Loop
-from agent_relay.terminal.holder.frames import FrameError, FrameReader, render_frame
+from agent_relay.terminal.holder.wire import FrameError, FrameReader, render_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

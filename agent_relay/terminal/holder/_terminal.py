@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from agent_relay.terminal.held_keys import HeldKeys
+from agent_relay.terminal.keystrokes import HeldKeys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

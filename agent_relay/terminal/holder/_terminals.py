@@ -7,7 +7,7 @@ from functools import partial
 from agent_relay.terminal._bar_frame import BarFrame, render_scroll
 from agent_relay.terminal.bar_row import render_lone_bar
 from agent_relay.terminal.holder._event_loop import GONE, IN, OUT, Loop
-from agent_relay.terminal.holder._terminal_input import AnswerRouter, TerminalInput
+from agent_relay.terminal.holder._typed_input import AnswerRouter, TerminalInput
 from agent_relay.terminal.holder._typing_queue import TypingQueue
 from agent_relay.terminal.keystrokes import TypedLine
 

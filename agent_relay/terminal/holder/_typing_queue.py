@@ -8,8 +8,8 @@ import termios
 import time
 from collections import deque
 
-from agent_relay.terminal.held_keys import find_pause
 from agent_relay.terminal.holder._event_loop import IN, OUT, Loop
+from agent_relay.terminal.keystrokes import find_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

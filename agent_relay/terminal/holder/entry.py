@@ -11,7 +11,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_relay.terminal.emulation.emulator import Emulator
-    from agent_relay.terminal.holder.spec import HolderSpec
+    from agent_relay.terminal.holder.wire import HolderSpec
 
 CHECK = "--check"
 _READ_BYTES = 1 << 16
@@ -27,7 +27,7 @@ def main() -> None:
     _close_inherited()
     # All of it before the spec: whoever sends that waits for an agent.
     import agent_relay.terminal.emulation.emulator
-    import agent_relay.terminal.holder._leg
+    import agent_relay.terminal.holder._holder
     import agent_relay.terminal.holder._operations  # noqa: F401 - loaded, and used below
     from agent_relay.terminal.holder._event_loop import append_note
 
@@ -75,7 +75,7 @@ def _tell_files() -> None:
 
 
 def _hold(spec: "HolderSpec") -> None:
-    from agent_relay.terminal.holder._leg import Holder
+    from agent_relay.terminal.holder._holder import Holder
     from agent_relay.terminal.holder._operations import answer
     from agent_relay.terminal.holder._output import Output
 
@@ -128,7 +128,7 @@ def _read_spec() -> "HolderSpec | None":
     """Read the spec and the descriptors that came with it; return `None` if the sender has gone."""
     import _socket
 
-    from agent_relay.terminal.holder.spec import parse_spec
+    from agent_relay.terminal.holder.wire import parse_spec
 
     room = _socket.CMSG_SPACE(2 * _INT_BYTES)
     told = _socket.socket(fileno=os.dup(0))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.events.session import SessionCreated
-from agent_relay.domain.events.turn import ChatBegun
+from agent_relay.domain.events.work import ChatBegun
 from agent_relay.domain.protocol.run_output import build_chat_schema
 from agent_relay.domain.state import State
 from tests.support.chats import AGREES, chat, chat_world, read_chat_lines, start_chat

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from agent_relay.domain.protocol.figure import Figure
-from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.domain.protocol.watch_output import Figure
+from agent_relay.faces.export._figures import LatestFigures
 from agent_relay.faces.export._otlp import DirectSession, start_otlp
 from agent_relay.system.net.delivery_report import Count, DeliveryCounter, Receiver
-from agent_relay.system.net.request_deadline import Address, ask_system
+from agent_relay.system.net.webhook import Address, ask_system
 from tests.support.legs import wait_until
 
 COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.faces.export._figures import LatestFigures
 from agent_relay.faces.export._prometheus import start_prometheus
 from tests.support.legs import wait_until
 

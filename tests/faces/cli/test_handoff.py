@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.values.ulid import build_ulid
-from agent_relay.faces.cli.handoff._view import Node, draw_tree
+from agent_relay.domain.values.names import build_ulid
+from agent_relay.faces.cli.handoff._records import Node, draw_tree
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal

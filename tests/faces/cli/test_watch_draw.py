@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from agent_relay.domain.events.session import Body, LegEnded, SessionEnded, SignalSeen
-from agent_relay.domain.protocol.live_session import LiveSession, build_context
-from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WatchPlanStep, WindowUsed
+from agent_relay.domain.protocol.watch_output import (
+    LiveSession,
+    RestingAgent,
+    TokensUsed,
+    WatchPlanStep,
+    WindowUsed,
+    build_context,
+)
 from agent_relay.faces.watch._layout import Frame, choose_next, draw
 from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow

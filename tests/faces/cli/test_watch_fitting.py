@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from agent_relay.domain.events.usage import BudgetNoted
-from agent_relay.domain.protocol.live_session import LiveSession, build_context
-from agent_relay.domain.protocol.watch_output import TokensUsed, WindowUsed
+from agent_relay.domain.events.work import BudgetNoted
+from agent_relay.domain.protocol.watch_output import LiveSession, TokensUsed, WindowUsed, build_context
 from agent_relay.faces.watch._layout import Frame, cut, draw, wrap
 from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from agent_relay.faces.render._frame_writer import FrameWriter
+from agent_relay.faces.render.turn_view import FrameWriter
 
 
 class Terminal:

@@ -1,6 +1,6 @@
 import os
 
-from agent_relay.faces.shell._session_lock import SessionLock, is_shared
+from agent_relay.faces.shell._conversation import SessionLock, is_shared
 
 
 def test_each_shell_learns_of_the_others_and_the_last_one_leaves_no_file(tmp_path: os.PathLike[str]) -> None:

@@ -1,7 +1,7 @@
 import os
 import stat
 
-from agent_relay.faces.shell._history import TypedHistory
+from agent_relay.faces.shell._prompt import TypedHistory
 
 
 def _redact(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent_relay.domain.events.session import LegEnded, LegStarted, LegStarting, SessionCreated, SessionEnded
-from agent_relay.domain.events.turn import TurnBegun, TurnEnded
+from agent_relay.domain.events.work import TurnBegun, TurnEnded
 from agent_relay.session.turns.chat import ChatEnd, Seat, fold_chat, is_agreed
 from tests.logic.chat.story import ABLE, NOW, RESET, ChatStory
 

@@ -3,9 +3,8 @@ import os
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
-from agent_relay.detect._limit_rules import match_rule
+from agent_relay.agents.adapters import load_adapter, load_rules
+from agent_relay.detect._limits import match_rule
 from agent_relay.detect.screen_state import match_state
 from agent_relay.domain.documents.rules import LimitRule, Rules, StateRule
 

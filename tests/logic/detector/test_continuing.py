@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.record_matching import compile_pattern, squeeze
 from agent_relay.domain.documents.rules import ContinueRule
+from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.screen import Row, Screen
-from agent_relay.domain.signal import Record, Source
 from agent_relay.domain.values.ids import AgentName
 
 BEGAN = datetime(2026, 11, 23, 9, 50, tzinfo=UTC)

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from tests.support.detecting import at, build, event, look, render, row, say
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.limits import Record, Scope, Source
 from agent_relay.domain.screen import Row, Screen
-from agent_relay.domain.signal import Record, Scope, Source
 from agent_relay.domain.values.ids import AgentName
 from tests.house import tree
 

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.detect.context_gauge import ContextGauge
-from agent_relay.domain.context import Reading
 from agent_relay.domain.documents.rules import ContextRules, Rules
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Reading, Record, Source
 from tests.house import tree
 
 BEGAN = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)

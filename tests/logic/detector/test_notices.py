@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.detect._screen_notices import find_notices
+from agent_relay.detect.screen_state import find_notices
 from agent_relay.domain.documents.rules import Feed
 from agent_relay.domain.screen import Row, Screen
 

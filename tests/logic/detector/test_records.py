@@ -8,7 +8,7 @@ from agent_relay.domain.documents.record_matching import (
     open_envelope,
 )
 from agent_relay.domain.documents.rules import Where
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 
 DATA = {"a": {"b.c": [{"d": 1}, "x"]}, "flag": True, "none": None, "n": 429}
 

@@ -1,5 +1,5 @@
 from agent_relay.detect._conversation import LegConversation
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 
 
 def note(said: LegConversation, text: str) -> None:

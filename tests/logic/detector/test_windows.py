@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.rules import load_rules
+from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.usage_windows import UsageWindows
 from agent_relay.domain.documents.rules import UsageWindow
-from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.limits import Record, Source
 from tests.support.detecting import at
 
 WINDOW = UsageWindow(

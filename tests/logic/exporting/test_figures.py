@@ -3,12 +3,10 @@
 from datetime import UTC
 from decimal import Decimal
 
-from agent_relay.domain.protocol.figure import Figure
-from agent_relay.domain.protocol.live_session import LiveSession
-from agent_relay.domain.protocol.watch_output import RestingAgent, WindowUsed
+from agent_relay.domain.protocol.watch_output import Figure, LiveSession, RestingAgent, WindowUsed
 from agent_relay.faces.export._figures import build_figures
 from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage.totals import Bill, MetricsRow, Rate
 from tests.logic.watching.lives import BEGINNING, follow
 

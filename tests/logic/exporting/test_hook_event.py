@@ -1,7 +1,7 @@
 """What a webhook is told."""
 
 from agent_relay.domain.events import session as words
-from agent_relay.faces.export._outbound_filter import build_hook_event
+from agent_relay.faces.export._figures import build_hook_event
 from tests.logic.watching.lives import BEGINNING, follow
 
 SECRET = "the user's own words"

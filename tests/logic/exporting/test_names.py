@@ -5,12 +5,10 @@ from datetime import UTC
 import pytest
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.protocol.live_session import LiveSession
-from agent_relay.domain.protocol.watch_output import RestingAgent, WindowUsed
-from agent_relay.faces.export._figures import build_figures
-from agent_relay.faces.export._outbound_filter import build_hook_event, label, shorten_path
+from agent_relay.domain.protocol.watch_output import LiveSession, RestingAgent, WindowUsed
+from agent_relay.faces.export._figures import build_figures, build_hook_event, label, shorten_path
 from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage.totals import Bill, MetricsRow
 from tests.logic.watching.lives import BEGINNING, follow
 

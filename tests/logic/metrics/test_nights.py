@@ -1,6 +1,6 @@
 """Work that goes on over a midnight, where rows are days."""
 
-from agent_relay.transcripts.usage.records import AnswerUsage, PromptSent
+from agent_relay.transcripts.usage_records import AnswerUsage, PromptSent
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.groupings import Grouping

@@ -6,13 +6,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.transcripts.usage.answer_columns import (
-    list_answers,
-    list_columns,
-    pack_answers,
-    unpack_answers,
-)
-from agent_relay.transcripts.usage.records import (
+from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     LinesChanged,
     PackedAnswers,
@@ -20,6 +14,10 @@ from agent_relay.transcripts.usage.records import (
     SessionOpened,
     TurnFailed,
     UsageRecord,
+    list_answers,
+    list_columns,
+    pack_answers,
+    unpack_answers,
 )
 from agent_relay.usage._dedupe import Native, dedupe_marks
 from agent_relay.usage.aggregation import Question, sum_rows

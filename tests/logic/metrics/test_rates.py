@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
 from agent_relay.usage.totals import Bill, Rate
 

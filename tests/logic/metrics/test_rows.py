@@ -5,13 +5,17 @@ from decimal import Decimal
 import pytest
 
 from agent_relay.domain.state import State
-from agent_relay.transcripts.usage.answer_columns import list_columns
-from agent_relay.transcripts.usage.records import AnswerUsage, LinesChanged, PromptSent, TurnFailed
+from agent_relay.transcripts.usage_records import (
+    AnswerUsage,
+    LinesChanged,
+    PromptSent,
+    TurnFailed,
+    list_columns,
+)
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage._session_work_fold import find_lineage
-from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.aggregation import NativeTurn, Question, cut_turns, sum_rows
 from agent_relay.usage.groupings import Grouping
-from agent_relay.usage.segments import NativeTurn, cut_turns
 from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan
 from agent_relay.usage.totals import MetricsRow, Rate
 

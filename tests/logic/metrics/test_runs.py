@@ -1,6 +1,6 @@
 """Answers that are priced together are of one owner, one row and one quarter of an hour."""
 
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.groupings import Grouping

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from agent_relay.domain.budgets import Budget, Mark
-from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.domain.limits import Budget, Mark
+from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.budget_usage import count_spending, find_day, tell_uncounted
-from agent_relay.usage.scan.damage import Damage
+from agent_relay.usage.native_usage import Damage
 from agent_relay.usage.session_work import LegWork, SessionWork, to_ms
 from agent_relay.usage.totals import Rate
 

@@ -2,12 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.events.handoff import (
-    HandoffBegun,
-    HandoffConfirmed,
-    HandoffFailed,
-    PredecessorStopped,
-)
 from agent_relay.domain.events.session import (
     Body,
     Event,
@@ -21,6 +15,12 @@ from agent_relay.domain.events.session import (
     SessionEnded,
     SignalSeen,
     Unknown,
+)
+from agent_relay.domain.events.work import (
+    HandoffBegun,
+    HandoffConfirmed,
+    HandoffFailed,
+    PredecessorStopped,
 )
 from agent_relay.domain.state import State
 from agent_relay.usage._session_work_fold import fold_work

@@ -1,6 +1,6 @@
 """What a runner changed is read from git's diff, whatever the files are called or contain."""
 
-from agent_relay.system.git.changes import Change, ChangeKind, LineSpan, parse_changes
+from agent_relay.system.git.snapshot import Change, ChangeKind, LineSpan, parse_changes
 
 RAW = (
     b":100644 100644 1111 2222 M\0a b.txt\0"

@@ -26,7 +26,7 @@ from agent_relay.race._events import (
     RunnerStopped,
     parse_race_event,
 )
-from agent_relay.race._fold import fold_race
+from agent_relay.race.journal import fold_race
 from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict
 from agent_relay.race.view import build_race_view
 from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell

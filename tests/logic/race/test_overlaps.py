@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from agent_relay.race._overlaps import find_overlaps
+from agent_relay.race._workspace import find_overlaps
 from agent_relay.race.model import Overlap
-from agent_relay.system.git.changes import Change, ChangeKind, LineSpan
+from agent_relay.system.git.snapshot import Change, ChangeKind, LineSpan
 
 
 def changed(*spans: LineSpan, blob: str = "ours") -> Change:

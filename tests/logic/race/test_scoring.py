@@ -1,7 +1,7 @@
 """The winner is who passes the test with the smaller diff, sooner; the reasons say so."""
 
 from agent_relay.race._events import RaceBody
-from agent_relay.race._score import build_verdict
+from agent_relay.race.model import build_verdict
 from tests.support.races import begin, settle, tell
 
 

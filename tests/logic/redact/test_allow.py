@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.facts import Facts, Message
-from agent_relay.redact.allow_list import build_allow
+from agent_relay.redact.known_values import build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text
 from tests.logic.redact import planted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.redact.known_secrets import collect_known, parse_settings
+from agent_relay.redact.known_values import collect_known, parse_settings
 
 DOTENV = """\
 # a comment

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.redact._value_checks import looks_secret
+from agent_relay.redact._named_values import looks_secret
 from agent_relay.redact.text import redact_text
 
 KEY = "Zk3jd9sLq2mN8vB4xT6yPq1wR5tY7uI0oA1sD2fG3hJ4kL5zX6cV7bN8mQ9"

@@ -1,7 +1,7 @@
 """Records of Codex's rollouts as they are written, and two answers of one session."""
 
-from agent_relay.transcripts.usage._codex import read_codex_usage
-from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
+from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts.usage_records import ReaderState, UsageRecord
 from tests.logic.transcripts.rows import join_compact
 
 Record = dict[str, object]

@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.facts import Facts
-from agent_relay.transcripts.facts.reader_types import TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import TranscriptSource
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "samples")
 

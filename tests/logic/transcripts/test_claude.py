@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.facts import TodoItem, Tokens
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.fact_readers import READERS
 from tests.logic.transcripts.rows import Claude, join_lines, list_said, read_lines, read_sample
 
 _LIMIT = read_sample("claude-limit.jsonl")

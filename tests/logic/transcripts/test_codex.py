@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.facts import TodoItem, Tokens
-from agent_relay.transcripts.facts.reader_types import Ancestor, ForkPoint, TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import Ancestor, ForkPoint, TranscriptSource
 from tests.logic.transcripts.rows import (
     codex_event,
     codex_item,

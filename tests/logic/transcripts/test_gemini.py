@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.facts import Facts, TodoItem, Tokens
-from agent_relay.transcripts.facts.reader_types import TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import TranscriptSource
 from tests.logic.transcripts.rows import join_lines, read_lines, read_sample
 
 _LIMIT = read_sample("gemini-limit.jsonl")

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from agent_relay.domain.facts import Facts
-from agent_relay.transcripts.facts.reader_types import TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import TranscriptSource
 
 SAMPLES = os.path.join(os.path.dirname(__file__), "samples")
 EPOCH = 1_795_170_256_982

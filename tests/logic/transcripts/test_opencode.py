@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from agent_relay.domain.facts import Facts, TodoItem, Tokens
-from agent_relay.transcripts.facts._opencode import read_opencode, unpack_export
-from agent_relay.transcripts.facts.reader_types import TranscriptSource
-from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts._opencode import read_opencode, unpack_export
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.fact_reading import TranscriptSource
 
 _SESSION = {"id": "ses_1", "directory": "/p", "time_created": 1795171297372}
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agent_relay.transcripts._diff_counts import count_hunks, count_lines, count_replacement, count_unified
-from agent_relay.transcripts.facts._fact_collector import Collector, parse_status
+from agent_relay.transcripts.fact_reading import Collector, parse_status
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
     decode_raw,

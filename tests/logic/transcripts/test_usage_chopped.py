@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.transcripts.usage.readers import USAGE_READERS
-from agent_relay.transcripts.usage.records import AnswerUsage, ReaderState, UsageRecord, note_moment
+from agent_relay.transcripts.usage_readers import USAGE_READERS
+from agent_relay.transcripts.usage_records import AnswerUsage, ReaderState, UsageRecord, note_moment
 from agent_relay.usage._dedupe import dedupe_marks
 from tests.logic.transcripts.rows import read_sample
 

@@ -1,7 +1,7 @@
 """What Claude Code's session files say was used."""
 
-from agent_relay.transcripts.usage._claude import read_claude_usage
-from agent_relay.transcripts.usage.records import (
+from agent_relay.transcripts.claude.usage import read_claude_usage
+from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     PromptSent,
     ReaderState,

@@ -1,7 +1,7 @@
 """What Codex's rollouts say was used."""
 
-from agent_relay.transcripts.usage._codex import read_codex_usage
-from agent_relay.transcripts.usage.records import (
+from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     LinesChanged,
     PromptSent,

@@ -1,7 +1,7 @@
 """Codex's ordinary lines, and what only looks like one of them."""
 
-from agent_relay.transcripts.usage._codex import read_codex_usage
-from agent_relay.transcripts.usage.records import AnswerUsage, PromptSent, ReaderState
+from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts.usage_records import AnswerUsage, PromptSent, ReaderState
 from tests.logic.transcripts.codex_records import (
     BOTH,
     FIRST,

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from agent_relay.transcripts.facts.readers import READERS
-from agent_relay.transcripts.usage._demo import read_demo_usage
-from agent_relay.transcripts.usage._gemini import read_gemini_usage
-from agent_relay.transcripts.usage._opencode import read_opencode_message, read_opencode_session
-from agent_relay.transcripts.usage.readers import USAGE_READERS
-from agent_relay.transcripts.usage.records import (
+from agent_relay.transcripts._demo import read_demo_usage
+from agent_relay.transcripts._gemini import read_gemini_usage
+from agent_relay.transcripts._opencode import read_opencode_message, read_opencode_session
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.usage_readers import USAGE_READERS
+from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     LinesChanged,
     PromptSent,

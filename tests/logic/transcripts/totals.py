@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent_relay.transcripts.usage.answer_columns import list_columns
+from agent_relay.transcripts.usage_records import list_columns
 from agent_relay.usage._dedupe import Native
 
 

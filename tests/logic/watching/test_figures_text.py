@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.protocol.live_session import build_context
-from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WindowUsed
-from agent_relay.faces.watch.figures_text import (
+from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WindowUsed, build_context
+from agent_relay.faces.watch.lines import (
     draw_gauge,
     get_mark,
     render_clock,

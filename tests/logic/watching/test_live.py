@@ -5,14 +5,14 @@ import json
 import pytest
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.protocol.live_session import (
+from agent_relay.domain.protocol.watch_output import (
     LiveSession,
+    WindowUsed,
     build_context,
     cut_screen,
     parse_live,
     render_live,
 )
-from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.domain.screen import Row, Screen
 
 LIVE = LiveSession(

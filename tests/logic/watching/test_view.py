@@ -4,8 +4,13 @@ from dataclasses import replace
 from datetime import UTC
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.protocol.live_session import LiveSession, build_context
-from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WatchPlanStep
+from agent_relay.domain.protocol.watch_output import (
+    LiveSession,
+    RestingAgent,
+    TokensUsed,
+    WatchPlanStep,
+    build_context,
+)
 from agent_relay.faces.watch.view import (
     NO_FIGURES,
     NO_STORY,

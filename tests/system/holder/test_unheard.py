@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.agents.launch_plan import STREAM_FILE
+from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.session import Leg
 from agent_relay.engine.legs.headless import was_begun
 from agent_relay.system.processes import end_marked, find_marked
 from agent_relay.terminal.holder import entry
-from agent_relay.terminal.holder.spec import HolderSpec, render_spec
+from agent_relay.terminal.holder.wire import HolderSpec, render_spec
 from tests.support.legs import python, wait_until
 
 if TYPE_CHECKING:

@@ -1,18 +1,23 @@
-"""Read the handoffs of every session from their journals, and build the row that shows one."""
+"""Read the handoffs of every session from their journals; show one in full, or a session's as a tree."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
 from agent_relay.faces.cli.session.lookup import choose_named, find_newest_here, find_session
-from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord
+from agent_relay.faces.render.output import print_lines, render_moment
+from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord, LegRecord
 from agent_relay.store.journal import read_events
-from agent_relay.store.session_index import list_index
-from agent_relay.store.session_summaries import find_near_root, list_own_at
+from agent_relay.store.session_index import find_near_root, list_index, list_own_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.system.disk.regular_files import open_stream
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
 
 _NAME_BYTES = 1 << 20
 
@@ -141,3 +146,207 @@ def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
                 before = block[-overlap * 4 :]
     except (OSError, UntrustedDataError):
         return
+
+
+_COUNTED = (
+    "constraints",
+    "decisions",
+    "attempts",
+    "blockers",
+    "plan",
+    "touched_files",
+    "validation_runs",
+    "recent_turns",
+)
+_PATH_LENGTH = 255
+
+
+def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
+    """Return `build_row` and what was transferred, deliverables, verification, children and trail."""
+    packet, problem = _read(chain, record)
+    children = [child.id for child in chain.registry.records if child.parent == record.id]
+    return {
+        **build_row(chain, record, get_now()),
+        "focus": record.focus,
+        "skipped": list(record.skipped),
+        "model": record.model,
+        "transferred": _describe_transferred(chain, record, packet, problem),
+        "deliverables": [_describe_deliverable(chain.root, text) for text in record.terms.deliverables],
+        "verification": _verify(chain, record, packet),
+        "children": children,
+        "trail": [
+            {"at": moment.at.isoformat(), "event": moment.event, "text": moment.text}
+            for moment in record.trail
+        ],
+    }
+
+
+def print_full(view: dict[str, object]) -> None:
+    """Print the view for people, one fact per line."""
+    expectations, rollback = view["expectations"], view["rollback"]
+    transferred, verification, trail = view["transferred"], view["verification"], view["trail"]
+    assert isinstance(expectations, dict)  # noqa: S101 - built above
+    assert isinstance(rollback, dict)  # noqa: S101 - built above
+    assert isinstance(transferred, dict)  # noqa: S101 - built above
+    assert isinstance(verification, dict)  # noqa: S101 - built above
+    assert isinstance(trail, list)  # noqa: S101 - built above
+    took = f"{view['duration_s']} s"
+    lines = [
+        f"handoff {view['handoff']} of session {view['session']}",
+        f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
+        *([f"why: {view['why']}"] if view["why"] else []),
+        *([f"note: {view['note']}"] if view["note"] else []),
+        *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),
+        *([f"priority: {view['priority']}"] if view["priority"] else []),
+        *[f"{name.replace('_', ' ')}: {'; '.join(texts)}" for name, texts in expectations.items() if texts],
+        *([f"rollback: {rollback['agent']}"] if rollback["agent"] else []),
+        *[f"question: {text}" for text in rollback["questions"]],
+        *_list_deliverables(view["deliverables"]),
+        f"packet: {transferred['path'] or 'none yet'}",
+        *[f"  {name.replace('_', ' ')}: {count}" for name, count in transferred["counts"].items() if count],
+        *[f"{name.replace('_', ' ')}: {text}" for name, text in verification.items() if text],
+        *[
+            f"  {render_moment(moment['at'])}  {moment['event']}  {moment['text']}".rstrip()
+            for moment in trail
+        ],
+    ]
+    print_lines(*lines)
+
+
+def _list_deliverables(found: object) -> list[str]:
+    assert isinstance(found, list)  # noqa: S101 - built above
+    words = {True: "there", False: "missing"}
+    return [
+        f"deliverable {one['text']}: {words[one['exists']]}" for one in found if one["exists"] is not None
+    ]
+
+
+def _read(chain: Lineage, record: HandoffRecord) -> "tuple[ResumePacket | None, str]":
+    if not record.json_path:
+        return None, ""
+    from agent_relay.store.packets import read_packet
+
+    try:
+        return read_packet(f"{chain.folder}/{record.json_path}"), ""
+    except (RelayError, OSError) as error:
+        return None, error.sentence if isinstance(error, RelayError) else "the packet cannot be read"
+
+
+def _describe_transferred(
+    chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None", problem: str
+) -> dict[str, object]:
+    text = f"{chain.folder}/{record.text_path}" if record.text_path else ""
+    return {
+        "packet": record.packet,
+        "sequence": record.sequence,
+        "path": text,
+        "bytes": os.path.getsize(text) if text and os.path.exists(text) else 0,
+        "problem": problem,
+        "task": bool(packet and packet.task),
+        "unprocessed_prompt": bool(packet and packet.unprocessed_prompt),
+        "counts": {name: len(getattr(packet, name)) if packet else 0 for name in _COUNTED},
+    }
+
+
+def _describe_deliverable(root: str, text: str) -> dict[str, object]:
+    """Return the deliverable's `text`, and whether it `exists` if it reads like a path below the root.
+
+    `exists` is `None` for any other text.
+    """
+    is_path = len(text) <= _PATH_LENGTH and not any(sign in text for sign in " \n\0") and ".." not in text
+    is_path = is_path and not os.path.isabs(text) and ("/" in text or "." in text[1:])
+    return {"text": text, "exists": os.path.exists(os.path.join(root, text)) if is_path else None}
+
+
+def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None") -> dict[str, object]:
+    """Return the checks at the handoff and at the next one, and what changed in the tree since."""
+    after = next((one for one in chain.registry.records if one.parent == record.id and one.json_path), None)
+    later = _read(chain, after)[0] if after is not None else None
+    stale: tuple[str, ...] = ()
+    if packet is not None and record.is_open:
+        from agent_relay.packet.freshness import verify_freshness
+        from agent_relay.system.git.tree_state import read_tree
+
+        try:
+            stale = tuple(verify_freshness(packet, read_tree(chain.root)))
+        except RelayError:
+            stale = ()
+    return {
+        "checks_before": _render_checks(packet),
+        "checks_after": _render_checks(later),
+        "changed_since": "; ".join(stale),
+    }
+
+
+def _render_checks(packet: "ResumePacket | None") -> str:
+    state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
+    return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())
+
+
+@dataclass(slots=True)
+class Node:
+    """One line of the tree, and the nodes below it."""
+
+    text: str
+    below: "list[Node]" = field(default_factory=list)
+
+
+def draw_lineage(chain: Lineage) -> list[str]:
+    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues."""
+    top = Node(f"session {chain.session}")
+    legs: dict[str, Node] = {}
+    handoffs = {record.id: record for record in chain.registry.records}
+    nodes: dict[str, Node] = {}
+    for number, leg in enumerate(chain.registry.legs, start=1):
+        legs[leg.id] = Node(_render_leg(number, leg))
+    for record in chain.registry.records:
+        nodes[record.id] = Node(_render_handoff(record))
+    for leg in chain.registry.legs:
+        nodes.get(leg.handoff, top).below.append(legs[leg.id])
+    for record in chain.registry.records:
+        _find_place(record, legs, nodes, handoffs, top).below.append(nodes[record.id])
+    return draw_tree(top)
+
+
+def draw_tree(top: Node) -> list[str]:
+    """Return the lines of a tree of any depth; without recursion, as a lineage may be of any length."""
+    lines, waiting = [top.text], [(child, "", child is top.below[-1]) for child in reversed(top.below)]
+    while waiting:
+        node, before, is_last = waiting.pop()
+        lines.append(f"{before}{'└─ ' if is_last else '├─ '}{node.text}")
+        deeper = before + ("   " if is_last else "│  ")
+        waiting += [(child, deeper, child is node.below[-1]) for child in reversed(node.below)]
+    return lines
+
+
+def _find_place(
+    record: HandoffRecord,
+    legs: Mapping[str, Node],
+    nodes: Mapping[str, Node],
+    handoffs: Mapping[str, HandoffRecord],
+    top: Node,
+) -> Node:
+    """Return the node that the handoff hangs below: the leg it came from, its parent or the top.
+
+    In a damaged journal, too, a handoff never hangs below itself.
+    """
+    if record.from_leg in legs and record.from_leg not in record.legs:
+        return legs[record.from_leg]
+    return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
+
+
+def _render_leg(number: int, leg: LegRecord) -> str:
+    until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
+    back = ", resumed" if leg.resumes else ""
+    return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
+
+
+def _render_handoff(record: HandoffRecord) -> str:
+    parts: Sequence[str] = [
+        f"{record.status}",
+        f"depth {record.depth}",
+        *([f"{record.terms.priority} priority"] if record.terms.priority else []),
+        *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
+        *([record.note] if record.note else [record.why] if record.why else []),
+    ]
+    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(parts)}"

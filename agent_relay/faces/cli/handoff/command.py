@@ -1,4 +1,4 @@
-"""`agent-relay handoff`: handoffs as records, over all sessions of this user, and what can be done to one."""
+"""`agent-relay handoff`: handoffs as records, what can be done to one, and handoff documents."""
 
 import os
 import sys
@@ -7,20 +7,74 @@ from typing import Annotated
 import typer
 
 from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.handoff._narrative import narrative
 from agent_relay.faces.cli.handoff._records import (
+    build_full,
     build_row,
     choose_here,
     choose_lineages,
+    draw_lineage,
     find_record,
     get_now,
+    print_full,
 )
-from agent_relay.faces.cli.handoff._view import build_full, draw_lineage, print_full
+from agent_relay.faces.cli.session.health import choose_running
 from agent_relay.faces.cli.start.attach import follow
 from agent_relay.faces.cli.typer_runner import Functions, run_functions
-from agent_relay.faces.render.output import get_contents, print_json, print_lines, print_table, render_moment
-from agent_relay.system.disk.folders import get_folders
+from agent_relay.faces.render.output import (
+    get_contents,
+    print_contents,
+    print_json,
+    print_lines,
+    print_table,
+    render_moment,
+)
+from agent_relay.system.disk.folders import Folders, get_folders
+
+WRITING_LIMIT_S = 1900.0
+"""Above what any adapter allows its agent; it is the daemon that gives up."""
+
+
+def narrative(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
+    ] = "",
+    *,
+    focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {session, outcome, message, text}.")
+    ] = False,
+) -> None:
+    """Have the agent write a handoff document, in a fork of its session; the next packet takes it along.
+
+    This alone hands nothing over. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
+    """
+    folders = get_folders()
+    chosen = str(choose_running(folders, session)["session"])
+    if sys.stderr.isatty():
+        sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
+    answer = _ask(folders, chosen, focus)
+    written = answer.get("outcome") == "written"
+    if as_json:
+        keys = ("outcome", "message", "text")
+        print_json({"session": chosen, **{key: answer.get(key, "") for key in keys}})
+    elif written:
+        print_contents(*str(answer.get("text", "")).splitlines())
+    if not written and not as_json:
+        raise RelayError(str(answer.get("message", "")))
+
+
+def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
+    """Return the daemon's answer; on Ctrl-C cancel the document and raise KeyboardInterrupt again."""
+    try:
+        with connect_or_start(folders) as connection:
+            return connection.request("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=focus)
+    except KeyboardInterrupt:
+        with connect_or_start(folders) as connection:
+            connection.request("narrate.cancel", session=session)
+        raise
+
 
 Handoff = Annotated[str, typer.Argument(help="A handoff's id, or one end of it.")]
 Session = Annotated[str, typer.Option("--session", help="Of that session only: its id, or one end of it.")]

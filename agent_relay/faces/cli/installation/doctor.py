@@ -14,18 +14,23 @@ from agent_relay import __version__
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.client.autostart import START_LIMIT_S, find_start_fault
 from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
-from agent_relay.client.signal_trap import Interrupted, SignalTrap
+from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
-from agent_relay.domain.text.counts import render_count
-from agent_relay.faces.cli.installation._doctor_report import CheckResult, PendingAnswers, open_report
-from agent_relay.faces.cli.installation._program_versions import LIMIT_S, examine_versions
+from agent_relay.domain.text.plain import render_count
+from agent_relay.faces.cli.installation._findings import (
+    LIMIT_S,
+    CheckResult,
+    PendingAnswers,
+    examine_versions,
+    open_report,
+)
 from agent_relay.faces.cli.roster.agents import build_view
 from agent_relay.faces.cli.session.health import list_damaged, put_aside
 from agent_relay.faces.cli.session.lookup import find_root_here
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.session.views.messages import render_sign_in
 from agent_relay.store.project import check_project
-from agent_relay.store.session_summaries import find_near_root
+from agent_relay.store.session_index import find_near_root
 from agent_relay.store.tree_owner import find_stranger
 from agent_relay.system.config.config_file import read_project_config, read_user_config
 from agent_relay.system.disk.folders import get_cwd, get_folders
@@ -35,7 +40,7 @@ from agent_relay.system.processes import is_frozen
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.ghostty import EmulatorError
 from agent_relay.terminal.emulation.library import find_library
-from agent_relay.terminal.holder_check import HolderCheck
+from agent_relay.terminal.holder_client import HolderCheck
 
 
 def doctor(

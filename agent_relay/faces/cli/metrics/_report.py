@@ -10,16 +10,15 @@ from functools import lru_cache
 
 import msgspec
 
-from agent_relay.domain.protocol.quick_json import render_json
+from agent_relay.domain.protocol.json_text import render_json
 from agent_relay.faces.cli.metrics._options import MetricsOptions
 from agent_relay.faces.render.output import print_json, print_lines, warn
 from agent_relay.faces.render.table import EMPTY_CELL, drop_empty, get_width, is_plain_output, render_tables
-from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.aggregation import QUARTER_MS, Question, sum_rows
 from agent_relay.usage.gather import Gathered
 from agent_relay.usage.groupings import Grouping
 from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
 from agent_relay.usage.prices import PriceList
-from agent_relay.usage.segments import QUARTER_MS
 from agent_relay.usage.session_work import SessionWork
 from agent_relay.usage.totals import MetricsRow
 

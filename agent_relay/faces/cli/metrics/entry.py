@@ -1,4 +1,4 @@
-"""Load what makes a report of metrics, and make it."""
+"""Print a cached report that is still valid; otherwise load what makes a new one."""
 
 import sys
 

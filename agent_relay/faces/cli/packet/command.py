@@ -57,7 +57,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a packet from a native transcript, offline, without a session; nothing is written."""
-    from agent_relay.faces.cli.packet._build import build_offline
+    from agent_relay.faces.cli.packet.transfer import build_offline
 
     packet, text = build_offline(agent, transcript, target, repo=repo, focus=focus)
     if as_json:

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.domain.documents.packet_json import parse_document, parse_packet, render_json
+from agent_relay.domain.documents.packet import parse_document, parse_packet, render_json
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.text.commands import agent_command
+from agent_relay.domain.text.names import agent_command
 from agent_relay.faces.cli.packet.lookup import (
     AsJson,
     FoundPacket,

@@ -9,7 +9,7 @@ from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.values.project_layout import JOURNAL
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.store.packets import list_packets
-from agent_relay.store.session_summaries import find_near_root, read_sessions_at
+from agent_relay.store.session_index import find_near_root, read_sessions_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def is_picked_up(found: FoundPacket, packet_id: str) -> bool:
 
 def find_fingerprint(found: FoundPacket, packet_id: str) -> str:
     """Return the packet's fingerprint in the session's journal; empty if the journal does not name it."""
-    from agent_relay.domain.events.handoff import PacketPublished, PacketSaved
+    from agent_relay.domain.events.work import PacketPublished, PacketSaved
     from agent_relay.store.journal import read_events
 
     events = read_events(f"{found.folder}/{JOURNAL}")

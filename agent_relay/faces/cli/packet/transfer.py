@@ -1,5 +1,6 @@
-"""`agent-relay packet export` and `import`: a packet as one file, between repositories."""
+"""`agent-relay packet export`, `import` and `build`: packets that go elsewhere or come from there."""
 
+import hashlib
 import os
 import re
 import sys
@@ -14,21 +15,26 @@ from agent_relay.agents.adapters import LoadedAdapter, list_default_roster
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.agents.packet_template import build_renderer
 from agent_relay.domain.documents.config import build_roster
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import (
+from agent_relay.domain.documents.packet import (
+    Reason,
+    ResumePacket,
     parse_document,
     parse_packet,
     render_document,
     render_json,
 )
-from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.text.commands import continue_command
+from agent_relay.domain.errors import ConfigurationError, UntrustedDataError, WrongUseError
+from agent_relay.domain.facts import Facts
+from agent_relay.domain.text.names import continue_command
+from agent_relay.domain.values.names import build_ulid
 from agent_relay.faces.cli.packet.lookup import AsJson, Number, SessionWord, find_packet
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.packet.airc import is_airc, parse_airc, render_airc
 from agent_relay.packet.budget import fit_packet
-from agent_relay.redact.allow_list import build_allow
-from agent_relay.redact.packet import redact_packet
+from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.redact.known_values import build_allow
+from agent_relay.redact.packet import redact_facts, redact_packet
+from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.store.packet_publication import ImportPlace, import_packet
 from agent_relay.store.packets import LIMIT_BYTES, PUBLISHED, read_as_left
 from agent_relay.system.clock import SystemClock, create_ulid
@@ -36,7 +42,7 @@ from agent_relay.system.config.config_file import read_project_config, read_user
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.files import read_bounded, write_output
 from agent_relay.system.disk.folders import Folders, get_cwd, get_folders
-from agent_relay.system.git.tree_state import find_root
+from agent_relay.system.git.tree_state import find_root, read_tree
 
 _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
@@ -182,3 +188,69 @@ def _read(path: str) -> bytes:
     if len(data) > LIMIT_BYTES:
         raise UntrustedDataError(f"the input is larger than {LIMIT_BYTES} bytes")
     return data
+
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def build_offline(
+    agent: str, transcript: str, target: str, *, repo: str = "", focus: str = ""
+) -> tuple[ResumePacket, str]:
+    """Return the packet from `agent`'s `transcript` to `target`, and the text that the target would read.
+
+    `transcript` is a file or a folder. `repo` is the working tree to read; by default the transcript's own,
+    if it still exists. The same transcript gives the same ids. Raises RelayError if it cannot be read or an
+    agent is unknown.
+    """
+    folders = get_folders()
+    catalog = read_catalog(folders)
+    source, loaded = catalog.get(agent), catalog.get(target)
+    spec = source.adapter.transcript
+    if spec is None:
+        raise ConfigurationError(f"the adapter of {agent} names no transcript reader")
+    if not os.path.exists(transcript):
+        raise WrongUseError(f"there is no {transcript}", hint="Name the transcript's file, or its folder")
+    facts = read_facts(spec.reader, transcript, agent=agent)
+    cwd = _find_tree(facts, repo)
+    config = read_user_config(folders.config)
+    allow = build_allow(config.redaction.allow, config.redaction.allow_patterns)
+    known = gather_secrets(cwd, os.environ)
+    facts = redact_facts(facts, known=known, allow=allow)
+    occasion = _build_occasion(facts, source, target, focus=focus)
+    packet = build_packet(facts, occasion, tree=read_tree(cwd) if cwd else None)
+    packet = redact_packet(packet, known=known, allow=allow)
+    render = build_renderer(loaded, os.path.dirname(os.path.abspath(transcript)))
+    wanted = config.get_agent(target).budget_tokens
+    packet = fit_packet(packet, tokens=wanted or loaded.adapter.budget_tokens, render=render)
+    return packet, render(packet)
+
+
+def _find_tree(facts: Facts, repo: str) -> str:
+    if repo:
+        if not os.path.isdir(repo):
+            raise WrongUseError(f"{repo} is not a folder", hint="Name a working tree")
+        return os.path.realpath(repo)
+    return facts.cwd if os.path.isabs(facts.cwd) and os.path.isdir(facts.cwd) else ""
+
+
+def _build_occasion(facts: Facts, source: LoadedAdapter, target: str, *, focus: str) -> PacketContext:
+    at = facts.ended_at or facts.started_at or _EPOCH
+    seed = hashlib.sha256(f"{facts.agent}\0{facts.native_id}\0{target}".encode()).digest()
+    at_ms = max(0, int(at.timestamp() * 1000))
+    return PacketContext(
+        packet_id=build_ulid(at_ms, seed[:10]),
+        session_id=build_ulid(at_ms, seed[10:20]),
+        sequence=1,
+        at=at,
+        previous_agent=facts.agent,
+        target_agent=target,
+        reason=Reason.RATE_LIMIT if facts.limit_text else Reason.MANUAL,
+        focus=focus,
+        task="",
+        root=facts.cwd,
+        prefix=".",
+        leg_id="",
+        leg_started_at=facts.started_at,
+        since=None,
+        relay_texts=(source.adapter.deliver.opening,),
+    )

@@ -10,10 +10,9 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection
-from agent_relay.client.signal_trap import Interrupted, SignalTrap
+from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
-from agent_relay.faces.cli.race._progress import follow
-from agent_relay.faces.cli.race._summary import build_offline, count_files, print_next, print_race
+from agent_relay.faces.cli.race._view import build_offline, count_files, follow, print_next, print_race
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import (
     get_contents,
@@ -25,7 +24,7 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.race.journal import find_race, list_races, read_race
 from agent_relay.race.model import Race
-from agent_relay.store.session_summaries import find_near_root
+from agent_relay.store.session_index import find_near_root
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.system.git.snapshot import open_store, read_patch
 

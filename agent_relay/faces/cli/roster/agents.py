@@ -1,11 +1,13 @@
-"""`agent-relay agents`: who is known, installed, signed in, and resting."""
+"""`agent-relay agents`, `adapters`, `model`, `order`: who is known, trusted, preferred, on which model."""
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from agent_relay.agents.adapter_folders import project_adapters
 from agent_relay.agents.adapters import (
     SCRIPTED,
     LoadedAdapter,
@@ -13,17 +15,25 @@ from agent_relay.agents.adapters import (
     is_signed_in,
     list_default_roster,
 )
-from agent_relay.agents.catalog import read_catalog
+from agent_relay.agents.catalog import find_trusted, fingerprint_folder, read_catalog, trust_folder
 from agent_relay.domain.documents.config import build_roster
+from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.faces.render.output import print_json, print_table, render_moment
-from agent_relay.store.session_summaries import (
+from agent_relay.faces.cli.options import UsageError
+from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.render.output import print_json, print_lines, print_table, render_moment, warn
+from agent_relay.store.session_index import (
     check_ledger,
     find_ledger_trouble,
     find_near_root,
     read_resting,
 )
-from agent_relay.system.config.config_file import read_project_config, read_user_config
+from agent_relay.system.config.config_file import (
+    read_project_config,
+    read_user_config,
+    write_model,
+    write_order,
+)
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 _RESTS = {"True": "yes", "False": "-", "None": "unknown"}
@@ -104,3 +114,115 @@ def _row(
         "tested_versions": list(loaded.adapter.tested_versions),
         "scripted": SCRIPTED in loaded.adapter.capabilities,
     }
+
+
+def list_adapters(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {adapters, broken, project}.")] = False,
+) -> None:
+    """Every adapter in use, and whether this project's own are trusted."""
+    folders = get_folders()
+    root = find_near_root(get_cwd())
+    catalog = read_catalog(folders, root=root)
+    place = project_adapters(root)
+    project = {
+        "folder": place,
+        "exists": os.path.isdir(place),
+        "trusted": bool(find_trusted(place, state=folders.state)),
+    }
+    if as_json:
+        rows = [
+            {"name": name, "origin": one.origin, "folder": one.folder}
+            for name, one in catalog.adapters.items()
+        ]
+        print_json({"adapters": rows, "broken": [asdict(one) for one in catalog.broken], "project": project})
+        return
+    cells = [[name, one.origin, one.folder] for name, one in catalog.adapters.items()]
+    print_table(("agent", "from", "folder"), cells, empty="There are no adapters.")
+    for one in catalog.broken:
+        warn(f"left out: {one.sentence}")
+    if project["exists"] and not project["trusted"]:
+        print_lines(f"{place} is not trusted, so it is ignored. Read it, then: agent-relay adapters trust")
+
+
+def trust(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {folder, fingerprint, files}; with --yes.")
+    ] = False,
+) -> None:
+    """Trust this project's `.agent-relay/adapters/`, exactly as it is now."""
+    folders = get_folders()
+    place = project_adapters(find_near_root(get_cwd()))
+    if not os.path.isdir(place):
+        raise WrongUseError(f"this project has no adapters of its own: there is no {place}")
+    fingerprint, files = fingerprint_folder(place)
+    if as_json:
+        if not yes:
+            raise UsageError(
+                "--json needs --yes, as it asks nothing",
+                hint="Read the files first",
+                command="adapters trust",
+            )
+        trust_folder(place, state=folders.state, shown=fingerprint)
+        print_json({"folder": place, "fingerprint": fingerprint, "files": sorted(files)})
+        return
+    print_lines(f"{place} (SHA-256 {fingerprint}):", *(f"  {name}" for name in sorted(files)))
+    if not yes:
+        typer.confirm("These files decide which programs are started. Trust them?", abort=True)
+    trust_folder(place, state=folders.state, shown=fingerprint)
+    print_lines("Trusted, until any of these files changes.")
+
+
+ADAPTERS: Functions = {"list": list_adapters, "trust": trust}
+"""By sub-command."""
+
+
+def model(
+    agent: Annotated[str, typer.Argument(help="The agent; by default all that have a model set.")] = "",
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="The model; - is the agent's own.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {models: {agent: model}}.")] = False,
+) -> None:
+    """Show, or set, the model an agent is started with from now on."""
+    folders = get_folders()
+    catalog = read_catalog(folders, root=find_near_root(get_cwd()))
+    if agent:
+        catalog.get(agent)
+    if name:
+        write_model(folders.config, agent, "" if name == "-" else name)
+    config = read_user_config(folders.config)
+    found = {one: config.get_agent(one).model for one in ([agent] if agent else catalog.adapters)}
+    if as_json:
+        print_json({"models": found})
+        return
+    rows = [[one, chosen or "its own"] for one, chosen in found.items() if chosen or agent]
+    print_table(("agent", "model"), rows, empty="Every agent has its own model.")
+
+
+def order(
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Preferred first; others never take over.")
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {order: [...]}.")] = False,
+) -> None:
+    """Show, or set, the agents that may take over, preferred first."""
+    folders = get_folders()
+    root = find_near_root(get_cwd())
+    catalog = read_catalog(folders, root=root)
+    if agents:
+        for name in agents:
+            catalog.get(name)
+            if agents.count(name) > 1:
+                raise WrongUseError(
+                    f"the order cannot be set: {name} is named twice", hint="Name each agent once"
+                )
+        write_order(folders.config, tuple(agents))
+    known = list_default_roster(catalog.adapters)
+    roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
+    if as_json:
+        print_json({"order": list(roster)})
+    else:
+        print_lines(" ".join(roster))

@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.text.limit_names import name_rest
-from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.text.names import name_rest
+from agent_relay.domain.text.plain import quote_reason
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_json, print_lines, print_table, render_moment
-from agent_relay.session.limits.ledger import drop_rests
+from agent_relay.session.rests import drop_rests
 from agent_relay.store.ledger import update_ledger
-from agent_relay.store.session_summaries import check_ledger, find_near_root, read_resting
+from agent_relay.store.session_index import check_ledger, find_near_root, read_resting
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]

@@ -11,9 +11,8 @@ from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.session.lookup import choose_named, find_session, list_live_here
 from agent_relay.faces.render.output import warn
-from agent_relay.store.session_index import list_named, list_unended
-from agent_relay.store.session_summaries import list_strangers_at, locate
-from agent_relay.store.unreadable_sessions import find_damage, set_aside
+from agent_relay.store.journal import find_damage, set_aside
+from agent_relay.store.session_index import list_named, list_strangers_at, list_unended, locate
 from agent_relay.system.disk.folders import Folders
 
 

@@ -1,9 +1,9 @@
 """Find the session a word of the command line means, among the user's own."""
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.store.session_index import list_named
-from agent_relay.store.session_summaries import (
+from agent_relay.store.session_index import (
     find_near_root,
+    list_named,
     list_strangers_at,
     locate,
     read_live_at,

@@ -1,4 +1,4 @@
-"""`agent-relay sessions`: every session of this user, in every repository."""
+"""`agent-relay sessions`, `stop` and `take-over`: list sessions, end one, take over a working tree."""
 
 import os
 import shlex
@@ -7,13 +7,20 @@ from typing import Annotated
 
 import typer
 
+from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.session.health import choose_running
 from agent_relay.faces.cli.session.lookup import find_root_here, list_matching, list_strangers
 from agent_relay.faces.cli.session.status import HEADERS, list_columns, render_strangers
 from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
 from agent_relay.store.project import secure_session
-from agent_relay.store.session_index import find_root, write_entry
-from agent_relay.store.session_summaries import find_near_root, read_all_sessions, read_summary
+from agent_relay.store.session_index import (
+    find_near_root,
+    find_root,
+    read_all_sessions,
+    read_summary,
+    write_entry,
+)
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
@@ -91,3 +98,34 @@ def _print_native(*, as_json: bool) -> None:
     )
     for one in unread:
         warn(f"a session of {one.agent}'s is left out: {one.why}")
+
+
+def stop(
+    session: Annotated[str, typer.Argument(help="Its id, or the beginning or end of it.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {session, state, note}.")] = False,
+) -> None:
+    """End a session: its agent is asked politely, then firmly. Without SESSION, the one that runs here."""
+    folders = get_folders()
+    chosen = choose_running(folders, session)
+    with connect_or_start(folders) as connection:
+        answer = connection.request("session.stop", session=chosen["session"], root=chosen["root"])
+    if as_json:
+        print_json({key: answer.get(key, "") for key in ("session", "state", "note")})
+    elif answer.get("note"):
+        print_lines(f"Session {chosen['session']}: {answer['note']}")
+    else:
+        print_lines(f"Session {chosen['session']} is {answer.get('state', 'stopping')}.")
+
+
+def take_over(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root}.")] = False,
+) -> None:
+    """Work here although another machine or container did; only if its agents are gone for good."""
+    with connect_or_start(get_folders()) as connection:
+        answer = connection.request("tree.take", cwd=get_cwd())
+    if as_json:
+        print_json({"root": answer.get("root", "")})
+    else:
+        print_lines(f"The working tree {answer.get('root', '')} is yours.")

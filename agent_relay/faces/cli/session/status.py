@@ -3,8 +3,7 @@
 import sys
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.domain.text.commands import agent_command
-from agent_relay.domain.text.limit_names import name_rest
+from agent_relay.domain.text.names import agent_command, name_rest
 from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import list_strangers
 from agent_relay.faces.render.output import (
@@ -16,11 +15,13 @@ from agent_relay.faces.render.output import (
     render_table,
 )
 from agent_relay.session.views.summary import NO_TITLE
-from agent_relay.store.session_index import find_root, list_named, list_unended
-from agent_relay.store.session_summaries import (
+from agent_relay.store.session_index import (
     check_ledger,
     find_near_root,
+    find_root,
+    list_named,
     list_own_at,
+    list_unended,
     read_live_at,
     read_resting,
     read_sessions_at,
@@ -118,7 +119,7 @@ def _render_about(view: dict[str, object]) -> str:
 
 def _quote(limit: dict[str, object]) -> str:
     """Return what the agent said about the limit, as people read it."""
-    from agent_relay.domain.text.reasons import quote_reason
+    from agent_relay.domain.text.plain import quote_reason
 
     return quote_reason(str(limit["text"]))
 

@@ -142,7 +142,7 @@ def suggest(name: str, words: list[str]) -> str:
 
 def _list_places(folders: "Folders", cwd: str) -> list[str]:
     from agent_relay.agents.adapter_folders import find_builtin_folder, project_adapters
-    from agent_relay.store.session_summaries import find_near_root
+    from agent_relay.store.session_index import find_near_root
 
     project = project_adapters(find_near_root(cwd))
     return [find_builtin_folder(), os.path.join(folders.config, "adapters"), project]

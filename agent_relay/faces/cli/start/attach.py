@@ -4,7 +4,7 @@ import os
 import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.domain.text.commands import continue_command
+from agent_relay.domain.text.names import continue_command
 from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import UNREADABLE, find_root_here, find_session, list_live_here
 from agent_relay.system.disk.folders import get_folders
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # What the relay key, a line behind it, an error or the session's end may need.
 _LATER = (
     "agent_relay.client.attach.pager",
-    "agent_relay.client.narration",
-    "agent_relay.client.plain_command",
+    "agent_relay.client.pending_answers",
+    "agent_relay.client.pending_answers",
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
     "agent_relay.faces.cli.start.prompt_hints",
@@ -33,7 +33,7 @@ _LATER = (
     "agent_relay.faces.cli.start.open_options",
     "agent_relay.terminal.query_answers",
     "agent_relay.terminal.bar_row",
-    "agent_relay.terminal.held_keys",
+    "agent_relay.terminal.keystrokes",
     "agent_relay.terminal.keystrokes",
     "agent_relay.domain.values.moments",
     "agent_relay.domain.text.plain",
@@ -98,7 +98,6 @@ def load_screen() -> None:
     import agent_relay.client.attach.held_terminal
     import agent_relay.client.attach.loop
     import agent_relay.client.attach.session_loop
-    import agent_relay.client.environment
     import agent_relay.client.keepalive  # noqa: F401 - loaded, and used by `follow`
 
 
@@ -111,8 +110,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.attach.session_loop import SessionLoop
     from agent_relay.client.attach.tty import read_modes
     from agent_relay.client.autostart import connect_or_start
-    from agent_relay.client.environment import bring_environment
-    from agent_relay.client.keepalive import watch_daemon
+    from agent_relay.client.keepalive import bring_environment, watch_daemon
     from agent_relay.client.relay_key import read_relay_key
 
     relay_key, modes = read_relay_key(folders.config), read_modes()
@@ -180,7 +178,7 @@ def _hold_back(connection: "Connection", session: str) -> str:
 def _render_note(note: str, session: str, relay_key: int) -> str:
     # Loaded where something is said: attaching must not pay for it.
     from agent_relay.domain.text.hints import render_over_screen
-    from agent_relay.domain.values.relay_key import name_relay_key
+    from agent_relay.domain.values.names import name_relay_key
 
     return render_over_screen(note, session, key=name_relay_key(relay_key))
 

@@ -3,12 +3,11 @@
 import os
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.text.counts import render_count
-from agent_relay.domain.text.limit_names import name_limit
-from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.domain.text.names import name_limit
+from agent_relay.domain.text.plain import quote_reason, render_count
 from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, render_key_help
-from agent_relay.store.session_summaries import read_summary
+from agent_relay.store.session_index import read_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
     words = find_plain(word, rest, context.session)
     if not words:
         raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
-    from agent_relay.client.plain_command import PlainCommand
+    from agent_relay.client.pending_answers import PlainCommand
 
     return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)
 
@@ -159,7 +158,7 @@ def _relay(rest: str, context: PromptContext) -> "Answer":
 def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
     if rest.partition(" ")[0] in COMMANDS["handoff"].words:
         return None
-    from agent_relay.client.narration import Narration
+    from agent_relay.client.pending_answers import Narration
 
     return Narration(context.connect, session=context.session, focus=rest)
 
@@ -178,7 +177,7 @@ def _list_log(_rest: str, context: PromptContext) -> "Answer":
         with context.connect() as connection:
             answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
     except WrongUseError:
-        from agent_relay.client.plain_command import PlainCommand
+        from agent_relay.client.pending_answers import PlainCommand
 
         words = ("watch", context.session, "--no-follow")
         return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)

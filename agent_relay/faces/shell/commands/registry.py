@@ -4,13 +4,17 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
-from agent_relay.faces.shell.commands._agent_commands import choose_model, hand_off, relay, undo, use
-from agent_relay.faces.shell.commands._session_commands import (
+from agent_relay.faces.shell.commands._actions import (
     attach,
+    choose_model,
+    hand_off,
     leave,
+    relay,
     resume,
     show_status,
     start_new_session,
+    undo,
+    use,
 )
 from agent_relay.faces.shell.commands.interface import Act
 

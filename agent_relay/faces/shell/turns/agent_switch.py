@@ -13,12 +13,12 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from agent_relay.client.narration import STARTED, WRITING_LIMIT_S
+from agent_relay.client.pending_answers import STARTED, WRITING_LIMIT_S
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, WrongUseError
 from agent_relay.faces.shell._background import run_in_background
 from agent_relay.faces.shell._conversation import Conversation
-from agent_relay.store.session_summaries import find_ledger_trouble, read_resting
+from agent_relay.store.session_index import find_ledger_trouble, read_resting
 from agent_relay.system.clock import Clock, LocalZone, SystemClock
 
 GO_ON = "Go on with the next step of the handoff."

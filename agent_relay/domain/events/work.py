@@ -1,0 +1,260 @@
+"""The lines of a session's journal about its handoffs, headless turns, contexts and budgets."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffBegun:
+    """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
+
+    `model` is the one it is to go on with if relay chose that, too; the agent may be the same then.
+    `parent` is the handoff this one follows, `depth` how many there are of them with this one, 0 if
+    an older version did not count. `rolls_back` is the failed handoff this one makes up for. The rest are its
+    `Terms`.
+    """
+
+    name: ClassVar[str] = "handoff.begun"
+    handoff: str
+    from_leg: str
+    from_agent: str
+    to_agent: str
+    reason: str
+    why: str = ""
+    focus: str = ""
+    skipped: tuple[str, ...] = ()
+    model: str = ""
+    parent: str = ""
+    depth: int = 0
+    rolls_back: str = ""
+    deliverables: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    priority: str = ""
+    needs: tuple[str, ...] = ()
+    rollback: str = ""
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PredecessorStopped:
+    """The old leg's processes are gone and its PTY was read to the end."""
+
+    name: ClassVar[str] = "handoff.stopped"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacketPublished:
+    """The packet is visible; paths are relative to the session's folder.
+
+    `lacks` says what could not be read into it, or not understood, or not in time; empty for nothing.
+    """
+
+    name: ClassVar[str] = "packet.published"
+    handoff: str
+    packet: str
+    sequence: int
+    target: str
+    json_path: str
+    text_path: str
+    fingerprint: str
+    lacks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSaved:
+    """A packet of the session's state was published without a handoff; paths as above."""
+
+    name: ClassVar[str] = "packet.saved"
+    packet: str
+    sequence: int
+    target: str
+    json_path: str
+    text_path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacketDelivered:
+    """The packet's text reached the successor."""
+
+    name: ClassVar[str] = "handoff.delivered"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffConfirmed:
+    """The successor works on it: the handoff is done."""
+
+    name: ClassVar[str] = "handoff.confirmed"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffFailed:
+    """The handoff stopped at `step`; what had been reached stays as it is."""
+
+    name: ClassVar[str] = "handoff.failed"
+    handoff: str
+    step: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffCancelled:
+    """A person cancelled the handoff at `step`; the session will rest, with its packet if it has one."""
+
+    name: ClassVar[str] = "handoff.cancelled"
+    handoff: str
+    step: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRetried:
+    """A failed or cancelled handoff goes on from where it stopped: from its packet, if it has one."""
+
+    name: ClassVar[str] = "handoff.retried"
+    handoff: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffClosed:
+    """A person's verdict on what came of the handoff: completed or failed.
+
+    `skipped` says why its rollback agent does not take over after a failure: `agent: reason`.
+    """
+
+    name: ClassVar[str] = "handoff.closed"
+    handoff: str
+    verdict: str
+    note: str = ""
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegun:
+    """A headless turn was asked of `agent`: one prompt, to be worked on to its end by any agent that can.
+
+    `most` is how many legs it may take in all, 0 for no limit; with `ends` the session ends
+    with it. In a chat `seat` is the agent whose turn it is, `others` are those that may not take it over.
+    `message` is the id its asker gave it, empty for none: a client that got no answer asks again by it.
+    """
+
+    name: ClassVar[str] = "turn.begun"
+    agent: str
+    prompt: str
+    most: int = 0
+    ends: bool = False
+    seat: str = ""
+    others: tuple[str, ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
+
+    `said` are the agent's words in a turn of a chat: the other agents are given them. `refused` are the tools
+    its agent asked for and was not allowed to use. One that was stopped with no `leg` never began: no agent
+    was asked.
+    """
+
+    name: ClassVar[str] = "turn.ended"
+    leg: str
+    outcome: str
+    why: str = ""
+    said: str = ""
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatBegun:
+    """From here on `agents` take turns; `task` is the user's message to them, empty if they only go on.
+
+    `most` is how many turns they may take. `message` is the id its asker gave it, as a turn's.
+    """
+
+    name: ClassVar[str] = "chat.begun"
+    agents: tuple[str, ...]
+    task: str = ""
+    most: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWaits:
+    """Between two headless turns: no leg runs, and the next prompt may come."""
+
+    name: ClassVar[str] = "session.waits"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextNoted:
+    """The leg's context passed a mark: `used` of `room` tokens (0 unknown), as its agent wrote at `read_at`.
+
+    `level` is the new one; `read_at` is ISO 8601.
+    """
+
+    name: ClassVar[str] = "context.noted"
+    leg: str
+    used: int
+    room: int
+    level: str
+    read_at: str
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompacting:
+    """The leg's agent is about to be told to compact its context."""
+
+    name: ClassVar[str] = "context.compacting"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSpared:
+    """The leg's agent was not told to compact after all: somebody had begun to type."""
+
+    name: ClassVar[str] = "context.spared"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftBegun:
+    """The leg's agent is about to be asked for a handoff document ahead of time; `cause` says why."""
+
+    name: ClassVar[str] = "draft.begun"
+    leg: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetNoted:
+    """A budget passed a mark, or was found beyond it; the fields are as `Spending` has them."""
+
+    name: ClassVar[str] = "budget.noted"
+    leg: str
+    budget: str
+    mark: str
+    text: str
+    agent: str = ""
+    then: str = "warn"
+    period: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetApplied:
+    """The action the user set for a used-up budget is about to be taken on the leg."""
+
+    name: ClassVar[str] = "budget.applied"
+    leg: str
+    budget: str
+    period: str = ""

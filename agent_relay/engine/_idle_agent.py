@@ -1,0 +1,218 @@
+"""Act at an idle agent's prompt: cancel its timer, have it write a draft, compact its context."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import CompactSkipped, LegQuiet
+from agent_relay.domain.session import Session
+from agent_relay.engine.delivery.text_delivery import type_line
+from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.packet.narrative import NarrativeOutcome
+from agent_relay.system.clock import Clock
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+
+
+_LONGEST_SLEEP_S = 30.0
+
+
+async def sleep_until(clock: Clock, at: datetime) -> None:
+    """Sleep until `at` by the wall clock, which runs on in a sleeping machine and which a person may set."""
+    while (left_s := (at - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110 - nothing tells when a clock was set
+        await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
+
+
+_KEYS_S = 5.0
+"""Seconds without a key press after which nobody counts as typing."""
+_SHOWN_S = 3.0
+"""How long an agent may take to show that its timer is cancelled."""
+_FIRST_LOOK_S = 0.5
+_LONGEST_LOOK_S = 10.0
+
+
+class AgentTimers:
+    """Cancels the timers of one session's agents."""
+
+    def __init__(self, clock: Clock, live: Mapping[str, LegMonitor]) -> None:
+        self._clock = clock
+        self._live = live
+        self._under_way: set[str] = set()
+
+    async def cancel(self, leg_id: str, at: datetime) -> None:
+        """Cancel the agent's timer before `at`, unless someone is typing.
+
+        The keys mean something else on any other screen: they are pressed only if the countdown was just
+        seen. Raises RelayError if its adapter has no such keys.
+        """
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return
+        keys = live.cancel_keys
+        if not keys:
+            agent = live.leg.agent
+            raise RelayError(
+                f"{agent} will continue by itself and relay cannot cancel that;"
+                f" cancel it on {agent}'s own screen"
+            )
+        self._under_way.add(leg_id)
+        try:
+            await self._cancel(live, keys, at)
+        finally:
+            self._under_way.discard(leg_id)
+
+    async def _cancel(self, monitor: LegMonitor, keys: str, at: datetime) -> None:
+        pause_s = _FIRST_LOOK_S
+        while not monitor.gone.is_set() and self._clock.now() < at:
+            await monitor.settle_evidence()
+            if monitor.continues_at is None:
+                return
+            # The countdown stands under an empty line; the same key would interrupt a turn.
+            if monitor.state == "ready" and not await is_typing(monitor) and await _press(monitor, keys):
+                _log.info("timer-cancelled leg=%s", monitor.leg.id)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_LOOK_S)
+
+
+async def _press(monitor: LegMonitor, keys: str) -> bool:
+    """Press the keys; return whether the agent shows that its timer is cancelled, or is gone.
+
+    `False` also if someone is typing: no key is pressed then.
+    """
+    try:
+        await monitor.holder.type(keys.encode(), unless_typed=True)
+    except HolderError as error:
+        if error.why != "typed":
+            raise
+        return False
+    return await monitor.wait_until(
+        lambda: monitor.gone.is_set() or monitor.continues_at is None, limit_s=_SHOWN_S
+    )
+
+
+async def is_typing(monitor: LegMonitor) -> bool:
+    """Tell whether somebody types at the leg's terminals, or left text in its input line."""
+    status = await monitor.holder.request("status")
+    age_s = status.get("key_age_s")
+    is_pressing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)
+    return is_pressing or monitor.input == "typed"
+
+
+_WAIT_S = 900.0
+"""Longest wait for a quiet moment; the end of the next turn starts another wait."""
+_SETTLE_S = 1.0
+"""Longest delay between the start of a turn and its first sign on the screen."""
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 10.0
+
+
+class ContextRelief:
+    """Relieves full contexts of one session's legs, and keeps track of the drafts it has requested."""
+
+    def __init__(self, narratives: NarrativeWriter, live: Mapping[str, LegMonitor]) -> None:
+        self._narratives = narratives
+        self._live = live
+        self._waiting: set[str] = set()
+        self._drafts: dict[str, asyncio.Event] = {}
+
+    async def draft(self, session: Session, leg_id: str, launch_environment: LaunchEnvironment) -> None:
+        """Have the agent write a handoff document; log a failure, since handoffs work without one."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._drafts:
+            return
+        over = self._drafts[leg_id] = asyncio.Event()
+        try:
+            if await _end_turn(live):
+                result = await self._narratives.draft(session, launch_environment)
+                level = logging.INFO if result.kind is NarrativeOutcome.WRITTEN else logging.WARNING
+                _log.log(level, "draft session=%s outcome=%s", session.id, result.kind.value)
+        except RelayError as error:
+            _log.info("no-draft session=%s why=%s", session.id, type(error).__name__)
+        finally:
+            del self._drafts[leg_id]
+            over.set()
+
+    async def await_quiet(self, leg_id: str) -> LegQuiet | None:
+        """Return `LegQuiet` once the leg waits for a prompt and nobody types; `None` if not in 15 minutes.
+
+        Also `None` if the leg is gone, or another call already waits for it.
+        """
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._waiting:
+            return None
+        self._waiting.add(leg_id)
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                if (draft := self._drafts.get(leg_id)) is not None:
+                    await draft.wait()
+                return LegQuiet(leg_id) if await _be_quiet(live) else None
+        except (TimeoutError, RelayError):
+            _log.info("never-quiet leg=%s", leg_id)
+            return None
+        finally:
+            self._waiting.discard(leg_id)
+
+    async def compact(self, leg_id: str) -> CompactSkipped | None:
+        """Tell the agent to compact; return `CompactSkipped` if somebody began to type meanwhile.
+
+        Raises RelayError if the agent has no such command, or its holder does not take it.
+        """
+        live = self._live.get(leg_id)
+        if live is None:
+            return None
+        deliver = live.adapter.deliver
+        if not deliver.compact:
+            raise RelayError(f"{live.leg.agent} has no command that makes its conversation shorter")
+        try:
+            await type_line(live, deliver, deliver.compact)
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            return CompactSkipped(leg_id)
+        return None
+
+    def see(self, session: Session) -> None:
+        """Cancel a draft that would come too late: a handoff is under way, or no leg lives."""
+        if session.handoff is not None or session.living_leg is None:
+            self._narratives.drop_draft(session.id)
+
+
+async def _end_turn(monitor: LegMonitor) -> bool:
+    """Wait for the end of the agent's turn; return whether it came while the agent lived.
+
+    The agent's records may be ahead of its screen.
+    """
+    await asyncio.sleep(_SETTLE_S)
+    await monitor.settle_evidence()
+    is_over = await monitor.wait_until(
+        lambda: monitor.gone.is_set() or monitor.state == "ready", limit_s=_WAIT_S
+    )
+    return is_over and not monitor.gone.is_set()
+
+
+async def _be_quiet(monitor: LegMonitor) -> bool:
+    """Wait until the agent waits for a prompt and nobody types; return `False` if the agent ends first.
+
+    Work and questions are waited out: if records are ahead of the screen, nothing else would cause another
+    check.
+    """
+    pause_s = _FIRST_PAUSE_S
+    while not monitor.gone.is_set():
+        await monitor.settle_evidence()
+        if monitor.state in ("busy", "asking"):
+            await monitor.wait_until(
+                lambda: monitor.gone.is_set() or monitor.state == "ready", limit_s=_WAIT_S
+            )
+            pause_s = _FIRST_PAUSE_S
+            continue
+        if not await is_typing(monitor) and monitor.state == "ready":
+            return True
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return False

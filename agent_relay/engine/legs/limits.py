@@ -1,0 +1,223 @@
+"""Relate a leg's use to limits: count budgets while it lives, note rests in the ledger and end them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from datetime import datetime
+from functools import reduce
+
+from agent_relay.domain.effects import NoteRest
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import BudgetsCounted
+from agent_relay.domain.limits import Spending
+from agent_relay.domain.session import Leg, Session
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
+from agent_relay.session.decision import DecisionContext
+from agent_relay.session.rests import include_rest
+from agent_relay.session.warnings import find_spending, is_budget_news
+from agent_relay.system.clock import Clock, LocalZone
+from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
+
+_log = logging.getLogger(__name__)
+_PAUSE_S = 5.0
+"""How long an agent works between two counts."""
+_SHARE = 20
+"""Counting takes at most one part in this many of the time: a slow count is made less often."""
+_SETTLE_S = 0.5
+"""How long after a turn its last record may be written."""
+_IDLE_S = 86_400.0
+_OUR_MISTAKE = "agent-relay made a mistake in counting; a crash report was written"
+
+
+def build_counter(services: Services) -> BudgetCounter | None:
+    """Return the counter for the user's budgets; `None` if there are none."""
+    budgets = services.config.build_budgets()
+    specs = {
+        str(name): loaded.adapter.transcript
+        for name, loaded in services.adapters.items()
+        if loaded.adapter.transcript is not None
+    }
+    return BudgetCounter(budgets, specs, services.folders.usage_index) if budgets else None
+
+
+class BudgetMonitor:
+    """Counts the budgets of one daemon's user for the legs of one session.
+
+    `threads` are those that all sessions count in.
+    """
+
+    def __init__(
+        self,
+        counter: BudgetCounter | None,
+        clock: Clock,
+        report: Callable[[BaseException], None],
+        threads: ThreadPerHome,
+        *,
+        settle_s: float = _SETTLE_S,
+    ) -> None:
+        self._counter = counter
+        self._clock = clock
+        self._threads = threads
+        self._settle_s = settle_s
+        self._mistakes = ErrorDeduplicator(report)
+
+    async def follow(
+        self,
+        live: LegMonitor,
+        host: SessionHost,
+        name: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Report every mark passed while the leg lives; the first count reports the state of all budgets.
+
+        If an agent does not say which of its sessions it works in, `name` finds that out for its leg once it
+        has worked: before, its usage could not be separated from others'. What fails in one round is tried
+        again in the next one.
+        """
+        is_first = True
+
+        def say(found: Sequence[Spending]) -> None:
+            nonlocal is_first
+            if is_first or _has_news(host.session, found):
+                host.tell(BudgetsCounted(live.leg.id, tuple(found)))
+            is_first = False
+
+        while not live.gone.is_set():
+            if not _is_named(host.session, live.leg.id):
+                if live.heard:
+                    await self._attempt("name", live, name)
+                    await asyncio.sleep(self._settle_s)
+            elif self._counter is None:
+                return
+            began, heard = time.monotonic(), live.heard
+            if self._counter is not None:
+                await self._count(self._counter, live, host, say)
+            pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
+            await self._pause(live, pause_s, heard, is_headless=live.leg.headless)
+
+    async def _count(
+        self,
+        counter: BudgetCounter,
+        live: LegMonitor,
+        host: SessionHost,
+        say: Callable[[Sequence[Spending]], None],
+    ) -> None:
+        """Count the budgets and report them; if they cannot be counted, report that."""
+        now, zone = self._clock.now(), LocalZone()
+
+        async def count() -> None:
+            environ = live.launch_environment.environ
+            thread = self._threads.find(environ)
+            say(await thread.run(counter.count, host.session, now=now, zone=zone, environ=environ))
+
+        async def tell_uncounted() -> None:
+            say(counter.tell_uncounted(why, now=now, zone=zone))
+
+        why = await self._attempt("count", live, count)
+        if why:
+            await self._attempt("tell-uncounted", live, tell_uncounted)
+
+    async def _attempt(self, step: str, live: LegMonitor, work: Callable[[], Awaitable[None]]) -> str:
+        """Do one step of a round; return why it failed, empty if it did not."""
+        result = await attempt(work())
+        if not isinstance(result, Failed):
+            return ""
+        if isinstance(result.error, RelayError):
+            why = type(result.error).__name__
+            _log.warning("not-counted leg=%s step=%s why=%s", live.leg.id, step, why)
+            return result.error.sentence
+        self._mistakes.note(result.error)
+        return _OUR_MISTAKE
+
+    async def _pause(self, monitor: LegMonitor, pause_s: float, heard: int, *, is_headless: bool) -> None:
+        """Wait until the agent may have used something, at most `pause_s` while it works.
+
+        With a screen, wait first until it is busy, has ended, or has written records beyond `heard`. Then
+        wait until it stops working, for a headless leg until it ends. A turn may begin and end while a count
+        is under way.
+        """
+        if not is_headless:
+            await monitor.wait_until(
+                lambda: monitor.gone.is_set() or monitor.state == "busy" or monitor.heard != heard,
+                limit_s=_IDLE_S,
+            )
+            await asyncio.sleep(self._settle_s)
+        is_over = monitor.gone.is_set
+        await monitor.wait_until(
+            lambda: is_over() or (not is_headless and monitor.state != "busy"), limit_s=pause_s
+        )
+        if not is_over():
+            await asyncio.sleep(self._settle_s)
+
+
+def _is_named(session: Session, leg_id: str) -> bool:
+    """Tell whether the agent's own session of the leg is known."""
+    return any(leg.id == leg_id and leg.native_id for leg in session.legs)
+
+
+def _has_news(session: Session, found: Sequence[Spending]) -> bool:
+    return any(is_budget_news(find_spending(session, one.budget), one) for one in found)
+
+
+_MOST_OFTEN_S = 5.0
+"""Answers come with every step of a turn; the ledger is read at most once in this time."""
+_WAITS_S = (0, 2, 5, 10, 15, 30)
+"""Waits before each try: a disk that refuses is tried again for a minute."""
+
+
+class RestWriter:
+    """Writes into the ledger that an agent rests. Use it from the event loop only.
+
+    While the ledger cannot be written, `troubles` says why under "ledger".
+    """
+
+    def __init__(self, services: Services, troubles: MutableMapping[str, str]) -> None:
+        self._services = services
+        self._troubles = troubles
+        self._unwritten: list[NoteRest] = []
+
+    async def write(self, note: NoteRest) -> None:
+        """Write the rest; if the disk refuses, try again for a minute."""
+        self._unwritten.append(note)
+        try:
+            await self._try(note)
+        finally:
+            self._unwritten.remove(note)
+
+    def include(self, context: DecisionContext) -> DecisionContext:
+        """Return `context` with the rests that are not written yet, so that no resting agent is offered."""
+        return reduce(include_rest, self._unwritten, context)
+
+    async def _try(self, note: NoteRest) -> None:
+        for wait_s in _WAITS_S:
+            await asyncio.sleep(wait_s)
+            try:
+                await asyncio.to_thread(self._services.note_rest, note)
+            except (RelayError, OSError) as error:
+                self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
+            else:
+                self._troubles.pop("ledger", None)
+                return
+
+
+class EndedRests:
+    """The rests that one session's agents end by answering. Use it from the event loop only."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._next_s = 0.0
+
+    async def note_answer(self, leg: Leg, at: datetime | None) -> None:
+        """Note that the leg's agent answered at that moment; `None` is now."""
+        now_s = self._services.clock.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + _MOST_OFTEN_S
+        try:
+            await asyncio.to_thread(
+                self._services.end_rests, leg.agent, leg.model, at or self._services.clock.now()
+            )
+        except RelayError as error:
+            _log.warning("rest-not-ended agent=%s why=%s", leg.agent, type(error).__name__)

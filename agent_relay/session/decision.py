@@ -1,0 +1,200 @@
+"""What a decision may know and what it returns, and the policy that chooses a successor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+
+from agent_relay.domain.effects import (
+    DeliverPacket,
+    DeliverTask,
+    Effect,
+    PublishPacket,
+    SpawnLeg,
+    StopLeg,
+    WakeAt,
+)
+from agent_relay.domain.events.session import Body
+from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
+from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, QuietHours
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.domain.text.names import name_rest
+from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values.moments import render_moment
+
+_TRIES = 2
+"""How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """What is known about one agent now.
+
+    `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
+    known reset. `capabilities` are what its adapter declares. `fault` is why it could not be started
+    although it is installed, empty for nothing: our installation that would start it no longer exists.
+    """
+
+    installed: bool
+    signed_in: bool = True
+    resting: bool = False
+    rests_until: datetime | None = None
+    scope: str = ""
+    capabilities: frozenset[str] = frozenset()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The policy's answer.
+
+    `successor` is empty if no agent can take over; `earliest` is the first reset of those resting.
+    """
+
+    successor: str
+    skipped: tuple[str, ...]
+    earliest: datetime | None
+
+
+def choose_successor(
+    roster: Sequence[str],
+    availability: Mapping[str, Availability],
+    *,
+    current: str,
+    tried: Sequence[str] = (),
+    now: datetime,
+    zone: tzinfo = UTC,
+    needs: Sequence[str] = (),
+) -> Choice:
+    """Return the first agent of the roster, by preference, that can take over from `current` at `now`.
+
+    `current` is never its own successor. `needs` are capabilities the successor has to have. Reasons read
+    `agent: why`, in the order considered, with the moments in `zone`.
+    """
+    skipped: list[str] = []
+    resets: list[datetime] = []
+    known = availability.get(current)
+    if known is not None and known.resting and known.rests_until is not None:
+        resets.append(known.rests_until)
+    successor = ""
+    for name in roster:
+        if name == current:
+            continue
+        why = explain_unavailable(
+            availability.get(name), tries=tried.count(name), now=now, zone=zone, needs=needs
+        )
+        if not why:
+            successor = name
+            break
+        skipped.append(f"{name}: {why}")
+        state = availability.get(name)
+        if state is not None and state.resting and state.rests_until is not None:
+            resets.append(state.rests_until)
+    return Choice(successor, tuple(skipped), min(resets, default=None))
+
+
+def explain_unavailable(
+    state: Availability | None,
+    *,
+    tries: int = 0,
+    now: datetime,
+    zone: tzinfo = UTC,
+    needs: Sequence[str] = (),
+) -> str:
+    """Return what keeps an agent from taking over at `now`; empty for nothing."""
+    if state is None or not state.installed:
+        return "not installed"
+    if state.fault:
+        return state.fault
+    if not state.signed_in:
+        return "not signed in"
+    if lacking := [need for need in needs if need not in state.capabilities]:
+        return f"its adapter does not declare {', '.join(lacking)}"
+    if state.resting and (state.rests_until is None or state.rests_until > now):
+        return _tell_rest(state, now, zone)
+    return "could not take over just now" if tries >= _TRIES else ""
+
+
+def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
+    if state.rests_until is None:
+        return f"rests until you say otherwise ({name_rest(state.scope)})"
+    return f"rests until {render_moment(state.rests_until, now, zone)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """What the machine may know beyond the session: the moment, who is available, fresh ids.
+
+    `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
+    native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
+    rest may go on by itself at the first reset, `agent_may_continue` whether an agent may by its own timer,
+    and `quiet` when neither may. `return_mode` is what happens when a preferred agent is available
+    again: offer, auto or off. `zone` is the user's: reasons shown to them give times in it.
+    `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
+    a limit is asked for a handoff document. `spoilt` says by agent why the packet that waits for it cannot be
+    used; an agent that is not in it gets a packet that can be read, or one that is still to be made. `owner`
+    is the owner of the legs begun now.
+    """
+
+    now: datetime
+    availability: Mapping[str, Availability]
+    handoff_id: str
+    leg_id: str
+    native_ids: Mapping[str, str] = field(default_factory=dict)
+    resume_at_reset: bool = False
+    agent_may_continue: bool = True
+    quiet: QuietHours = NO_QUIET_HOURS
+    return_mode: str = "offer"
+    zone: tzinfo = UTC
+    fallback_models: Mapping[str, str] = field(default_factory=dict)
+    context: ContextWishes = NO_WISHES
+    draft_near_limit: bool = False
+    spoilt: Mapping[str, str] = field(default_factory=dict)
+    owner: Owner = UNKNOWN_OWNER
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Events in the order they are to be journalled, then effects to perform."""
+
+    bodies: tuple[Body, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+    def then(self, other: "Outcome") -> "Outcome":
+        """Return both outcomes, one after the other."""
+        return Outcome(self.bodies + other.bodies, self.effects + other.effects)
+
+
+NOTHING = Outcome()
+
+
+def build_failure(effect: Effect, why: str) -> Input | None:
+    """Return the input that reports that `effect` failed; `None` if nothing waits for it."""
+    match effect:
+        case SpawnLeg(leg):
+            return LegGone(leg, "unstarted", why=why)
+        case PublishPacket(handoff):
+            return PublishFailed(handoff, why)
+        case DeliverPacket(handoff, leg):
+            return DeliverFailed(handoff, leg, why)
+        case _:
+            return None
+
+
+def must_be_done(effect: Effect) -> bool:
+    """Return whether the session needs `effect` to go on and no input can report its failure."""
+    return isinstance(effect, StopLeg | WakeAt)
+
+
+def is_wanted(session: Session, effect: Effect) -> bool:
+    """Return whether `effect` is still to be performed in the session's state after some time of trying."""
+    living, is_ending = session.living_leg, session.state in {State.STOPPING, State.ENDED}
+    match effect:
+        case StopLeg(leg):
+            return living is not None and living.id == leg
+        case SpawnLeg(leg) | DeliverPacket(_, leg) | DeliverTask(leg):
+            return living is not None and living.id == leg and not is_ending
+        case PublishPacket(handoff):
+            return session.handoff is not None and session.handoff.id == handoff
+        case _:
+            return not is_ending

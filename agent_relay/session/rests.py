@@ -1,0 +1,347 @@
+"""Which agent rests until when, and what happens at the end of a limit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events.session import (
+    Body,
+    LegAnswered,
+    LegBusy,
+    LegContinues,
+    ResumeAgreed,
+    ReturnOffered,
+    SessionWoke,
+)
+from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
+from agent_relay.domain.limits import Rest
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values.elapsed import is_later
+from agent_relay.domain.values.moments import find_end, is_lasting, parse_moment
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.handoff.lifecycle import begin_handoff, replace_agent
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from agent_relay.domain.effects import NoteRest
+
+_UNDER_WAY = timedelta(minutes=1)
+
+
+def find_rest(rests: Sequence[Rest], agent: str, now: datetime) -> Rest | None:
+    """Return the rest `agent` is under at `now`, the one that ends last; `None` if it may work.
+
+    A billing limit without a reset lasts until the user says otherwise; any other one without a reset
+    is believed for an hour. One noted by a clock that was far ahead is over.
+    """
+    now_resting = [rest for rest in map(_with_end, rests) if rest.agent == agent and _lasts(rest, now)]
+    endless = [rest for rest in now_resting if rest.until is None]
+    return endless[0] if endless else max(now_resting, key=lambda rest: rest.until or now, default=None)
+
+
+def add_rest(rests: Sequence[Rest], new: Rest, now: datetime) -> tuple[Rest, ...]:
+    """Return the ledger with `new`, which replaces what was known of the same agent, model and scope.
+
+    Rests that are over are dropped.
+    """
+    key = (new.agent, new.model, new.scope)
+    kept = [
+        rest for rest in rests if (rest.agent, rest.model, rest.scope) != key and _lasts(_with_end(rest), now)
+    ]
+    return (*kept, new)
+
+
+def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: datetime) -> tuple[Rest, ...]:
+    """Return the ledger after `agent` answered on `model`, empty if that is unknown.
+
+    A request that was under way when the limit was met may still be answered, so that only an answer well
+    after it ends a rest. An answer of one model does not end another's limit, and none ends a user's budget.
+    """
+    return tuple(
+        rest
+        for rest in rests
+        if rest.agent != agent
+        or rest.scope == "budget"
+        or rest.model not in ("", model)
+        or (rest.scope == "model" and not rest.model)
+        or answered_at - rest.seen_at < _UNDER_WAY
+    )
+
+
+def include_rest(world: "DecisionContext", note: "NoteRest") -> "DecisionContext":
+    """Return `world` with that rest included: it may not be written to the ledger yet."""
+    new = Rest(note.agent, note.model, note.scope, note.until, note.evidence, seen_at=world.now)
+    before, rest = world.availability.get(note.agent), find_rest((new,), note.agent, world.now)
+    if before is None or rest is None:
+        return world
+    state = replace(before, resting=True, rests_until=rest.until, scope=rest.scope)
+    return replace(world, availability={**world.availability, note.agent: state})
+
+
+def drop_rests(rests: Sequence[Rest], agent: str) -> tuple[Rest, ...]:
+    """Return the ledger after the user said that `agent` may work again."""
+    return tuple(rest for rest in rests if rest.agent != agent)
+
+
+def _with_end(rest: Rest) -> Rest:
+    return replace(rest, until=find_end(rest.until, rest.scope, rest.seen_at))
+
+
+def _lasts(rest: Rest, now: datetime) -> bool:
+    return is_lasting(rest.until, rest.seen_at, now)
+
+
+CONTINUE_GRACE = timedelta(minutes=5)
+"""How long an agent that goes on by itself has for it: one sends its prompt 62 to 92 s after the reset."""
+_SENDS_WITHIN = timedelta(minutes=2)
+_EARLY = timedelta(minutes=1)
+"""A countdown names a minute, rounded: its agent may act that much before it."""
+
+
+def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Outcome:
+    """Return what follows from an input about a rest; nothing from any other input.
+
+    Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
+    """
+    match happened:
+        case ContinueAnnounced():
+            return _continues(session, happened, world)
+        case ResumeAsked():
+            return _resume_wished(session, happened)
+        case ContinueAsked():
+            return _go_on_asked(session, world)
+        case _:
+            return NOTHING
+
+
+def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
+    """Leave an agent's own timer to it, or cancel it if nothing may go on by itself then.
+
+    The same timer announced again changes nothing; if it is to be cancelled, it is cancelled again.
+    """
+    leg = session.living_leg
+    if leg is None or leg.id != news.leg or leg.headless or session.state not in {*LIVE, State.RESTING}:
+        return NOTHING
+    known = parse_moment(session.continues_at)
+    if news.at is None:
+        # At its moment a countdown goes because its agent goes on; before that somebody gave it up.
+        is_given_up = known is not None and world.now < known - _EARLY
+        return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
+    if news.at == known:
+        return NOTHING if session.agent_may_continue else Outcome((), (CancelContinue(leg.id, news.at),))
+    is_left = world.agent_may_continue and not any(
+        world.quiet.contains(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
+    )
+    after: Effect = WakeAt(news.at + CONTINUE_GRACE) if is_left else CancelContinue(leg.id, news.at)
+    seen = LegContinues(leg.id, news.at.isoformat(), is_left)
+    return Outcome((seen,), (after, *((ShowMessage(leg.id),) if session.state is State.RESTING else ())))
+
+
+def _find_next_wake(session: Session) -> tuple[Effect, ...]:
+    """Return the first reset a resting session waits for; nothing if that is unknown."""
+    at = parse_moment(session.rested_until) if session.state is State.RESTING else None
+    return (WakeAt(at),) if at is not None else ()
+
+
+def find_check_moment(session: Session) -> datetime | None:
+    """Return when relay checks whether an agent went on by itself; `None` if none is to."""
+    at = parse_moment(session.continues_at)
+    return at + CONTINUE_GRACE if at is not None and session.agent_may_continue else None
+
+
+def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
+    """Return whether, at `now`, an agent that announced that it goes on by itself is left to do so.
+
+    Before its own reset has come, another agent may be available sooner.
+    """
+    at, check = parse_moment(session.continues_at), find_check_moment(session)
+    if at is None or check is None or session.living_leg is None:
+        return False
+    return now < check and (is_back or now >= at)
+
+
+def is_agreed(session: Session, world: DecisionContext) -> bool:
+    """Return whether the user agreed that work goes on by itself: for this once, or always."""
+    return world.resume_at_reset or session.agreed
+
+
+def seen_while_resting(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
+    """End the rest if the agent works at the moment it named: it went on by itself."""
+    at, living = parse_moment(session.continues_at), session.living_leg
+    if session.state is not State.RESTING or at is None or state != State.BUSY:
+        return NOTHING
+    if living is None or living.id != leg:
+        return NOTHING
+    if world.now < at - _EARLY:
+        return NOTHING
+    return Outcome((SessionWoke(f"{living.agent} went on by itself"), LegBusy(leg)))
+
+
+def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
+    """Journal whether the person agreed to go on at the reset; raise WrongUseError if none is known."""
+    _check_resting(session)
+    if not session.rested_until:
+        raise WrongUseError(
+            "no reset is known, so there is nothing to wait for", hint="See: agent-relay limits"
+        )
+    if wish.agreed == session.agreed:
+        return NOTHING
+    return Outcome((ResumeAgreed(wish.agreed),))
+
+
+def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
+    """Continue now with an agent that is available; raise NobodyAvailableError if none is."""
+    if session.state is State.READY and session.offer == session.agent:
+        return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
+    _check_resting(session)
+    name, skipped = find_back(session, world)
+    if not name:
+        raise NobodyAvailableError("; ".join(skipped) or "the order names no agent")
+    return begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
+
+
+def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:
+    """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
+    order = tuple(dict.fromkeys((session.agent, *session.roster)))
+    choice = choose_successor(order, world.availability, current="", now=world.now, zone=world.zone)
+    return choice.successor, choice.skipped
+
+
+def _check_resting(session: Session) -> None:
+    if session.state is not State.RESTING or session.is_held or session.open_turn is not None:
+        raise WrongUseError(f"session {session.id} is not resting", hint="See: agent-relay status")
+
+
+def reset_passed(session: Session, world: DecisionContext) -> Outcome:
+    """Continue a resting session; offer a working one its preferred agent, once for each reset."""
+    if session.is_held:
+        return NOTHING
+    if session.state is State.RESTING:
+        return _rest_is_over(session, world)
+    preferred = _find_preferred(session, world)
+    if not preferred or preferred == session.offered or world.return_mode == "off":
+        return NOTHING
+    by_itself = _returns_by_itself(world)
+    offered = Outcome((ReturnOffered(preferred, by_itself),))
+    if by_itself and session.state is State.READY:
+        return offered.then(_hand_back(session, preferred, world))
+    return offered.then(Outcome((), (ShowMessage(session.legs[-1].id),)))
+
+
+def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
+    """End the rest and the refusal of an agent that answers again, whatever the ledger says.
+
+    Sources report at different speeds: an answer from before the refusal or the limit does not end it.
+    """
+    living, refusal = session.living_leg, session.refusal
+    if living is None or living.id != answered.leg:
+        return NOTHING
+    bodies: tuple[Body, ...] = ()
+    if refusal is not None and (answered.at is None or is_later(answered.at, refusal.at, now)):
+        bodies = (LegAnswered(living.id),)
+    limit = session.limit
+    is_over = limit is None or answered.at is None or is_later(answered.at, limit.at, now)
+    if session.state is State.RESTING and is_over:
+        bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
+    return Outcome(bodies)
+
+
+def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
+    """Act on the first reset of all, which need not be that of the agent at work.
+
+    An agent that is to go on unattended is handed its own work: left at its prompt it would wait there.
+    """
+    state = world.availability.get(session.agent)
+    is_back = state is None or not state.resting
+    check = find_check_moment(session)
+    if check is not None and is_left_to_agent(session, world.now, is_back=is_back):
+        return Outcome((), (WakeAt(check),))
+    opens = world.quiet.find_next_allowed(world.now, world.zone)
+    if not is_agreed(session, world) or opens is None:
+        return _offer(session, world, is_back=is_back)
+    if opens > world.now:
+        return Outcome((), (WakeAt(opens),))
+    why = "the first reset has passed"
+    if is_back and state is not None and state.installed and state.signed_in:
+        return begin_handoff(session, session.agent, "rate_limit", world, why=why)
+    return replace_agent(session, world, reason="rate_limit", why=why)
+
+
+def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcome:
+    """Name the available agent, once; an agent that waits at its prompt counts as at work again.
+
+    If another agent's reset came first, the reset of the agent at work is still waited for.
+    """
+    living, (name, _) = session.living_leg, find_back(session, world)
+    say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
+    if living is not None and is_back:
+        return Outcome((SessionWoke("its limit has reset", offers=name == session.agent),), say)
+    offered = Outcome((ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+    state = world.availability.get(session.agent)
+    until = state.rests_until if living is not None and state is not None else None
+    return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))
+
+
+def return_to_preferred(session: Session, world: DecisionContext) -> Outcome:
+    """Begin, at a turn's end, the handoff back that was postponed to it."""
+    preferred = _find_preferred(session, world)
+    return _hand_back(session, preferred, world) if preferred and preferred == session.offered else NOTHING
+
+
+def find_wake(session: Session, world: DecisionContext) -> tuple[Effect, ...]:
+    """Return the resets a session still waits for, so that a new daemon waits for them again."""
+    first = session.rested_until if session.state is State.RESTING else ""
+    own = session.limit.until if session.limit is not None else ""
+    # Where a damaged journal holds something else, whoever rests looks again at once.
+    moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
+    check = find_check_moment(session) if session.state is State.RESTING else None
+    moments |= {max(check, world.now)} if check is not None else set()
+    return tuple(WakeAt(moment) for moment in sorted(moments))
+
+
+def _hand_back(session: Session, preferred: str, world: DecisionContext) -> Outcome:
+    if not _returns_by_itself(world):
+        return NOTHING
+    whose = "its own model" if preferred == session.agent else preferred
+    return begin_handoff(session, preferred, "command", world, why=f"{whose} is back")
+
+
+def _returns_by_itself(world: DecisionContext) -> bool:
+    """Return whether an agent that is back takes over unasked; none does in the quiet hours."""
+    return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
+
+
+def _find_preferred(session: Session, world: DecisionContext) -> str:
+    """Return the preferred agent that left at a limit and is available again; or empty.
+
+    That may be the agent at work itself, on its own model in place of the fallback.
+    """
+    if session.state not in LIVE or session.handoff is not None:
+        return ""
+    at = session.roster.index(session.agent) if session.agent in session.roster else 0
+    before = session.roster[:at]
+    limited = {
+        handoff.from_agent
+        for handoff in session.done
+        if handoff.reason == "rate_limit" and handoff.to_agent != handoff.from_agent
+    }
+    for name in before:
+        state = world.availability.get(name)
+        if name in limited and state and state.installed and state.signed_in and not state.resting:
+            return name
+    return session.agent if _is_model_back(session, world) else ""
+
+
+def _is_model_back(session: Session, world: DecisionContext) -> bool:
+    """Return whether the agent at work is on a fallback model and the limit of its own is over."""
+    leg, limit = session.living_leg, session.limit
+    if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
+        return False
+    state = world.availability.get(leg.agent)
+    until = parse_moment(limit.until)
+    is_over = until is None or until <= world.now
+    return is_over and state is not None and not state.resting

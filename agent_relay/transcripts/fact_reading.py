@@ -1,0 +1,274 @@
+"""What a reader of facts is given and returns, and the collector it adds facts to."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens, ToolError
+from agent_relay.transcripts.lenient_json import LineCounter
+from agent_relay.transcripts.message_text import clip
+from agent_relay.transcripts.usage_records import TokenCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPoint:
+    """The point where a transcript continues another: `before` is the first ordinal not taken over."""
+
+    native_id: str
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """The lines of a transcript this one was forked from, up to the ordinal `before` (exclusive)."""
+
+    lines: Iterable[bytes]
+    place: str = ""
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptSource:
+    """One native transcript, already read.
+
+    JSON-lines formats fill `lines`; table formats fill `session`, `messages`, `parts` and `todos`
+    with rows in the order the agent sees them. `prompts` are entries of the agent's separate log of
+    prompts, for sessions whose own file is gone. `place` names the file for provenance.
+    """
+
+    place: str = ""
+    native_id: str = ""
+    cwd: str = ""
+    lines: Iterable[bytes] = ()
+    ancestors: tuple[Ancestor, ...] = ()
+    prompts: tuple[Mapping[str, object], ...] = ()
+    session: Mapping[str, object] | None = None
+    messages: tuple[Mapping[str, object], ...] = ()
+    parts: tuple[Mapping[str, object], ...] = ()
+    todos: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """What the first lines of a transcript say about it; what they do not say is empty."""
+
+    native_id: str = ""
+    cwd: str = ""
+    title: str = ""
+    started_at: datetime | None = None
+    is_main: bool = True
+    fork: ForkPoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The queries that read a session from a database.
+
+    Each but `newest` takes the session's id. `columns` names the session row's columns that hold
+    `native_id`, `cwd`, `title`, `started` and `updated` (epoch in seconds or milliseconds).
+    """
+
+    session: str
+    newest: str
+    messages: str
+    parts: str
+    todos: str
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptReader:
+    """One native format: how it is stored, and the functions that read it.
+
+    Formats with `tables` are databases; `unpack` reads their exported JSON. All others are files of lines.
+    `root_mark` is a file in the grandparent folder of a session's file that holds the working folder, for
+    formats whose records may not; `prompt_log` is a file there that outlives sessions. `patterns` are the
+    file names, below any folder, of sessions of this format.
+    """
+
+    agent: str
+    read: Callable[[TranscriptSource], Facts]
+    peek: Callable[[Iterable[bytes]], Peek]
+    patterns: tuple[str, ...]
+    tables: Tables | None = None
+    unpack: Callable[[object], TranscriptSource] | None = None
+    root_mark: str = ""
+    prompt_log: str = ""
+
+
+Status = Literal["pending", "in_progress", "completed", "cancelled"]
+Action = Literal["created", "modified", "deleted", "renamed", "read"]
+
+_STATUSES: dict[str, Status] = {
+    "pending": "pending",
+    "todo": "pending",
+    "open": "pending",
+    "blocked": "pending",
+    "in_progress": "in_progress",
+    "in-progress": "in_progress",
+    "active": "in_progress",
+    "completed": "completed",
+    "complete": "completed",
+    "done": "completed",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "deleted": "cancelled",
+}
+
+
+def parse_status(text: str) -> Status:
+    """Parse an agent's word for a status; unknown words mean pending, so that no step is lost."""
+    return _STATUSES.get(text.lower(), "pending")
+
+
+@dataclass(slots=True)
+class Collector:
+    """Facts so far. `turn` counts the user's prompts; `answered` is whether the last one was answered.
+
+    `waiting` holds the prompts since the last answer; `interrupted` is whether the user broke the turn off.
+    """
+
+    agent: str
+    place: str = ""
+    turn: int = 0
+    answered: bool = True
+    interrupted: bool = False
+    at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    conversation: list[Message] = field(default_factory=list)
+    commands: list[CommandRun] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    plan: list[TodoItem] = field(default_factory=list)
+    errors: list[ToolError] = field(default_factory=list)
+    background: list[str] = field(default_factory=list)
+    tokens: dict[str, TokenCounts] = field(default_factory=dict)
+    waiting: list[Message] = field(default_factory=list)
+    limit_text: str = ""
+    summary: str = ""
+
+    def see(self, at: datetime | None) -> None:
+        """Note a record's time."""
+        if at is None:
+            return
+        self.at = at
+        self.started_at = min(at, self.started_at or at)
+        self.ended_at = max(at, self.ended_at or at)
+
+    def hear_user(self, text: str, place: str) -> None:
+        """Add the user's words as a new turn; this makes an earlier limit history."""
+        if self.answered or self.interrupted:
+            self.waiting.clear()
+        self.turn += 1
+        self.answered = self.interrupted = False
+        self.limit_text = ""
+        said = Message(role="user", text=text, turn=self.turn, at=self.at, place=place)
+        self.conversation.append(said)
+        if all(one.text != text for one in self.waiting):
+            self.waiting.append(said)
+
+    def hear_agent(self, text: str, place: str) -> None:
+        """Add the agent's words; the reader decides whether they answer the prompt."""
+        self.conversation.append(
+            Message(role="assistant", text=text, turn=self.turn, at=self.at, place=place)
+        )
+
+    def run(self, command: str, output: str, exit_code: int | None, place: str) -> None:
+        """Add a command the agent ran."""
+        self.commands.append(
+            CommandRun(
+                command=command,
+                output=clip(output),
+                exit_code=exit_code,
+                turn=self.turn,
+                at=self.at,
+                place=place,
+            )
+        )
+
+    def touch(
+        self,
+        path: str,
+        action: Action,
+        place: str,
+        *,
+        counts: tuple[int, int] | None = None,
+        previous_path: str | None = None,
+    ) -> None:
+        """Add a file operation; `counts` are added and removed lines."""
+        if not path:
+            return
+        added, removed = counts or (None, None)
+        self.files.append(
+            FileChange(
+                path=path,
+                action=action,
+                turn=self.turn,
+                added=added,
+                removed=removed,
+                previous_path=previous_path,
+                at=self.at,
+                place=place,
+            )
+        )
+
+    def fail(self, tool: str, text: str, place: str) -> None:
+        """Add a tool call that failed."""
+        self.errors.append(
+            ToolError(tool=tool, text=clip(text, limit=2000), turn=self.turn, at=self.at, place=place)
+        )
+
+    def replace_plan(self, steps: list[tuple[str, str]]) -> None:
+        """Replace the plan; `steps` are texts, each with the agent's word for its status."""
+        self.plan = [
+            TodoItem(text, parse_status(status), self.turn) for text, status in steps if text.strip()
+        ]
+
+    def sum_tokens(self) -> Tokens:
+        """Sum the usage of all records, each counted once."""
+        columns = zip(*self.tokens.values(), strict=True)
+        counts = TokenCounts(*map(sum, columns))
+        return Tokens(counts.input, counts.cached, counts.cache_write, counts.output, counts.reasoning)
+
+    def _join_waiting(self) -> Message | None:
+        """Join the unanswered prompts, so that "continue", typed at a limit, does not hide the task."""
+        if not self.waiting:
+            return None
+        return replace(self.waiting[-1], text="\n\n".join(one.text for one in self.waiting))
+
+    def build(
+        self,
+        *,
+        native_id: str,
+        cwd: str,
+        model: str = "",
+        counter: LineCounter | None = None,
+        context_window: int | None = None,
+    ) -> Facts:
+        """Build the facts."""
+        counter = counter or LineCounter()
+        return Facts(
+            agent=self.agent,
+            native_id=native_id,
+            cwd=cwd,
+            transcript=self.place,
+            model=model,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            conversation=tuple(self.conversation),
+            commands=tuple(self.commands),
+            files=tuple(self.files),
+            plan=tuple(self.plan),
+            errors=tuple(self.errors),
+            unprocessed_prompt=None if self.answered else self._join_waiting(),
+            limit_text=self.limit_text,
+            summary=self.summary,
+            background=tuple(self.background),
+            tokens=self.sum_tokens(),
+            context_window=context_window,
+            lines=counter.seen,
+            skipped_lines=counter.skipped,
+            strange_lines=counter.strange,
+            last_lines=counter.list_last(is_understood=bool(self.conversation)),
+        )
