@@ -1,3 +1,3 @@
-"""agent-relay: a coding agent hits its limit, the work goes on in another from the same point."""
+"""Let the work of a coding agent that hits its limit go on in another agent, from the same point."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""A leg made ready to start: its values, the files its agent reads, its arguments and environment."""
+"""Make a leg ready to start: its values, the files its agent reads, its arguments and environment."""
 
 import json
 import os

@@ -1,7 +1,8 @@
-"""The one process per user that owns sessions: its socket, its life, and the operations it answers.
+"""Own all sessions of one user in one process: its socket, its life, and the operations it answers.
 
-Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop,
-`server` reads requests, `_notices` notifies subscribers of changes, `_application` composes `engine` and
-`race` and collects the functions that perform the operations of `domain`'s table. Nobody imports it but its
-own program.
+Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop and
+keeps socket and lock in place, `server` reads requests and notifies subscribers of changes, `_application`
+composes `engine` and `race` and collects the functions that perform the operations of `domain`'s table;
+`_operations` are the daemon's own, `_live_feed` is what `watch` is sent, `_log` the log file. Nobody imports
+this room but its own program.
 """

@@ -1,4 +1,4 @@
-"""What may run out: limits and the rests that follow, full contexts, budgets, and quiet hours."""
+"""Define what may run out: limits and the rests that follow, full contexts, budgets, and quiet hours."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A race as a value: several agents at one task, the next step of each, and the verdict by one test."""
+"""Define a race as a value: several agents at one task, the next step of each, the verdict by one test."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Rules for keys and tokens of providers: published prefixes, and the detectors of detect-secrets."""
+"""Find keys and tokens of providers, by published prefixes and by the detectors of detect-secrets."""
 
 import re
 from base64 import b64decode, urlsafe_b64decode

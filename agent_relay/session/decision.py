@@ -1,4 +1,4 @@
-"""What a decision may know and what it returns, and the policy that chooses a successor."""
+"""Define what a decision may know and what it returns, and choose a successor by the policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

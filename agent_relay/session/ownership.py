@@ -1,4 +1,4 @@
-"""Whose a session is: owners compared, and sessions adopted from elsewhere."""
+"""Decide whose a session is: compare owners, and check sessions adopted from elsewhere."""
 
 import shlex
 from collections.abc import Iterable, Sequence

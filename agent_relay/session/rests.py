@@ -1,4 +1,4 @@
-"""Which agent rests until when, and what happens at the end of a limit."""
+"""Decide which agent rests until when, and what happens at the end of a limit."""
 
 from collections.abc import Sequence
 from dataclasses import replace

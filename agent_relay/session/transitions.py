@@ -1,4 +1,4 @@
-"""The table of state changes, and what events do to a session's turn and a handoff's lineage."""
+"""Define the table of state changes, and what events do to a session's turn and a handoff's lineage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

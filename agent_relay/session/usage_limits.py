@@ -1,4 +1,4 @@
-"""What follows from a full context or a used-up budget."""
+"""Decide what follows from a full context or a used-up budget."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Access to this machine: processes, the clock, disk, configuration files, git and the network.
+"""Give access to this machine: processes, the clock, disk, configuration files, git and the network.
 
 Processes (`processes`), programs started and run to their end (`spawn`, `programs`, `headless`), work that
 can be ended (`limited_process`), the clock (`clock`), failures and crash reports (`failures`,

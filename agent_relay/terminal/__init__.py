@@ -1,9 +1,10 @@
-"""Terminals: the pseudo-terminal an agent runs on, the screen it shows, what a person types, and the holder.
+"""Handle terminals: an agent's pseudo-terminal and screen, what a person types, and the holder.
 
-`_pty` starts a program on a terminal of its own; `keystrokes`, `held_keys` and `query_answers` read a
-person's input (`KeyScanner`); `bar_row` and `_bar_frame` draw the bar; `notification` calls for the person;
-`leg_folder` makes and finds the folders of legs; `holder_start`, `holder_check` and `holder_client` start a
-holder, check that one can be started, and talk to it (`start_holder`, `HolderConnection`). Rooms within:
-`emulation` (the screen) and `holder` (the process). The engine calls the holder's side; an attached client
-loads the parts it draws with, which import nothing heavy.
+`keystrokes` (`KeyScanner`, `HeldKeys`) and `query_answers` read a person's input; `bar_row` and `_bar_frame`
+draw the bar; `notification` calls for the person; `restore` undoes every mode an agent can have set;
+`leg_folder` makes and finds the folders of legs; `holder_client` starts a holder, checks that one can be
+started, and talks to it (`start_holder`, `HolderCheck`, `HolderConnection`); `waiting_holder` keeps one ready
+for the next leg. Rooms within: `emulation` (the screen) and `holder` (the process, and the pseudo-terminal
+its program runs on). The engine and the daemon call the holder's side; an attached client loads the parts it
+draws with, which import nothing heavy.
 """

@@ -1,4 +1,4 @@
-"""Keys typed on a terminal: separated from its answers, and kept in order while no agent may receive them."""
+"""Separate typed keys from a terminal's answers, and keep them in order while no agent may receive them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The table of fact readers: an adapter names one of them in `transcript.reader`."""
+"""List the readers of facts: an adapter names one of them in `transcript.reader`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a reader of facts is given and returns, and the collector it adds facts to."""
+"""Define what a reader of facts is given and returns, and the collector it adds facts to."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The table of usage readers, by the names adapters give in `transcript.reader`; each is imported on use."""
+"""List the readers of usage by the names adapters give in `transcript.reader`; each is imported on use."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

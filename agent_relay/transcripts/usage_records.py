@@ -1,4 +1,4 @@
-"""Dated records that usage is summed from, singly or in columns, and a reader's state between reads."""
+"""Define dated records that usage is summed from, singly or in columns, and a reader's state between."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Sum what was used into rows, by the turns it was used in and whose work each was."""
+"""Sum what was used into rows: cut it into turns, and find whose work each turn was."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence

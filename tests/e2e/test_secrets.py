@@ -6,7 +6,7 @@ import os
 import pytest
 
 from agent_relay.domain.session import Session
-from tests.logic.redact.planted import TOKENS, Planted
+from tests.redact.planted import TOKENS, Planted
 from tests.support.handoffs import LIMIT, PICKED_UP, Work, open_work, write_screenplays
 from tests.support.ordinary_places import make_repository, write
 from tests.support.relay_world import RelayWorld, relay_world

@@ -13,7 +13,7 @@ from agent_relay.domain.values.ids import AgentName
 from agent_relay.faces.export._figures import build_figures
 from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
 from agent_relay.sources.evidence_files import read_evidence
-from tests.logic.watching.lives import BEGINNING, follow
+from tests.faces.watch.lives import BEGINNING, follow
 
 HERE = os.path.dirname(__file__)
 LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)

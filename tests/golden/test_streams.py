@@ -11,7 +11,7 @@ from agent_relay.agents.adapters import load_adapter
 from agent_relay.domain.session import Leg
 from agent_relay.session.turns.output import read_record
 from agent_relay.session.turns.report import report_agent_output
-from tests.faces.rendering.views import show
+from tests.faces.render.views import show
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "streams")
 STREAMS = sorted(name for name in os.listdir(FOLDER) if name.endswith(".jsonl"))

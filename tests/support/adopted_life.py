@@ -13,7 +13,7 @@ from agent_relay.domain.state import State
 from agent_relay.session.decision import Outcome
 from agent_relay.session.machine import step
 from agent_relay.session.ownership import build_history, check_program, is_only_adopted
-from tests.logic.story import Story
+from tests.session.story import Story
 from tests.support.reset_life import BEGAN, OVER, RESET, Life, Process
 
 ROSTER = ("ann", "bob")

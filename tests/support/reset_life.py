@@ -47,7 +47,7 @@ from agent_relay.domain.limits import (
 )
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.session.decision import Availability
-from tests.logic.story import HERE, Story
+from tests.session.story import HERE, Story
 
 BEGAN = datetime(2026, 11, 21, 19, 0, tzinfo=UTC)
 RESET = BEGAN + timedelta(hours=2)

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 
-from tests.logic.redact.planted import TOKENS, Planted, leaks
+from tests.redact.planted import TOKENS, Planted, leaks
 from tests.support.relay_world import RelayWorld
 
 _PLACEHOLDER = re.compile(r"\[redacted: [a-z-]+\]")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.disk.files import append_line, read_bounded, write_atomic, write_output
+from agent_relay.system.disk.files import read_bounded, write_atomic, write_output
+from agent_relay.system.disk.locks import append_line
 
 
 def test_a_written_file_is_whole_and_private(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A person's terminal on a session while its agents come and go.
+"""Keep a person's terminal on a session while its agents come and go.
 
 Raw mode and back, the loop on one leg, the prompt behind the relay key, and what is shown while every agent
 rests. Public: `session_loop.SessionLoop` (over several legs), `held_terminal.HeldTerminal` and `loop.attach`

@@ -1,4 +1,4 @@
-"""The resume packet as a pydantic model, its JSON and its fingerprint."""
+"""Define the resume packet as a pydantic model, with its JSON and its fingerprint."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The lines of a session's journal about its handoffs, headless turns, contexts and budgets."""
+"""Define the lines of a session's journal about handoffs, headless turns, contexts and budgets."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""JSON as we send and store it: strict in what is read, one line of ASCII in what is written."""
+"""Read and write JSON as we send and store it: strict in reading, one line of ASCII in writing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What watchers and exporters are sent: the lines of `watch --json`, live sessions and exported metrics."""
+"""Define what watchers and exporters are sent: lines of `watch --json`, live sessions, exported metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
-"""Text for people: how counts, limits, commands and reasons are worded, and text made safe to show.
+"""Word what people read, and make text safe to show.
 
-`counts`, `limit_names`, `commands` (`agent_command`, `COMMAND_NAMES`), `hints`, `install_hint`, `reasons`
-(`find_reason`), `plain` (`clean_text`), `patterns` (`compile_late`), `pattern_probes`. Every package above
-may call it; `commands` and `limit_names` import nothing, for hot commands.
+`names` (`agent_command`, `COMMAND_NAMES`, `name_limit`, `name_window`) words commands and limits; `hints`
+(`render_at_key`, `render_in_shell`, `render_install`) words a command as it is typed where it is shown;
+`plain` (`clean_text`, `render_count`, `find_reason`, `compile_late`) removes escape sequences, counts, and
+quotes reasons; `pattern_probes` builds the texts that slow regular expressions are tried on. Every room above
+may call it; `names` imports nothing, for hot commands.
 """

@@ -1,4 +1,4 @@
-"""Commands in a text, as they are typed where it is shown or installed by."""
+"""Word the commands in a text as they are typed where it is shown, and how an extra is installed."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Names of commands, limits and usage windows, as messages give them; hot commands load this."""
+"""Name commands, limits and usage windows as messages do; this imports nothing, for hot commands."""
 
 COMMAND_NAMES = frozenset(
     {

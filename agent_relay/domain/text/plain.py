@@ -1,4 +1,4 @@
-"""Make text readable and safe: escape sequences removed, counts, columns, reasons quoted from errors."""
+"""Make text readable and safe: remove escape sequences, count, measure columns, quote reasons."""
 
 import json
 import re

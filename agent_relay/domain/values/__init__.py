@@ -1,7 +1,7 @@
-"""Small values with rules of their own, shared by all packages.
+"""Define small values with rules of their own, shared by all rooms.
 
-`ids` (`SessionId`, `Owner`), `ulid`, `environment`, `versions`, `relay_key`, `moments`, `elapsed`
-(`Start`, `ClockJump`), `quiet_hours`, `rest_end`, `working_tree` (`Tree`), `project_layout` (the names of
-files and folders in `.agent-relay`). Hot commands load `ulid`, `environment`, `versions`, `relay_key`,
-`moments` and `project_layout`, which import nothing when they are loaded; `status` loads `rest_end`.
+`ids` (`LegId`, `Owner`, `Tree`), `names` (ULIDs, variables, the relay key, versions), `moments`
+(`parse_moment`, `render_moment`, `find_end`: when a rest is over), `elapsed` (`Start`, `ClockJump`) and
+`project_layout` (the names of files and folders in `.agent-relay`). Called by every room. Hot commands load
+`names`, `moments` and `project_layout`, which import nothing but the time when they are loaded.
 """

@@ -1,4 +1,4 @@
-"""Ids as types, the owner of legs and trees, and a working tree at one moment."""
+"""Define ids as types, the owner of legs and trees, and a working tree at one moment."""
 
 from dataclasses import dataclass
 from typing import Literal, NewType

@@ -1,4 +1,4 @@
-"""Moments in text, as our files hold them and as people read them, and when a rest is over."""
+"""Parse and render moments, as our files hold them and people read them; tell when a rest is over."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Small values that hot commands need without imports: ULIDs, variables, the relay key, versions."""
+"""Define small values that hot commands need without imports: ULIDs, variables, relay key, versions."""
 
 TYPE_CHECKING = False
 

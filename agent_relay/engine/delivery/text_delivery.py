@@ -1,4 +1,4 @@
-"""Gives legs what they are to work on: pasted as one piece, submitted once, never over a person's typing."""
+"""Give legs what they are to work on: pasted as one piece, submitted once, never over a person's typing."""
 
 import asyncio
 import contextlib

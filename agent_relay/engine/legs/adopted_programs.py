@@ -1,4 +1,4 @@
-"""Finds out whether a program the user started still uses the native session that a session adopted."""
+"""Find out whether a program the user started still uses the native session that a session adopted."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Starts a leg and its holder, or adopts one whose holder lives; both give the monitor of the leg."""
+"""Start a leg and its holder, or adopt one whose holder lives; either way, return the leg's monitor."""
 
 import asyncio
 import contextlib

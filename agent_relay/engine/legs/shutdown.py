@@ -1,4 +1,4 @@
-"""End a leg: the adapter's polite steps, a signal, what it left; keep its holder until the next leg lives."""
+"""End a leg: politely, else by a signal, and clean up after it; keep its holder until the next leg lives."""
 
 import asyncio
 import contextlib

@@ -1,6 +1,6 @@
-"""The requests about sessions that the daemon answers, each module as a table of handlers by name.
+"""Answer the requests about sessions that the daemon gets, each module as tables of handlers by name.
 
-Public names: `sessions.build_handlers`, `handoffs.build_handoff_handlers` and `build_narrate_handlers`,
-`headless_turns.HeadlessTurns` and `build_run_handlers`, `chats.build_chat_handlers`. Called by the daemon's
-application and by race's runners; `headless_turns` and `chats` are loaded at their first request.
+Public names: `build_handlers` and `build_narrate_handlers` of `sessions` (sessions and handoffs), and
+`HeadlessTurns`, `build_run_handlers` and `build_chat_handlers` of `headless_turns`. Called by the daemon's
+application and by race's runners; the handlers of `headless_turns` are made at their first request.
 """

@@ -1,4 +1,4 @@
-"""The operations on headless turns and chats: begin one, follow it piece by piece, go on turn by turn."""
+"""Answer the operations on headless turns and chats: begin one, follow it, go on turn by turn."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The operations on sessions and handoffs: open, hand over, stop, list, plan, cancel, retry, document."""
+"""Answer the operations on sessions and handoffs: open, hand over, stop, list, plan, cancel, retry."""
 
 import asyncio
 from collections.abc import Mapping

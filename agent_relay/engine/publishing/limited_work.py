@@ -1,4 +1,4 @@
-"""Run work on texts of any length in a limited process, and remove secrets from them."""
+"""Run work on texts of any length in a limited process, above all the removal of secrets."""
 
 import asyncio
 import contextlib

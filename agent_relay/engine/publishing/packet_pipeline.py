@@ -1,4 +1,4 @@
-"""Publishes the packet of a handoff, built in a process with a limit; runs in a worker thread."""
+"""Publish the packet of a handoff, built in a process with a limit; runs in a worker thread."""
 
 import logging
 from collections.abc import Mapping

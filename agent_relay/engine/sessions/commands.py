@@ -1,4 +1,4 @@
-"""What people ask of sessions: open, hand over, stop; and how a daemon recovers them all after a crash."""
+"""Do what people ask of sessions: open, hand over, stop; recover them all after a daemon's crash."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Checks a request to open a session, and creates one for it: its first lines, or the history it adopts."""
+"""Check a request to open a session, and create one for it: its first lines, or the history it adopts."""
 
 import asyncio
 import os

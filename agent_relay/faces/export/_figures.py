@@ -1,4 +1,4 @@
-"""The figures and events that are exported: read, filtered of what anybody wrote, and kept current."""
+"""Read the figures and events that are exported, leave out what anybody wrote, and keep them current."""
 
 import re
 import time

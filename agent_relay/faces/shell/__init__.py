@@ -1,4 +1,4 @@
-"""The relay shell: one prompt, many turns, whichever agent works on them.
+"""Run the relay shell: one prompt, many turns, whichever agent works on them.
 
 Public: `entry.open_shell` (`agent-relay` alone) and `entry.resume` (`agent-relay resume`), called by
 `__main__` and the table of commands; no other room imports this one. `entry` is cheap to import; `_startup`

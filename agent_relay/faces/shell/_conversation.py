@@ -1,4 +1,4 @@
-"""The state of a shell's conversation, and the lock that tells whether another shell has its session."""
+"""Keep the state of a shell's conversation, and the lock by which other shells see that it is in use."""
 
 import os
 from collections.abc import Mapping, Sequence

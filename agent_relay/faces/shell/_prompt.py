@@ -1,4 +1,4 @@
-"""The prompt at the bottom of the shell: keys, completion, history, and above it the messages that wait."""
+"""Show the prompt at the bottom of the shell: keys, completion, history, and above it what waits."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How a headless turn begins, and what the end of an agent's process means."""
+"""Decide how a headless turn begins, and what the end of an agent's process means."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Journal events in words: a line for each as it happens, and a session's history in a few lines."""
+"""Put journal events into words: a line for each as it happens, and a session's history in a few."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a person is shown while they wait: the bar of a handoff, and who rests until when."""
+"""Build what a person is shown while they wait: the bar of a handoff, and who rests until when."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

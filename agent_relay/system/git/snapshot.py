@@ -1,4 +1,4 @@
-"""Git for races: working trees saved as commits in the race's own store, and the differences between them."""
+"""Save working trees as commits in a race's own store, and read the differences between them."""
 
 import os
 import re

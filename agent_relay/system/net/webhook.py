@@ -1,4 +1,4 @@
-"""Send events to a webhook: in order, each tried a few times, each try within a time limit for all of it."""
+"""Send events to a webhook: in order, each tried a few times, every try within one time limit."""
 
 import http.client
 import json

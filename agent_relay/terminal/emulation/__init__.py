@@ -1,4 +1,4 @@
-"""An agent's screen, emulated exactly by libghostty-vt.
+"""Emulate an agent's screen exactly, by libghostty-vt.
 
 `emulator` (`Emulator`: bytes in; screen, modes, repaint and answers out) on top of `ghostty` (the library's C
 interface) and `repaint`; `output_scanner` finds what the emulator does not report, `snapshot` makes JSON

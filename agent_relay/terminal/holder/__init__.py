@@ -1,4 +1,4 @@
-"""The holder: the small process that owns one leg's PTY and child and outlives the daemon.
+"""Hold one leg's PTY and child, in a small process that outlives the daemon: the holder.
 
 Started by `terminal.holder_client.start_holder`; its loop is `select.epoll`, its imports are the standard
 library's cheapest, its state is the folder of the leg: `lock` (flocked while it lives), `sock`, `exit.json`.

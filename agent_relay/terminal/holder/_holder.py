@@ -1,4 +1,4 @@
-"""One leg in its holder: a PTY, a child, its screen, the attached terminals, and what passes between them."""
+"""Run one leg in its holder: a PTY, a child, its screen, the attached terminals, what passes between."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What passes between a daemon and a holder: the spec of a leg, and frames of JSON."""
+"""Encode what passes between a daemon and a holder: the spec of a leg, and frames of JSON."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Claude Code's transcripts.
+"""Read Claude Code's transcripts.
 
-`records` knows the format, `tree` follows its parent links, `facts` and `usage` read it. Only `fact_readers`
-and `usage_readers` of the room above import them.
+`records` knows the format, `tree` follows its parent links, `facts` (`read_claude`, `peek_claude`) and
+`usage` (`read_claude_usage`) read it. Only `fact_readers` and `usage_readers` of the room above import them.
 """

@@ -1,4 +1,4 @@
-"""The rows of Claude Code's session files, as facts and usage read them (as of 2.1.197 and 2.1.330)."""
+"""Parse the rows of Claude Code's session files, for facts and usage (as of 2.1.197 and 2.1.330)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The records of Codex's rollouts, as facts and usage both read them (measured on 0.169.0)."""
+"""Parse the records of Codex's rollouts, for facts and usage (measured on 0.169.0)."""
 
 from collections.abc import Mapping
 

@@ -12,7 +12,7 @@ from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._scrollback import Scrollback
 from agent_relay.faces.shell.turns.message_queue import MessageQueue
 from agent_relay.faces.shell.turns.runner import Turns
-from tests.faces.rendering.views import Written
+from tests.faces.render.views import Written
 
 LIMIT_S = 120
 TURN = {"type": "turn", "session": "S", "folder": "/nowhere", "agent": "ann"}

@@ -1,6 +1,7 @@
-"""Commands about handoffs: `handoff`, `relay` and `undo-handoff`.
+"""Run the commands about handoffs: `handoff`, `relay` and `undo-handoff`.
 
-`_records` reads handoffs from the journals of all sessions of this user, `_view` shows one handoff in full
-and a session's lineage as a tree, `_narrative` has the agent at work write a handoff document. Loaded by
-name from the table of commands; the shell also calls `undo.find_predecessor`.
+`command` is `handoff`: records of handoffs, what can be done to one, and the document an agent at work writes
+for its successor; `_records` reads handoffs from the journals of all sessions of this user and shows one in
+full or a session's as a tree; `relay` has the other two. Loaded by name from the table of commands; the shell
+also calls `relay.find_predecessor`.
 """

@@ -1,4 +1,4 @@
-"""`agent-relay handoff`: handoffs as records, what can be done to one, and handoff documents."""
+"""`agent-relay handoff`: show handoffs as records, intervene in one, have a handoff document written."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The findings of `agent-relay doctor`: show them as they come; ask git and the agents for their versions."""
+"""Show the findings of `agent-relay doctor` as they come; ask git and the agents for their versions."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""`agent-relay packet export`, `import` and `build`: packets that go elsewhere or come from there."""
+"""`agent-relay packet export`, `import` and `build`: carry packets out and in, or make one."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""`agent-relay agents`, `adapters`, `model`, `order`: who is known, trusted, preferred, on which model."""
+"""`agent-relay agents`, `adapters`, `model`, `order`: show who is known and trusted; set order and models."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -59,7 +59,7 @@ def run_status(words: list[str]) -> int:
 def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
     """Return `root`, its `sessions`, and the `resting` agents with scope and until.
 
-    `sessions` are as `store.session_summaries` has them. `strangers` are the ids of sessions that came with
+    `sessions` are as `store.session_index` has them. `strangers` are the ids of sessions that came with
     the folder, which relay neither reads nor touches.
     """
     folders = get_folders()

@@ -1,4 +1,4 @@
-"""`agent-relay run` and `chat`: turns without a screen, of one agent or of several in turns."""
+"""`agent-relay run` and `chat`: run turns without a screen, of one agent or of several in turns."""
 
 import json
 import os

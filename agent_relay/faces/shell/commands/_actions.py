@@ -1,4 +1,4 @@
-"""What the commands of the shell do: those that change the agent, and those about the session."""
+"""Perform the commands of the shell: those that change the agent, and those about the session."""
 
 import asyncio
 import os

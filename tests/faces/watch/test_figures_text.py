@@ -1,0 +1,128 @@
+"""Clocks, tokens, windows and plans as people read them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WindowUsed, build_context
+from agent_relay.faces.watch.lines import (
+    draw_gauge,
+    get_mark,
+    render_clock,
+    render_context,
+    render_rest,
+    render_short,
+    render_tokens,
+    render_turn,
+    render_unknown_rests,
+    render_window,
+)
+from agent_relay.faces.watch.view import NO_FIGURES, build_session_view
+from tests.faces.watch.lives import BEGINNING, follow
+
+NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("since", "clock"),
+    [
+        ("2026-11-20T18:02:03+00:00", "0:07"),
+        ("2026-11-20T17:49:40+00:00", "12:30"),
+        ("2026-11-20T14:57:10+00:00", "3:05:00"),
+        ("2026-11-20T19:00:00+00:00", ""),
+        ("2026-11-20T18:00:00", ""),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_a_clock_says_how_long_ago(since: str, clock: str) -> None:
+    """A clock that was set back, or a damaged line, shows no clock rather than a wrong one."""
+    assert render_clock(since, NOW) == clock
+
+
+def test_the_turn_under_way_is_shown_before_the_last_one() -> None:
+    """Nobody asks how long the last one took while the next one hangs."""
+    busy = build_session_view(follow(*BEGINNING), None, NO_FIGURES, UTC)
+    first = build_session_view(follow(*BEGINNING[:4]), None, NO_FIGURES, UTC)
+    assert busy is not None
+    assert first is not None
+    assert render_turn(busy.now, NOW) == "turn 1, 1:30"
+    assert (
+        render_turn(busy.now.model_copy(update={"turn_since": "", "turn_s": 65.4}), NOW) == "last turn 1:05"
+    )
+    assert render_turn(first.now, NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("counts", "cost", "text"),
+    [
+        (
+            (12, 1_200_000, 3, 19),
+            "1.234",
+            "1,200,034 tokens: 12 in, 1,200,000 cached, 3 written, 19 out · $1.23",
+        ),
+        ((5, 0, 0, 5), ">0.5", "10 tokens: 5 in, 5 out · >$0.50"),
+        ((0, 0, 0, 0), "", "0 tokens: none · cost unknown"),
+    ],
+)
+def test_tokens_are_told_by_kind_with_what_they_cost(
+    counts: tuple[int, int, int, int], cost: str, text: str
+) -> None:
+    """An unknown price is said to be unknown, and so is that of a part."""
+    given, cached, written, out = counts
+    tokens = TokensUsed(
+        input=given, cached=cached, cache_write=written, output=out, reasoning=0, total=sum(counts),
+        cost_usd=cost.removeprefix(">"), cost_is_whole=not cost.startswith(">"),
+    )  # fmt: skip
+    assert render_tokens(tokens) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (950, "950"), (12_499, "12k"), (999_999, "999k"), (1_234_567, "1.2M"), (12_345_678, "12M")],
+)
+def test_a_count_fits_where_there_is_no_room(count: int, text: str) -> None:
+    """Never more than five characters, never rounded up into the next thousand."""
+    assert render_short(count) == text
+
+
+def test_gauges_are_filled_as_far_as_they_say() -> None:
+    """More than full is full."""
+    assert draw_gauge(50, 4, is_plain=True) == "##.."
+    assert draw_gauge(0, 4, is_plain=False) == "░░░░"
+    assert draw_gauge(250, 4, is_plain=False) == "████"
+
+
+def test_context_and_windows_say_what_is_known() -> None:
+    """A room nobody knows, a reset nobody can read: told without them."""
+    assert render_context(build_context(61, 100), width=4, is_plain=True) == "context ##.. 61 % of 100 tokens"
+    assert render_context(build_context(6100, 0), width=4, is_plain=True) == "context 6,100 tokens"
+    window = WindowUsed(name="five-hour", used_percent=50.5, resets_at="2026-11-20T21:00:00+00:00")
+    assert render_window(window, NOW, UTC, width=4, is_plain=True) == "five-hour ##.. 50.5 %, resets 21:00"
+    unread = window.model_copy(update={"resets_at": "soon"})
+    assert render_window(unread, NOW, UTC, width=4, is_plain=True) == "five-hour ##.. 50.5 %"
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [
+        ("2026-11-20T21:00:00+00:00", "ada rests until 21:00 (usage limit)"),
+        ("", "ada rests until you say otherwise (usage limit)"),
+        ("soon", "ada rests until soon (usage limit)"),
+    ],
+)
+def test_a_rest_says_until_when(until: str, text: str) -> None:
+    """The question behind every limit."""
+    assert render_rest(RestingAgent(agent="ada", model="", scope="account", until=until), NOW, UTC) == text
+
+
+def test_steps_of_a_plan_have_signs_in_any_encoding() -> None:
+    """A terminal that is not UTF-8 shows question marks else."""
+    assert [get_mark(status, is_plain=False) for status in ("completed", "pending")] == ["✔", "○"]
+    assert [get_mark(status, is_plain=True) for status in ("in_progress", "cancelled")] == [">", "/"]
+
+
+def test_why_nobody_can_tell_who_rests_is_a_line_and_nothing_else_is() -> None:
+    """Known and nobody rests is no news."""
+    assert render_unknown_rests("cannot read it") == "who rests is unknown: cannot read it"
+    assert render_unknown_rests("") == ""

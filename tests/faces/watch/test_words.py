@@ -1,0 +1,93 @@
+"""What happened, in the words a watcher reads."""
+
+from datetime import UTC
+
+import pytest
+
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.session import Body
+from agent_relay.domain.session import Leg, Session
+from agent_relay.session.views.event_lines import render_event_line
+from tests.faces.watch.lives import START, lay
+
+SESSION = Session("S", "/r", "/r", START, START, legs=(Leg("L1", "ada", 1, START),))
+UNTIL = "2026-11-20T21:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (words.SessionCreated("S", "/r", "/r"), "session begins in /r"),
+        (words.LegStarting("L1", "ada", 1), "ada starts"),
+        (
+            words.LegStarting("L1", "ada", 1, model="m1", resumes=True, headless=True),
+            "ada starts on m1 in its earlier conversation without a screen",
+        ),
+        (words.LegReady("L1"), "ada waits for a prompt"),
+        (words.LegBusy("L1"), "ada works"),
+        (words.LegBusy("L7"), "the agent works"),
+        (words.LegAsking("L1"), "ada asks for an approval"),
+        (words.LegAnswered("L1"), "ada answers again"),
+        (words.LegEnded("L1", "exited", 3), "ada exited with status 3"),
+        (words.LegEnded("L1", "lost"), "ada was lost"),
+        (words.ContextNoted("L1", 80, 100, "draft", UNTIL), "the context of ada is 80 % full"),
+        (words.ContextNoted("L1", 8000, 0, "draft", UNTIL), "the context of ada is 8,000 tokens long"),
+        (words.ContextCompacting("L1"), "ada is asked to compact its context"),
+        (words.DraftBegun("L1", "context"), "ada is asked for a handoff document: context"),
+        (
+            words.SignalSeen("L1", "ada", "limit", "account", "hook", "secret", decides=True, until=UNTIL),
+            "ada hit its usage limit, resets 21:00",
+        ),
+        (
+            words.SignalSeen(
+                "L1", "ada", "near-limit", "warning", "screen", "x", decides=False, until="soon"
+            ),
+            "ada is near a limit, not acted on",
+        ),
+        (
+            words.HandoffBegun("H", "L1", "ada", "bob", "rate_limit", focus="secret"),
+            "handoff from ada to bob begins: rate limit",
+        ),
+        (words.PacketPublished("H", "P", 1, "bob", "1.json", "1.md", "f"), "its packet is published: 1.md"),
+        (words.PacketSaved("P", 1, "bob", "1.json", "1.md", "f"), "a packet for bob is saved: 1.md"),
+        (words.PacketDelivered("H", "L1"), "the successor has its packet"),
+        (words.HandoffConfirmed("H", "L1"), "handoff done: ada works on it"),
+        (
+            words.HandoffFailed("H", "spawned", "it broke"),
+            "handoff failed before its successor had its packet: it broke",
+        ),
+        (words.HandoffFailed("H", "of-later", "it broke"), "handoff failed after of-later: it broke"),
+        (words.LegEnded("L1", "unstarted"), "ada could not be started"),
+        (words.HandoffCancelled("H", "begun"), "handoff cancelled"),
+        (words.HandoffRetried("H"), "handoff tried again"),
+        (words.HandoffClosed("H", "completed", "secret"), "handoff judged: completed"),
+        (words.SessionRested("all rest", UNTIL), "session rests until 21:00: all rest"),
+        (words.SessionRested("all rest"), "session rests: all rest"),
+        (words.SessionWoke(), "session continues"),
+        (words.SessionWoke(offers=True), "its limit has reset; waiting for you to continue"),
+        (words.ReturnOffered("bob"), "bob is available again"),
+        (words.ResumeAgreed(), "work will continue at the reset"),
+        (words.ResumeAgreed(agreed=False), "work will wait for you at the reset"),
+        (words.LegContinues("L1", UNTIL), "ada will continue by itself at 21:00"),
+        (
+            words.LegContinues("L1", "soon", allowed=False),
+            "ada planned to continue by itself; relay is cancelling that",
+        ),
+        (words.LegContinues("L1"), ""),
+        (words.SessionStopping("by hand"), "session is stopped: by hand"),
+        (words.SessionStopping(), "session is stopped"),
+        (words.SessionEnded("over"), "session ended: over"),
+        (words.SessionEnded(), "session ended"),
+        (words.TurnBegun("ada", "secret"), "a turn for ada begins"),
+        (words.TurnEnded("L1", "failed", "it broke"), "the turn is over: failed, it broke"),
+        (words.TurnEnded("L1", "done"), "the turn is over: done"),
+        (words.LegStarted("L1", 1, 2, 3), ""),
+        (words.PredecessorStopped("H", "L1"), ""),
+        (words.Unknown("later.event", {"x": 1}), ""),
+    ],
+)
+def test_a_line_of_the_journal_is_told_in_words(body: Body, line: str) -> None:
+    """A watcher reads sentences, and never the user's prompt or an agent's screen in them."""
+    told = render_event_line(SESSION, lay([body])[0], UTC)
+    assert told == line
+    assert "secret" not in told

@@ -1,0 +1,67 @@
+"""Facts lose their secrets before a packet quotes parts of them."""
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.documents.packet import Reason, render_document, render_json
+from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
+from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.redact.packet import redact_facts, redact_packet
+from tests.redact.planted import TOKENS, Planted, leaks
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
+
+
+def test_every_text_of_a_person_or_agent_is_cleaned() -> None:
+    """What is quoted whole and what is quoted in part."""
+    said = Message("user", f"use {KEY}", 1)
+    facts = Facts(
+        "alpha",
+        conversation=(said,),
+        commands=(CommandRun(f"run {KEY} {'a ' * 200}", f"{KEY} {'b ' * 200}", 1, 1),),
+        plan=(TodoItem(KEY, "pending"),),
+        errors=(ToolError("read", f"{KEY} {'c ' * 200}", 1),),
+        unprocessed_prompt=said,
+        limit_text=KEY,
+        summary=KEY,
+        background=(f"shell: {KEY}",),
+    )
+    clean = redact_facts(facts)
+    assert KEY not in str(clean)
+    assert str(clean).count("[redacted: anthropic-key]") == 9
+    assert clean.unprocessed_prompt == Message("user", "use [redacted: anthropic-key]", 1)
+
+
+def test_facts_without_secrets_stay_equal() -> None:
+    """Nothing is touched without need."""
+    facts = Facts("alpha", conversation=(Message("user", "make it work", 1),))
+    assert redact_facts(facts, known=frozenset({"swordfish99"})) == facts
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+def test_no_cut_leaves_half_a_secret(kind: str) -> None:
+    """Packets quote the last 1,500 characters of a check and the two ends of a long prompt."""
+    secret = TOKENS[kind](random.Random(7))  # noqa: S311 - reproducible, not secret
+    for behind in (1500 - len(secret) // 2, 2000 - len(secret) // 2):
+        text = f"{'first. ' * 700}{secret} {'.' * behind}"
+        before = f"{'.' * behind} {secret} {'last. ' * 700}"
+        facts = Facts(
+            "alpha",
+            conversation=(
+                Message("user", before, 1),
+                Message("assistant", text, 1),
+                Message("user", text, 2),
+            ),
+            commands=(
+                CommandRun("pytest -q", text, 1, 2),
+                CommandRun(f"make {'.' * (296 - len(secret) // 2)} {secret}", text, 2, 2),
+            ),
+            errors=(ToolError("read", text, 2),),
+            unprocessed_prompt=Message("user", text, 2),
+        )
+        occasion = PacketContext("P", "S", 1, MOMENT, "alpha", "beta", Reason.RATE_LIMIT)
+        packet = redact_packet(build_packet(redact_facts(facts), occasion))
+        assert not leaks(Planted(kind, "cut", secret, text), render_json(render_document(packet)))

@@ -1,0 +1,118 @@
+"""The records of handoffs, read off journals that the state machine itself wrote."""
+
+from agent_relay.domain.events.session import Event, LegStarting, SessionCreated, Unknown
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
+from agent_relay.domain.inputs import (
+    CancelAsked,
+    CloseAsked,
+    Delivered,
+    HandoffAsked,
+    LegGone,
+    PublishFailed,
+    RetryAsked,
+    StopAsked,
+)
+from agent_relay.domain.session import Step, Terms
+from agent_relay.session.handoff.history import HandoffHistory, HandoffStatus
+from tests.session.asked_handoff import RESTS, TERMS, asked, made, of
+from tests.session.story import NOW, Story
+
+
+def statuses(story: Story) -> list[HandoffStatus]:
+    return [record.status for record in HandoffHistory(story.events).records]
+
+
+def test_a_handoff_with_expectations_stays_open_until_somebody_judges_it() -> None:
+    """That the successor began to work does not mean that the door hangs."""
+    story = made()
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.is_open, record.step) == (HandoffStatus.WORKING, True, Step.DELIVERED)
+    assert (record.parent, record.depth, record.packet, record.text_path) == ("", 1, "P1", "1.md")
+    assert record.terms == TERMS
+    assert [moment.event for moment in record.trail] == [
+        "handoff.begun",
+        "handoff.stopped",
+        "packet.published",
+        "leg.starting",
+        "leg.started",
+        "handoff.delivered",
+        "handoff.confirmed",
+    ]
+    story.happens(CloseAsked(record.id, "completed", "it hangs"))
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.note, record.closed_at) == (HandoffStatus.COMPLETED, "it hangs", NOW)
+    assert record.trail[-1].text == "completed; it hangs"
+
+
+def test_one_without_expectations_is_done_when_it_is_made() -> None:
+    """Nobody has to come back for an ordinary failover."""
+    assert statuses(made(Terms())) == [HandoffStatus.DONE]
+    assert [record.is_open for record in HandoffHistory(asked(Step.SPAWNED).events).records] == [True]
+
+
+def test_what_is_passed_on_is_open_once() -> None:
+    """After the next limit it is the next agent that owes the door."""
+    story = made()
+    story.limit().gone().published()
+    assert statuses(story) == [HandoffStatus.WORKING, HandoffStatus.UNDER_WAY]
+    story.spawned().says("ready").happens(Delivered(of(story).id, story.leg)).says("busy")
+    assert statuses(story) == [HandoffStatus.PASSED_ON, HandoffStatus.WORKING]
+    first, second = HandoffHistory(story.events).records
+    assert (second.parent, second.depth) == (first.id, 2)
+
+
+def test_a_failed_verdict_names_why_nobody_rolls_back() -> None:
+    """The trail is what is read when people ask how that could happen."""
+    story = made()
+    story.availability["cas"] = RESTS
+    story.happens(CloseAsked(of(story).id, "failed"))
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.trail[-1].text) == (HandoffStatus.FAILED, "failed; cas: rests until 19:20")
+
+
+def test_a_cancelled_one_can_be_seen_on_its_way_and_at_its_end() -> None:
+    """Cancelling takes as long as an agent takes to leave."""
+    story = asked(Step.SPAWNED)
+    story.happens(CancelAsked(of(story).id, "no"))
+    assert statuses(story) == [HandoffStatus.CANCELLING]
+    story.gone()
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.note, record.ended_at) == (HandoffStatus.CANCELLED, "no", NOW)
+    story.happens(RetryAsked(record.id))
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.retries, record.note) == (HandoffStatus.UNDER_WAY, 1, "")
+    assert len(record.legs) == 2
+    story.happens(StopAsked("by hand"))
+    (record,) = HandoffHistory(story.events).records
+    assert (record.status, record.note) == (HandoffStatus.FAILED, "by hand")
+
+
+def test_a_failed_one_is_followed_by_its_children() -> None:
+    """The tree shows who was tried before."""
+    story = Story().start().happens(HandoffAsked("bob")).gone().published()
+    story.happens(LegGone(story.leg, "unstarted", why="not installed"))
+    first, second = HandoffHistory(story.events).records
+    assert (first.status, first.note, first.step) == (HandoffStatus.FAILED, "not installed", Step.SPAWNING)
+    assert (second.parent, second.depth, second.status) == (first.id, 2, HandoffStatus.UNDER_WAY)
+    story.happens(PublishFailed(second.id, "full"))
+    assert statuses(story) == [HandoffStatus.FAILED, HandoffStatus.FAILED]
+
+
+def test_journals_of_older_versions_are_counted_as_they_stand() -> None:
+    """They say neither parent nor depth; the order of their lines does."""
+    bodies = (
+        SessionCreated("S", "/r", "/r"),
+        LegStarting("L1", "ann", 1),
+        HandoffBegun("H1", "L1", "ann", "bob", "manual"),
+        HandoffConfirmed("H1", "L2"),
+        HandoffBegun("H2", "L2", "bob", "cas", "manual"),
+        HandoffConfirmed("H9", "L2"),
+        Unknown("later.event", {}),
+    )
+    events = [Event(number, NOW, 1, body) for number, body in enumerate(bodies, start=1)]
+    registry = HandoffHistory(events)
+    assert [(record.id, record.parent, record.depth) for record in registry.records] == [
+        ("H1", "", 1),
+        ("H2", "H1", 2),
+    ]
+    assert [(leg.agent, leg.handoff) for leg in registry.legs] == [("ann", "")]

@@ -1,0 +1,128 @@
+"""A limit that is close: the person at the terminal is told of each usage window once, and work goes on."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent_relay.domain.effects import ShowMessage
+from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.inputs import HandoffAsked, Restarted
+from agent_relay.domain.limits import Evidence, Kind, Scope, Source
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_event
+from tests.session.story import NOW, RESET, Story
+
+HOOK = Evidence(Source.HOOK, "You've used 92% of your session limit")
+SCREEN = Evidence(Source.SCREEN, "92% of your session limit used")
+
+
+def warn(story: Story, **changes: object) -> Story:
+    """The agent at work says that it is near a limit."""
+    return story.limit(Scope.WARNING, **({"kind": Kind.NEAR_LIMIT, "evidence": HOOK} | changes))
+
+
+def warned() -> Story:
+    """A session whose agent said so a moment ago, of the window that ends at RESET."""
+    return warn(Story().start().says("busy"))
+
+
+def test_the_user_is_told_and_the_agent_works_on() -> None:
+    """They may want to hand over in good time; nothing has stopped yet."""
+    story = warned()
+    assert story.effects == [ShowMessage("L1")]
+    assert (story.now.state, story.now.handoff, story.now.limit) == (State.BUSY, None, None)
+    assert (story.now.near.text, story.now.near.until) == (HOOK.text, RESET.isoformat())
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"evidence": SCREEN},
+        {"evidence": SCREEN, "resets_at": RESET + timedelta(minutes=9)},
+        {"evidence": SCREEN, "resets_at": None},
+    ],
+)
+def test_a_window_is_told_of_once_whoever_says_it_next(again: dict[str, object]) -> None:
+    """Hook, transcript and screen all say it, with resets rounded each in its own way, or none."""
+    story = warn(warned(), **again)
+    assert story.effects == []
+    assert story.names(last=1) == ["signal.seen"]
+
+
+def test_a_reset_that_is_learnt_later_tells_nothing_new_but_is_kept() -> None:
+    """The screen named no reset; the record that does is of the same window, and tells the next one apart."""
+    story = warn(Story().start().says("busy"), resets_at=None)
+    assert story.effects == [ShowMessage("L1")]
+    assert warn(story).effects == []
+    assert warn(story, resets_at=RESET + timedelta(days=5)).effects == [ShowMessage("L1")]
+    assert [warning.until for warning in story.now.warned] == [
+        "2026-11-21T21:20:00+00:00",
+        "2026-11-26T21:20:00+00:00",
+    ]
+
+
+def test_the_next_window_and_another_window_are_told_of() -> None:
+    """The weekly limit is another thing than the one of the next five hours, and so is tomorrow's."""
+    story = warn(warned(), resets_at=RESET + timedelta(days=5))
+    assert story.effects == [ShowMessage("L1")]
+    assert warn(story, model="large").effects == [ShowMessage("L1")]
+    assert warn(story, resets_at=RESET).effects == []
+    after = RESET + timedelta(hours=1)
+    assert warn(story, resets_at=RESET + timedelta(hours=5)).effects == [ShowMessage("L1")]
+    signal = SignalSeen("L1", "ann", "near-limit", "warning", "hook", "92%", decides=True)
+    kept = fold_event(story.now, Event(99, after, 1, signal)).warned
+    assert [warning.until for warning in kept if warning.until] == [
+        "2026-11-26T21:20:00+00:00",
+        "2026-11-22T02:20:00+00:00",
+    ]
+
+
+def test_a_window_that_was_told_of_is_over_at_its_reset() -> None:
+    """A clock that stands on the same hour the next day must be believed."""
+    story = warn(Story().start().says("busy"), resets_at=NOW)
+    assert warn(story, resets_at=NOW + timedelta(minutes=5)).effects == [ShowMessage("L1")]
+
+
+def test_a_warning_that_is_not_certain_is_journalled_only() -> None:
+    """Anybody can print the words; neither the terminal nor `status` repeats them."""
+    story = warn(Story().start().says("busy"), decides=False)
+    assert (story.effects, story.now.near, story.now.warned) == ([], None, ())
+    assert story.names(last=1) == ["signal.seen"]
+
+
+def test_a_warning_of_an_agent_that_is_being_replaced_disturbs_nobody() -> None:
+    """It is on its way out: what it says last is history."""
+    story = warn(Story().start().says("busy").limit())
+    assert (story.now.state, story.effects) == (State.HANDING_OFF, [])
+
+
+def test_another_leg_in_the_same_window_is_not_told_again() -> None:
+    """Back from the other agent, the user knows; what named no reset may be of another window by then."""
+    story = warn(warned(), resets_at=RESET + timedelta(days=5))
+    story.happens(HandoffAsked("bob")).gone().published().spawned().says("ready").says("busy")
+    assert story.now.near is None
+    assert warn(story, resets_at=RESET).effects == [ShowMessage(story.leg)]
+    story.happens(HandoffAsked("ann")).gone().published().spawned().says("ready").says("busy")
+    assert warn(story).effects == []
+    assert story.now.near.agent == "ann"
+    nameless = warn(Story().start().says("busy"), resets_at=None)
+    nameless.happens(HandoffAsked("bob")).gone().published()
+    assert nameless.now.warned == ()
+
+
+def test_a_new_daemon_says_nothing_twice() -> None:
+    """It reads the agent's records anew, and the journal says what was told."""
+    story = warned()
+    story.refold(story.events).happens(Restarted(leg_lives=True))
+    assert story.effects == []
+    assert warn(story).effects == []
+
+
+@pytest.mark.parametrize("until", ["tomorrow", "2026-11-21T21:20:00"])
+def test_a_damaged_moment_in_a_journal_is_no_moment(until: str) -> None:
+    """A session must be readable whatever a torn or edited line holds."""
+    story = Story().start().says("busy")
+    signal = SignalSeen("L1", "ann", "near-limit", "warning", "hook", "92%", decides=True, until=until)
+    found = fold_event(story.now, Event(99, NOW, 1, signal))
+    assert found.near.until == until
+    assert fold_event(found, Event(100, NOW, 1, signal)).warned == (found.near,)

@@ -1,0 +1,185 @@
+"""What is expected of a handoff, who judges it, and who takes over when it fails."""
+
+import pytest
+
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import HandoffClosed
+from agent_relay.domain.inputs import (
+    CancelAsked,
+    CloseAsked,
+    Delivered,
+    DeliverFailed,
+    HandoffAsked,
+    LegGone,
+    PromptTaken,
+    Restarted,
+    StopAsked,
+)
+from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.state import State
+from agent_relay.session.decision import Availability
+from agent_relay.session.fold import fold_event
+from tests.session.asked_handoff import RESTS, TERMS, asked, begun, made, of
+from tests.session.story import HERE, NOW, Story
+
+
+def test_what_was_expected_is_passed_on_until_somebody_judges_it() -> None:
+    """A limit in between is no reason to forget the door."""
+    story = made().limit()
+    assert begun(story).deliverables == ("a door",)
+    assert (begun(story).parent, begun(story).depth) == (story.now.done[0].id, 2)
+    story = made()
+    story.happens(CloseAsked(of(story).id, "completed", "hangs")).limit()
+    assert (begun(story).deliverables, begun(story).rollback) == ((), "")
+    story = made().happens(HandoffAsked("cas", terms=Terms(("a roof",))))
+    assert (begun(story).deliverables, begun(story).criteria) == (("a roof",), ())
+    story = made().happens(HandoffAsked("cas"))
+    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("ann"))
+    assert begun(story).deliverables == ("a door",)
+    story = asked(Step.BEGUN)
+    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("cas"))
+    assert begun(story).deliverables == ()
+
+
+def test_a_failure_hands_over_to_the_rollback_agent_with_the_questions() -> None:
+    """What was achieved until now is in its packet; it is not asked to roll back itself again."""
+    story = made()
+    failed = of(story).id
+    story.happens(CloseAsked(failed, "failed", "it does not open"))
+    assert story.names(last=2) == ["handoff.closed", "handoff.begun"]
+    found = begun(story)
+    assert (found.to_agent, found.from_agent, found.reason, found.why) == (
+        "cas",
+        "bob",
+        "failure",
+        "it does not open",
+    )
+    assert (found.rolls_back, found.rollback, found.questions) == (failed, "", ("why?",))
+    assert found.deliverables == ("a door",)
+    with pytest.raises(WrongUseError, match="was judged already"):
+        story.happens(CloseAsked(failed, "completed"))
+
+
+@pytest.mark.parametrize("case", ["rests", "at work", "gone on", "handing over", "stopping"])
+def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
+    """The verdict stands all the same, and says why nobody came."""
+    story = made(Terms(("a door",), rollback="bob")) if case == "at work" else made()
+    failed, why = of(story).id, ""
+    match case:
+        case "rests":
+            story.availability["cas"] = RESTS
+            why = "cas: rests until 19:20"
+        case "at work":
+            why = "bob: at work already"
+        case "gone on":
+            story.gone("exited").happens(HandoffAsked("bob")).published().spawned().says("ready")
+            story.happens(Delivered(of(story).id, story.leg)).says("busy")
+            why = "cas: the session has gone on under bob"
+        case "handing over":
+            story.happens(HandoffAsked("ann"))
+            why = "cas: the session is handing-off"
+        case _:
+            story.happens(StopAsked())
+            why = "cas: the session is stopping"
+    story.happens(CloseAsked(failed, "failed"))
+    closed = story.events[-1].body
+    assert isinstance(closed, HandoffClosed)
+    assert closed.skipped == (why,)
+
+
+def test_a_handoff_that_was_given_its_packet_may_be_judged() -> None:
+    """It is made as far as anybody can see."""
+    story = asked(Step.DELIVERED)
+    story.happens(CloseAsked(of(story).id, "completed"))
+    assert story.names(last=2) == ["handoff.confirmed", "handoff.closed"]
+    story = asked(Step.SPAWNED)
+    with pytest.raises(WrongUseError, match="is under way"):
+        story.happens(CloseAsked(of(story).id, "completed"))
+    story.happens(CancelAsked(of(story).id)).gone()
+    with pytest.raises(WrongUseError, match="was cancelled already"):
+        story.happens(CloseAsked(of(story).id, "failed"))
+
+
+def test_a_successor_that_cannot_start_gives_way_to_the_rollback_agent() -> None:
+    """One crash is bad luck; after the second the named one is asked, before the others of the order."""
+    story = (
+        Story(("ann", "dan", "bob", "cas"))
+        .start()
+        .happens(HandoffAsked("bob", terms=TERMS))
+        .gone()
+        .published()
+    )
+    story.happens(LegGone(story.leg, "unstarted", why="no")).published()
+    assert begun(story).to_agent == "bob"
+    story.happens(LegGone(story.leg, "unstarted", why="no"))
+    assert (begun(story).to_agent, begun(story).rollback, begun(story).depth) == ("cas", "", 3)
+    assert begun(story).rolls_back == begun(story).parent
+
+
+def test_a_successor_lost_before_it_works_is_a_failure_unless_a_person_had_it_leave() -> None:
+    """What it was handed is in nobody else's hands: another process of it is asked first."""
+    story = asked(Step.DELIVERED).gone("lost")
+    assert begun(story).to_agent == "bob"
+    assert asked(Step.DELIVERED).gone("exited").now.state is State.ENDED
+    assert begun(asked(Step.DELIVERED, Terms()).gone("lost")).to_agent == "bob"
+    assert asked(Step.DELIVERED, Terms()).gone("exited").now.state is State.ENDED
+
+
+def test_a_delivery_that_fails_stays_where_the_rollback_agent_rests() -> None:
+    """The successor lives and is in charge; the person is told."""
+    story = asked(Step.SPAWNED).says("ready")
+    story.availability["cas"] = RESTS
+    story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
+    assert story.names(last=1) == ["handoff.failed"]
+    assert story.now.agent == "bob"
+
+
+def test_capabilities_are_checked_before_anything_happens() -> None:
+    """An agent that cannot run a shell is no successor for work that needs one."""
+    story = Story().start()
+    story.availability["cas"] = Availability(installed=True, capabilities=frozenset({"edit", "shell"}))
+    with pytest.raises(NobodyAvailableError, match="bob: its adapter does not declare shell"):
+        story.happens(HandoffAsked("bob", terms=Terms(needs=("shell",))))
+    story.happens(HandoffAsked("", terms=Terms(needs=("shell", "edit"))))
+    assert begun(story).to_agent == "cas"
+    story.availability["bob"] = HERE
+
+
+def test_a_rollback_is_begun_by_the_next_daemon() -> None:
+    """The verdict was written, and the power went before anybody was called."""
+    story = made()
+    failed = of(story).id
+    before = len(story.events)
+    story.happens(CloseAsked(failed, "failed", "it does not open"))
+    kept = story.events[: before + 1]
+    story.refold(kept).happens(Restarted(leg_lives=True))
+    assert (begun(story).to_agent, begun(story).why, begun(story).rolls_back) == (
+        "cas",
+        "it does not open",
+        failed,
+    )
+    story.availability["cas"] = RESTS
+    story.refold(kept).happens(Restarted(leg_lives=True))
+    assert story.events == kept
+
+
+def test_a_rollback_nobody_began_is_forgotten_once_the_successor_works() -> None:
+    """A restart next week must not take the work away from whoever does it."""
+    story = asked(Step.SPAWNED).says("ready")
+    story.availability["cas"] = RESTS
+    story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
+    assert story.now.due is not None
+    story.happens(PromptTaken(story.leg))
+    assert story.now.due is None
+    story.availability["cas"] = HERE
+    events = list(story.events)
+    assert story.happens(Restarted(leg_lives=True)).events == events
+
+
+def test_a_verdict_on_what_the_journal_does_not_know_changes_nothing() -> None:
+    """Somebody edited it."""
+    story = made()
+    session = fold_event(story.now, Event(99, NOW, 1, HandoffClosed("H0", "failed")))
+    assert session is not None
+    assert session.due is None
