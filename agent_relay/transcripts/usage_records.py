@@ -1,4 +1,4 @@
-"""Define dated records that usage is summed from, singly or in columns, and a reader's state between."""
+"""Define the dated records that usage is summed from, one by one or in columns, and a reader's state."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Send events to a webhook: in order, each tried a few times, every try within one time limit."""
+"""Send events to a webhook: in order, each tried a few times, each try limited in time as a whole."""
 
 import http.client
 import json

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _LATER = (
     "agent_relay.client.attach.pager",
     "agent_relay.client.pending_answers",
-    "agent_relay.client.pending_answers",
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
     "agent_relay.faces.cli.start.prompt_hints",
@@ -33,7 +32,6 @@ _LATER = (
     "agent_relay.faces.cli.start.open_options",
     "agent_relay.terminal.query_answers",
     "agent_relay.terminal.bar_row",
-    "agent_relay.terminal.keystrokes",
     "agent_relay.terminal.keystrokes",
     "agent_relay.domain.values.moments",
     "agent_relay.domain.text.plain",
