@@ -94,11 +94,6 @@ class Folders:
         """What has been read of the agents' usage so far."""
         return f"{self.cache}/usage.db"
 
-    @property
-    def reports(self) -> str:
-        """Cached metrics reports, each with the state of what it was made from."""
-        return f"{self.cache}/reports"
-
 
 def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
     """Return the user's folders: under `AGENT_RELAY_HOME` if it is set, else in the platform's places.
