@@ -20,7 +20,7 @@ from agent_relay.faces.cli.session import status
 from agent_relay.faces.cli.start import agent, attach, run
 from agent_relay.faces.cli.typer_runner import load_functions
 from agent_relay.faces.shell import entry
-from agent_relay.faces.shell.commands.registry import KEYS, spell
+from agent_relay.faces.shell.commands.dispatch import KEYS, spell
 from agent_relay.session.transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -3,6 +3,6 @@
 Started on demand as `python -m agent_relay.daemon` by `client`. `run` serves until it is asked to stop and
 keeps socket and lock in place, `server` reads requests and notifies subscribers of changes, `_application`
 composes `engine` and `race` and collects the functions that perform the operations of `domain`'s table;
-`_operations` are the daemon's own, `_live_feed` is what `watch` is sent, `_log` the log file. Nobody imports
+`_operations` are the daemon's own, `_log` is the log file. Nobody imports
 this room but its own program.
 """

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import json
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -9,12 +10,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
-from agent_relay.domain.protocol.operations import OPERATIONS
+from agent_relay.domain.protocol.operations import OPERATIONS, WATCH_FOLLOW, WatchFields
 from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
+from agent_relay.domain.protocol.watch_output import (
+    LiveSession,
+    WindowUsed,
+    build_context,
+    cut_screen,
+    render_live,
+)
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.operations.sessions import build_handlers, build_narrate_handlers
 from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.change_notifier import wait_for
 from agent_relay.engine.sessions.commands import recover_sessions
+from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import Clock, LocalZone
@@ -32,6 +42,89 @@ if TYPE_CHECKING:
 
     from agent_relay.race.registry import RaceRegistry
 
+_LISTEN_S = 20.0
+"""How long an answer with nothing in it is delayed."""
+_ENOUGH = 384 << 10
+"""Characters of one answer; with one more session it stays below a line's limit."""
+
+
+async def _follow(sessions: SessionRegistry, asked: WatchFields) -> tuple[list[dict[str, object]], int]:
+    """Return the sessions at work that changed after change number `seen`, and the newest number.
+
+    Only those of one working tree or one session if these are named. If nothing changed and the requester
+    will `wait`, so does the answer, for a while. Nothing is kept for viewers: a request names the newest it
+    knows.
+    """
+    deadline = asyncio.get_running_loop().time() + _LISTEN_S
+    while True:
+        change = sessions.changes.listen()
+        changed = [
+            host
+            for host in sorted(sessions, key=lambda host: host.changes.number)
+            if host.changes.number > asked.seen
+            and asked.root in {"", host.session.root}
+            and asked.session in {"", host.session.id}
+        ]
+        left_s = deadline - asyncio.get_running_loop().time()
+        if changed or left_s <= 0 or not asked.wait:
+            return _tell(changed, asked.seen)
+        await wait_for(change, left_s)
+
+
+def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
+    told: list[dict[str, object]] = []
+    size = 0
+    for host in hosts:
+        live = render_live(build_live(host))
+        told.append(live)
+        seen = host.changes.number
+        size += len(json.dumps(live))
+        if size >= _ENOUGH:
+            break
+    return told, seen
+
+
+def build_live(host: Host) -> LiveSession:
+    """Return the session as its daemon knows it."""
+    session = host.session
+    leg = session.living_leg
+    live = host.runner.find_live(leg.id) if leg is not None else None
+    if leg is None or live is None:
+        return LiveSession(session.id, session.number, trouble=host.trouble)
+    title, rows = cut_screen(live.screen) if live.screen is not None else ("", ())
+    reading = live.reading
+    windows = tuple(
+        WindowUsed(
+            name=one.window.name,
+            minutes=one.minutes,
+            used_percent=one.used,
+            resets_at=one.resets_at.isoformat(),
+        )
+        for one in live.windows
+    )
+    return LiveSession(
+        session=session.id,
+        number=session.number,
+        leg=leg.id,
+        title=title,
+        rows=rows,
+        trouble=host.trouble,
+        model=reading.model if reading is not None else "",
+        context=build_context(reading.used, reading.room) if reading is not None else None,
+        windows=windows,
+    )
+
+
+def build_watch_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
+    """Return the handlers by the names of their operations."""
+
+    async def follow(asked: WatchFields, _peer: Peer) -> Mapping[str, object]:
+        told, seen = await _follow(sessions, asked)
+        return {"sessions": told, "seen": seen}
+
+    return dict((WATCH_FOLLOW.performed_by(follow),))
+
+
 _preload_log = logging.getLogger(__name__)
 
 AFTER_S = 2.0
@@ -40,7 +133,7 @@ AFTER_S = 2.0
 MODULES = (
     "agent_relay.agents.adapters",
     "agent_relay.agents.packet_template",
-    "agent_relay.daemon._live_feed",
+    "agent_relay.daemon._application",
     "agent_relay.domain.facts",
     "agent_relay.domain.protocol.run_output",
     "agent_relay.domain.text.plain",
@@ -195,7 +288,6 @@ class Application:
         return build_chat_handlers(self._sessions, self._services)
 
     def _build_watch(self) -> Mapping[str, Handler]:
-        from agent_relay.daemon._live_feed import build_watch_handlers
 
         return build_watch_handlers(self._sessions)
 

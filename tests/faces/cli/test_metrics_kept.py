@@ -56,7 +56,7 @@ def test_another_question_has_an_answer_of_its_own(world: World) -> None:
 def test_loading_the_command_looks_for_no_garbage_and_reading_does_again(world: World) -> None:
     """The modules' tens of thousands of objects stay; an eighth of the time went into looking at them."""
     code = (
-        "import gc, sys; from agent_relay.faces.cli.metrics.entry import run_metrics;"
+        "import gc, sys; from agent_relay.faces.cli.metrics.command import run_metrics;"
         "before = gc.get_freeze_count(); run_metrics(sys.argv[1:]);"
         "print(gc.isenabled(), gc.get_freeze_count() - before > 10_000)"
     )

@@ -3,8 +3,13 @@
 import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
-from agent_relay.faces.shell.commands.dispatch import build_plain, is_command
-from agent_relay.faces.shell.commands.registry import ACTIONS, render_shell_help, spell
+from agent_relay.faces.shell.commands.dispatch import (
+    ACTIONS,
+    build_plain,
+    is_command,
+    render_shell_help,
+    spell,
+)
 
 
 def test_every_command_the_shell_promises_is_there() -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.handoff.relay import find_predecessor
+from agent_relay.faces.cli.handoff.command import find_predecessor
 from agent_relay.faces.cli.roster.agents import build_view
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.start.agent import is_agent, list_names, suggest

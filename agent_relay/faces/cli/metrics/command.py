@@ -1,4 +1,4 @@
-"""Print a cached report that is still valid; otherwise load what makes a new one."""
+"""`agent-relay metrics`: load what makes the report, and make it."""
 
 import sys
 
@@ -8,7 +8,7 @@ from agent_relay.domain.errors import ExitCode
 def run_metrics(words: list[str]) -> int:
     """Run `agent-relay metrics`; return its exit status."""
     from agent_relay.faces.cli.metrics._options import HELP, parse_options
-    from agent_relay.faces.cli.metrics._query import answer_query
+    from agent_relay.faces.cli.metrics._report import answer_query
 
     asked = parse_options(words)
     if asked is None:
