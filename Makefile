@@ -10,10 +10,10 @@ PYTHON ?= $(shell .ci/find-python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
-# Many tests wait for other processes: two of them keep one core at work.
-AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
-# The real agents compute more while they start; what they wait for leaves room for one more on two cores.
-REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
+# Many tests wait for other processes: four of them keep one core at work.
+AT_ONCE := -n $(shell expr 4 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# The real agents compute more while they start.
+REAL_AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 
 .PHONY: help check format lint types rooms fast test every agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
 

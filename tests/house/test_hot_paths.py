@@ -16,7 +16,7 @@ from tests.faces.terminals import Terminals
 from tests.house import tree
 
 HEAVY = ("typer", "click", "rich", "pydantic", "asyncio", "jinja2", "msgspec", "platformdirs", "dataclasses")
-# Of Python's own: together as much again as Python itself, so who reads no journal does without.
+# Of Python's own: together as much again as Python itself, so the hottest do without.
 SLOW = ("json", "re", "typing")
 PROBE = """
 import os
@@ -29,8 +29,15 @@ try:
 finally:
     print("HEAVY", *sorted(set({heavy!r}) & set(sys.modules)))
 """
-HOTTEST = (("--version",), ("--help",), ("agent", "demo", "--help"))
-HOT = (("status",), ("status", "--json"), ("attach",), ("attach", "--help"), ("demo-agent-that-is-not",))
+HOTTEST = (
+    ("--version",),
+    ("--help",),
+    ("status",),
+    ("attach", "--help"),
+    ("attach",),
+    ("agent", "demo", "--help"),
+)
+HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
 BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.documents.adapter")
 ASKING = (

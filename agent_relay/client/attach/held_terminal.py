@@ -188,7 +188,7 @@ class HeldTerminal:
         signals.__exit__()
 
     def _paint(self) -> bytes:
-        from agent_relay.client.attach.prompt import render_line
+        from agent_relay.client.attach._overlay import render_line
         from agent_relay.terminal.bar_row import render_bar
 
         rows, cols = self._terminal.cells()
@@ -197,7 +197,7 @@ class HeldTerminal:
 
     def _erase(self) -> bytes:
         """Return what clears the bar and the message above it, with the cursor left where they began."""
-        from agent_relay.client.attach.prompt import split_line
+        from agent_relay.client.attach._overlay import split_line
 
         rows, cols = self._terminal.cells()
         above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0

@@ -23,10 +23,8 @@ Seconds = Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Texts = tuple[str, ...]
 
 
-class Fields(
-    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.removesuffix("_")
-):
-    """What a client sends with an operation, checked."""
+class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix("_")):
+    """What a client sends with an operation, checked; a client of a later version may send more."""
 
 
 F = TypeVar("F", bound=Fields)
@@ -42,7 +40,7 @@ class Operation(Generic[F]):
         self.fields = fields
 
     def parse(self, sent: Mapping[str, object]) -> F:
-        """Return the fields that were sent; raise WrongUseError for missing, wrong and unknown ones."""
+        """Return the fields that were sent; raise WrongUseError for missing and wrong ones."""
         try:
             return msgspec.convert(sent, self.fields)
         except msgspec.ValidationError as error:

@@ -242,7 +242,7 @@ def test_doctor_names_agents_there_are_none_of(world: World) -> None:
     with open(f"{world.home}/config/config.toml", "w", encoding="utf-8") as file:
         file.write('order = ["codex"]\n[[budgets]]\nper = "day"\nagent = "cluade"\ntokens = 5\n')
     out = world.run("doctor").out
-    assert "budgets in config.toml names cluade, and there is no such agent" in out
+    assert "budgets in config.toml names cluade, which is not an agent" in out
     assert "names codex" not in out
 
 

@@ -96,7 +96,7 @@ def test_where_nothing_is_that_is_said(world: World) -> None:
     done = world.run("handoff", "history")
     assert (done.status, done.err) == (
         2,
-        "agent-relay: there is no session here\n  Name one; see: agent-relay sessions\n",
+        "agent-relay: there is no session here\n  See: agent-relay sessions\n",
     )
     for words_ in (("cancel",), ("list", "--nope"), ("show", "A", "B"), ("plan",), ("retry", "")):
         done = world.run("handoff", *words_)

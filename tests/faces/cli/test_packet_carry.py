@@ -125,7 +125,7 @@ def test_an_edited_document_is_what_is_read(world: World) -> None:
     [
         ("pass", "Nothing was changed."),
         ("open(path, 'w').write(' ')", "the text is empty, so nothing was changed"),
-        ("open(path, 'wb').write(bytes(9))", "what was saved holds a NUL byte"),
+        ("open(path, 'wb').write(bytes(9))", "the saved file contains a NUL byte"),
         ("sys.exit(3)", "ended with 3, so nothing was changed"),
         ("import os; os.unlink(path)", "is gone"),
     ],

@@ -68,7 +68,7 @@ def test_a_closed_standard_input_holds_no_task(world: RelayWorld) -> None:
     """It is wrong use, told in one sentence."""
     assert shell(world, "run demo - <&-")[::2] == (
         2,
-        "agent-relay: run needs a task\n  See: agent-relay run --help\n",
+        "agent-relay run: the task is empty\n  See: agent-relay run --help\n",
     )
 
 

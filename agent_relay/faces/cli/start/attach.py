@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 # What the relay key, a line behind it, an error or the session's end may need.
 _LATER = (
-    "agent_relay.client.attach.prompt",
+    "agent_relay.client.attach.pager",
     "agent_relay.client.pending_answers",
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
-    "agent_relay.faces.cli.start.relay_prompt",
     "agent_relay.faces.cli.start.relay_prompt",
     "agent_relay.domain.text.hints",
     "agent_relay.faces.render.output",

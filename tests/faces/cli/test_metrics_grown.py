@@ -1,8 +1,6 @@
 """What is asked of metrics again is answered with what has come since."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -51,17 +49,3 @@ def test_another_question_has_an_answer_of_its_own(world: World) -> None:
     assert _ask(world, *WORDS, "--agent", "codex") == 0
     assert json.loads(world.run("metrics", "--json").out)["rows"] == []
     assert world.run("metrics", "--all").out.startswith("session")
-
-
-def test_loading_the_command_looks_for_no_garbage_and_reading_does_again(world: World) -> None:
-    """The modules' tens of thousands of objects stay; an eighth of the time went into looking at them."""
-    code = (
-        "import gc, sys; from agent_relay.faces.cli.metrics.command import run_metrics;"
-        "before = gc.get_freeze_count(); run_metrics(sys.argv[1:]);"
-        "print(gc.isenabled(), gc.get_freeze_count() - before > 10_000)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *WORDS[1:]], cwd=world.cwd, env=world.environ(),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "True True"
