@@ -64,7 +64,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | 65 | a packet or journal cannot be trusted |
 | 69 | the daemon cannot be reached |
 | 70 | our bug; a report without contents was written |
-| 78 | the configuration says what cannot be meant |
+| 78 | the configuration is invalid |
 | 130 | interrupted |
 
 ## `agent-relay {usage}`
@@ -156,7 +156,7 @@ def build_shell() -> str:
     for command in SHELL_COMMANDS.values():
         form = command.shell_form
         about = " ".join((f"{form.about[0].upper()}{form.about[1:]}.", *form.more))
-        parts += [f"## `{spell(command)}`", "", about, "", f"Outside of the shell: `{form.outside}`.", ""]
+        parts += [f"## `{spell(command)}`", "", about, "", f"On the command line: `{form.outside}`.", ""]
     return SHELL.format(note=NOTE, keys=keys, commands="\n".join(parts).rstrip())
 
 

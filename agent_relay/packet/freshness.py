@@ -30,7 +30,7 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
         names = ", ".join(changed[:_NAMED]) + (", …" if len(changed) > _NAMED else "")
         found.append(f"{len(changed)} {'file' if len(changed) == 1 else 'files'} changed since: {names}")
     elif not found:
-        found.append("changed files now have other contents")
+        found.append("files that were already modified have been modified again")
     return tuple(found)
 
 

@@ -68,7 +68,7 @@ def test_the_user_is_told_before_and_when_it_is_used_up(world: RelayWorld) -> No
     wait_mark(world, session, Mark.SPENT)
     assert str(world.ask("where", session=session)["message"]) == (
         "→ Your budget of 1,000 tokens a session for demo is used up (1,700 tokens). "
-        "It is yours to decide what follows"
+        "You decide what happens next"
     )
     view = json.loads(run_command(world, "status", "--json").stdout)["sessions"][0]["budgets"]
     assert [one["mark"] for one in view.values()] == ["spent"]

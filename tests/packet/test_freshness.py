@@ -75,7 +75,7 @@ def test_many_names_are_cut_after_five() -> None:
 def test_an_edit_that_keeps_all_counts_is_still_seen() -> None:
     """The fingerprint knows better than the line counts."""
     assert verify_freshness(build(THEN, EDITED), with_files(TreeFile("a.py", "modified", 3, 1))) == (
-        "changed files now have other contents",
+        "files that were already modified have been modified again",
     )
 
 

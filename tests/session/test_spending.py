@@ -33,7 +33,7 @@ def test_the_terminal_and_the_end_say_what_stands_and_what_follows() -> None:
         "→ Your budget of $5.00 a day is used up ($5.10). Continuing with bob."
     )
     done = replace(spend(SPENT, "handoff", text="x"), is_done=True)
-    assert render_spending_line(done) == "→ X. It was acted on once, and is not again"
+    assert render_spending_line(done) == "→ X. It was already acted on and will not be again"
     unpriced = spend(UNPRICED, "stop", text="no price is known")
     assert render_spending_line(unpriced) == "→ No price is known"
 

@@ -43,7 +43,7 @@ def report(story: TurnStory) -> list[RunEvent]:
     [
         ("warn", "stop", ["→ Four of five. When it is used up, the session ends"]),
         ("uncounted", "handoff", ["→ Four of five"]),
-        ("spent", "warn", ["→ Four of five. It is yours to decide what follows"]),
+        ("spent", "warn", ["→ Four of five. You decide what happens next"]),
         ("spent", "stop", []),
         ("open", "warn", []),
     ],

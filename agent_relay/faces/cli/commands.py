@@ -131,14 +131,14 @@ _TABLE = (
         "look at handoffs; retry, cancel or close one",
         "agent_relay.faces.cli.handoff.command:run_handoff",
         takes_words=True,
-        words=("list", "show", "history", "plan", "retry", "cancel", "complete", "fail"),
+        words=("list", "show", "history", "plan", "retry", "cancel", "complete", "fail", "narrative"),
         shell=Form(
             "[FOCUS] | list | show ID | history | plan | retry ID | …",
             "the agent writes a handoff document, then the next agent takes over",
             more=(
                 "The document is written in a copy of the conversation, which stays as it is; Esc cancels.",
                 "FOCUS is what the next agent should look at first.",
-                "list, show, history, plan, retry, cancel, complete and fail look at or change handoffs.",
+                "The other words look at or change handoffs; narrative only has the document written.",
             ),
             outside="agent-relay relay --narrative, agent-relay handoff",
             completes="word",
@@ -152,7 +152,7 @@ _TABLE = (
     Command(
         "undo-handoff",
         "[SESSION]",
-        "give a session back to the agent before its last handoff",
+        "give a session back to the agent that had it before its last handoff",
         "agent_relay.faces.cli.handoff.command:undo_handoff",
         shell=Form(),
         key=Form("", "give the session back to the agent before its last handoff"),
@@ -231,7 +231,7 @@ _TABLE = (
     Command(
         "agents",
         "[--json]",
-        "the agents known, installed and signed in",
+        "all known agents, and which are installed and signed in",
         "agent_relay.faces.cli.roster.agents:agents",
         shell=Form(),
         key=Form(),
@@ -397,4 +397,4 @@ def render_key_help() -> tuple[str, ...]:
             lines += [f"{f'/{command.name} {form.usage}':{_KEY_WIDTH}}{form.about}", *form.more]
         else:
             same.append(f"/{command.name} {command.usage}" if command.name == "order" else f"/{command.name}")
-    return (*lines[:-1], f"{'  '.join(same)}   like the commands of the same name", lines[-1])
+    return (*lines[:-1], f"{'  '.join(same)}   as on the command line", lines[-1])

@@ -49,9 +49,9 @@ def watch(
         print_json(build_watch_schema())
         return 0
     _check_options(
-        ("SESSION and --all exclude each other", bool(session) and everything),
-        ("--web and --json exclude each other", web and as_json),
-        ("--web and --no-follow exclude each other", web and not follow),
+        ("SESSION and --all cannot be used together", bool(session) and everything),
+        ("--web and --json cannot be used together", web and as_json),
+        ("--web and --no-follow cannot be used together", web and not follow),
         ("--port needs --web", bool(port) and not web),
     )
     zone = LocalZone()

@@ -34,7 +34,7 @@ _CANCELLING = {
 
 _FOLLOWS = {
     ("warn", Mark.WARN): "",
-    ("warn", Mark.SPENT): "It is yours to decide what follows",
+    ("warn", Mark.SPENT): "You decide what happens next",
     ("handoff", Mark.WARN): "When it is used up, another agent takes over",
     ("handoff", Mark.SPENT): "Another agent takes over at the end of this turn",
     ("stop", Mark.WARN): "When it is used up, the session ends",
@@ -197,7 +197,7 @@ def render_spending_line(known: Spending) -> str:
     """Render how much of a budget is used, and what follows."""
     follows = _FOLLOWS.get((known.then, known.mark), "")
     if known.is_done:
-        follows = "It was acted on once, and is not again"
+        follows = "It was already acted on and will not be again"
     return f"→ {capitalize(known.text)}{f'. {follows}' if follows else ''}"
 
 

@@ -54,7 +54,7 @@ def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
         (["fix it", "--task", "that"], "the task is given twice: 'fix it' and --task"),
         (["--task=that", "fix it"], "the task is given twice: 'fix it' and --task"),
         ([" "], "the task is empty"),
-        (["--new", "--session", "S"], "--new and --session exclude each other"),
+        (["--new", "--session", "S"], "--new and --session cannot be used together"),
     ],
 )
 def test_words_that_cannot_be_meant_are_refused(words: list[str], sentence: str) -> None:

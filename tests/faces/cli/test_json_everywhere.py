@@ -63,5 +63,6 @@ def test_nobody_is_asked_where_json_is_wanted(world: World) -> None:
     done = world.run("adapters", "trust", "--json")
     assert (done.status, done.out) == (2, "")
     assert done.err == (
-        "agent-relay adapters trust: --json needs --yes, as it asks nothing\n  Read the files first\n"
+        "agent-relay adapters trust: --json cannot ask for confirmation; add --yes\n"
+        "  Read the files in .agent-relay/adapters first\n"
     )

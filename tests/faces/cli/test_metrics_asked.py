@@ -33,9 +33,9 @@ WRONG = (
     (["--wrong"], "unknown option '--wrong'"),
     (["--al"], "unknown option '--al'"),
     (["one", "two"], "unexpected argument 'two'"),
-    (["--all", "01M7"], "SESSION and --all exclude each other"),
-    (["--all", "--chain"], "--chain and --all exclude each other"),
-    (["--json", "--csv"], "--json and --csv exclude each other"),
+    (["--all", "01M7"], "SESSION and --all cannot be used together"),
+    (["--all", "--chain"], "--chain and --all cannot be used together"),
+    (["--json", "--csv"], "--json and --csv cannot be used together"),
 )
 
 

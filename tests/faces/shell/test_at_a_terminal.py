@@ -94,7 +94,7 @@ def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     person.type("/oder")
     person.wait_for(r"there is no command '/oder' here\s+Did you mean /order")
     person.type("/use --help")
-    person.wait_for("Outside of the shell: agent-relay AGENT --session ID")
+    person.wait_for("On the command line: agent-relay AGENT --session ID")
     person.type("!echo $((6*7))")
     person.wait_for(r"(?m)^42")
 

@@ -66,7 +66,7 @@ def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[s
     returning, talk = _build(tmp_path, **{"return": "auto"})
     returning.note_limit("demo")
     returning.note_limit("understudy")
-    assert returning.check() == "→ demo is available again; your next message goes there."
+    assert returning.check() == "→ demo is available again; your next message goes to it."
     assert talk.agent == "demo"
 
 

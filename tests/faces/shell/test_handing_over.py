@@ -97,7 +97,7 @@ def test_attach_in_the_middle_of_a_turn_opens_the_screen_when_it_ends(person: Sh
     person.wait_for("I begin")
     person.type("then this")
     person.type("/attach")
-    person.wait_for("demo works without a screen; one opens when this turn ends")
+    person.wait_for("demo is in the middle of a turn without a screen; its screen opens when the turn ends")
     person.terminal.send("half typed")
     person.wait_for("ready . demo")
     assert "half typed" not in person.screen

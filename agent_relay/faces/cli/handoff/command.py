@@ -44,7 +44,7 @@ WRITING_LIMIT_S = 1900.0
 
 def narrative(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
+        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
     ] = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
@@ -82,8 +82,10 @@ def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
         raise
 
 
-Handoff = Annotated[str, typer.Argument(help="A handoff's id, or one end of it.")]
-Session = Annotated[str, typer.Option("--session", help="Of that session only: its id, or one end of it.")]
+Handoff = Annotated[str, typer.Argument(help="A handoff's id, or its beginning or end.")]
+Session = Annotated[
+    str, typer.Option("--session", help="That session only: its id, or its beginning or end.")
+]
 Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 60.0
@@ -266,7 +268,7 @@ HANDOFF: Functions = {
 
 def relay(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
+        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
     ] = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the next agent should look at first.")] = "",
@@ -304,7 +306,7 @@ _LIVE = {"starting", "ready", "busy", "asking"}
 
 def undo_handoff(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; by default the newest here.")
+        str, typer.Argument(help="Its id, or its beginning or end; by default the newest here.")
     ] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,

@@ -62,5 +62,5 @@ def parse_options(words: list[str]) -> MetricsOptions | None:
         ("--json and --csv", asked.as_json and asked.as_csv),
     ):
         if is_given:
-            raise UsageError(f"{excluded} exclude each other", command="metrics")
+            raise UsageError(f"{excluded} cannot be used together", command="metrics")
     return asked

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
 
 SessionWord = Annotated[
-    str, typer.Argument(help="A session's id, or one end of it; by default the newest here.")
+    str, typer.Argument(help="A session's id, or its beginning or end; by default the newest here.")
 ]
 Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; by default the newest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]

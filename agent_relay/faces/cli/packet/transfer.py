@@ -107,7 +107,7 @@ def import_file(
 ) -> None:
     """Make a session here of a packet from elsewhere; the agent it is for then goes on with it.
 
-    Secrets are looked for once more, and nothing of the file is believed that could lead elsewhere.
+    Secrets are looked for once more, and paths, ids and commands in the file are not trusted.
     """
     clock, at = SystemClock(), datetime.now(UTC)
     name = "what was read" if path == "-" else path

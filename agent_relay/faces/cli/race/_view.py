@@ -35,7 +35,7 @@ def build_offline(race: Race) -> dict[str, object]:
 def list_runners(view: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the view's runners, the best first once they are ranked."""
     runners = view["runners"]
-    assert isinstance(runners, list)  # noqa: S101 - built by logic.race.view
+    assert isinstance(runners, list)  # noqa: S101 - built by race.view
     return sorted(runners, key=lambda one: one["place"] or one["number"])
 
 
@@ -59,7 +59,7 @@ def build_cells(runner: Mapping[str, object]) -> list[str]:
 def list_warnings(view: Mapping[str, object]) -> list[str]:
     """Return a sentence for each place that two runners touch."""
     overlaps = view["overlaps"]
-    assert isinstance(overlaps, list)  # noqa: S101 - built by logic.race.view
+    assert isinstance(overlaps, list)  # noqa: S101 - built by race.view
     return [f"{one['first']} and {one['second']}: {one['path']}: {one['what']}" for one in overlaps]
 
 
@@ -67,7 +67,7 @@ def print_race(view: Mapping[str, object]) -> None:
     """Print the race: a table, the warnings, and the reasons once it is decided."""
     print_lines(f"Race {view['race']} ({view['state']}): {view['task']}")
     notes = view["notes"]
-    assert isinstance(notes, list)  # noqa: S101 - built by logic.race.view
+    assert isinstance(notes, list)  # noqa: S101 - built by race.view
     print_lines(*(f"note: {note}" for note in notes))
     print_table(
         COLUMNS, [build_cells(runner) for runner in list_runners(view)], empty="The race has no runners."

@@ -28,7 +28,9 @@ from agent_relay.store.session_index import find_near_root
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.system.git.snapshot import open_store, read_patch
 
-Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; by default the newest here.")]
+Named = Annotated[
+    str, typer.Argument(help="A race's id, or its beginning or end; by default the newest here.")
+]
 Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; by default the winner.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 600.0

@@ -161,8 +161,8 @@ def trust(
     if as_json:
         if not yes:
             raise UsageError(
-                "--json needs --yes, as it asks nothing",
-                hint="Read the files first",
+                "--json cannot ask for confirmation; add --yes",
+                hint="Read the files in .agent-relay/adapters first",
                 command="adapters trust",
             )
         trust_folder(place, state=folders.state, shown=fingerprint)

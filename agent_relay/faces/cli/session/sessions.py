@@ -41,7 +41,7 @@ def sessions(
     that is `unread`: [{agent, why}].
 
     A session is yours where you began it or imported its packet. One that came with a folder, as with a
-    clone, a copy or a backup, is left alone until you take it with --claim: its journal may tell any story.
+    clone, a copy or a backup, is left alone until you take it with --claim: its journal cannot be trusted.
     """
     if claim:
         _claim(claim, as_json=as_json)
@@ -101,7 +101,7 @@ def _print_native(*, as_json: bool) -> None:
 
 
 def stop(
-    session: Annotated[str, typer.Argument(help="Its id, or the beginning or end of it.")] = "",
+    session: Annotated[str, typer.Argument(help="Its id, or its beginning or end.")] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {session, state, note}.")] = False,
 ) -> None:

@@ -14,7 +14,7 @@ def parse_words(words: list[str], *, command: str = "AGENT") -> dict[str, object
     """Return the fields of the request: texts by option, flags as true, `args` after `--`.
 
     A word that is no option is the task. Raises UsageError, naming `command`, for an unknown option, a
-    missing value, or options that exclude each other.
+    missing value, or options that cannot be used together.
     """
     parser = OptionParser(command, flags=_FLAGS, values=_TEXTS, lists=_LISTS, takes_rest=True)
     found = parser.parse(words)
@@ -31,7 +31,7 @@ def parse_words(words: list[str], *, command: str = "AGENT") -> dict[str, object
         request["task"] = _choose_task(found.arguments, command, is_named="task" in request)
     if request.get("new") and request.get("session"):
         raise UsageError(
-            "--new and --session exclude each other", hint="Leave one of them out", command=command
+            "--new and --session cannot be used together", hint="Leave one of them out", command=command
         )
     return request
 

@@ -197,7 +197,10 @@ async def attach(shell: ShellFace, rest: str) -> None:
     agent = conversation.at_work or conversation.agent
     if not shell.turns.awaits(LABEL):
         shell.turns.do(ScreenJob(shell, _open_screen))
-    shell.say(f"→ {agent} works without a screen; one opens when this turn ends. Ctrl-C ends the turn.")
+    shell.say(
+        f"→ {agent} is in the middle of a turn without a screen; its screen opens when the turn ends. "
+        "Ctrl-C ends the turn."
+    )
 
 
 async def _open_screen(shell: ShellFace, _rest: str) -> None:

@@ -97,7 +97,7 @@ def _render_one(command: Command, room: int) -> Iterator[str]:
     yield ""
     for sentence in (f"{form.about[0].upper()}{form.about[1:]}.", *form.more):
         yield from wrap(sentence, room)
-    yield f"Outside of the shell: {form.outside}"
+    yield f"On the command line: {form.outside}"
 
 
 def spell(command: Command) -> str:

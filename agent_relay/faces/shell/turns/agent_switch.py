@@ -242,4 +242,4 @@ class PreferredReturn:
         if wish == "offer":
             return f"→ {agent} is available again: /use {agent}"
         self._conversation.agent = agent
-        return f"→ {agent} is available again; your next message goes there."
+        return f"→ {agent} is available again; your next message goes to it."
