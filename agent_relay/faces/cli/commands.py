@@ -145,8 +145,8 @@ _TABLE = (
         ),
         key=Form(
             "[FOCUS]",
-            "hand over to the next agent of the order, with a document this one writes first",
-            more=("/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",),
+            "hand over to the next agent of the order, after writing a document for it",
+            more=("/handoff list|show ID|history|plan|retry ID|cancel ID|complete ID|fail ID|narrative",),
         ),
     ),
     Command(
@@ -155,7 +155,7 @@ _TABLE = (
         "give a session back to the agent that had it before its last handoff",
         "agent_relay.faces.cli.handoff.command:undo_handoff",
         shell=Form(),
-        key=Form("", "give the session back to the agent before its last handoff"),
+        key=Form("", "give the session back to its previous agent"),
     ),
     Command(
         "attach",

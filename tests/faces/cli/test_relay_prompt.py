@@ -63,7 +63,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
         ask(person, "/agents", "understudy")
         ask(person, "/order", "demo understudy")
         ask(person, "/metrics", "understudy")
-        ask(person, "/help", "/handoff list | show ID")
+        ask(person, "/help", "/handoff list|show ID")
 
 
 def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
