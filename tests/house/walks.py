@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from tests.house.tree import CHECKOUT
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, say, working_world
 from tests.support.leg_client import type_into
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import RelayWorld
 from tests.support.shells import ShellPerson, shell_world
 
 PROFILE = """
@@ -115,7 +115,7 @@ def walk_use(walk: Walk) -> list[str]:
     with shell_world(demo=slow) as world:
         person = ShellPerson(world)
         person.type("paint the shed")
-        wait_until(lambda: "working" in person.screen, "the agent works")
+        person.wait_for("· working")
         walk.begin(world)
         person.type("/use understudy")
         person.wait_for("understudy goes on")

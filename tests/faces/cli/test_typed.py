@@ -98,7 +98,10 @@ def test_a_function_is_loaded_when_its_word_is_said() -> None:
 
 
 def test_the_table_of_commands_names_every_sub_command() -> None:
-    """Completion and the help behind the relay key go by the table, the command line by the functions."""
+    """Completion and the help behind the relay key go by the table, the command line by the functions.
+
+    A word that only the functions know would be a FOCUS elsewhere: `/handoff narrative` handed the work over.
+    """
     for name, command in COMMANDS.items():
         words = [word for word in (HANDOFF if name == "handoff" else load_functions(command)) if word]
-        assert list(command.words) == [word for word in words if (name, word) != ("handoff", "narrative")]
+        assert sorted(command.words) == sorted(words)

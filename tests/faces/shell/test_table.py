@@ -3,7 +3,6 @@
 import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
-from agent_relay.faces.cli.handoff.command import HANDOFF
 from agent_relay.faces.shell.commands.dispatch import (
     ACTIONS,
     build_plain,
@@ -29,11 +28,6 @@ def test_every_command_explains_itself_and_names_its_plain_form(name: str) -> No
     assert lines[-1].startswith("On the command line: ")
     plain = SHELL_COMMANDS[name].shell_form.outside.split(",")[0].split()
     assert plain == ["Ctrl-D"] or plain[1] in {*COMMANDS, "AGENT", "--help"}
-
-
-def test_a_sub_command_of_the_command_line_is_never_taken_for_a_focus() -> None:
-    """`/handoff narrative` would hand the work over, where `agent-relay handoff narrative` does not."""
-    assert set(COMMANDS["handoff"].words) == set(HANDOFF)
 
 
 def test_what_the_shell_does_itself_is_in_the_table() -> None:
