@@ -29,7 +29,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """How a leg's process is started: the program's absolute path first in `argv`."""
+    """Describe how to start a leg's process; `argv` begins with the program's absolute path."""
 
     argv: tuple[str, ...]
     env: dict[str, str]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
-from agent_relay.domain.protocol.operations import OPERATIONS, WATCH_FOLLOW, WatchFields
+from agent_relay.domain.protocol.operations import LISTEN_S, OPERATIONS, WATCH_FOLLOW, WatchFields
 from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
 from agent_relay.domain.protocol.watch_output import (
     LiveSession,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from agent_relay.race.registry import RaceRegistry
 
-_LISTEN_S = 20.0
-"""How long an answer with nothing in it is delayed."""
 _ENOUGH = 384 << 10
 """Characters of one answer; with one more session it stays below a line's limit."""
 
@@ -55,7 +53,7 @@ async def _follow(sessions: SessionRegistry, asked: WatchFields) -> tuple[list[d
     will `wait`, so does the answer, for a while. Nothing is kept for viewers: a request names the newest it
     knows.
     """
-    deadline = asyncio.get_running_loop().time() + _LISTEN_S
+    deadline = asyncio.get_running_loop().time() + LISTEN_S
     while True:
         change = sessions.changes.listen()
         changed = [
@@ -194,7 +192,7 @@ _HALF_REPLACED = (
     NameError,
     TypeError,
 )
-"""What importing a module raises while its file, or that of one it uses, is being replaced."""
+"""Errors of an import whose file, or that of a module it uses, is being replaced."""
 
 
 async def load_rest() -> None:

@@ -30,7 +30,7 @@ _SETTLES_S = 0.2
 _AGAIN_S = 2.0
 _SELDOM_S = 60.0
 _UNTOLD_S = 5.0
-"""How often the folder is checked if the kernel reports no changes."""
+"""Seconds between checks of the folder if the kernel reports no changes."""
 
 ListenAgain = Callable[[socket.socket], Awaitable[None]]
 
@@ -55,7 +55,7 @@ class RuntimeKeeper:
 
     @property
     def is_found(self) -> bool:
-        """Whether the socket that clients find is this daemon's."""
+        """Tell whether the socket that clients find is this daemon's."""
         return identify(self._folders.daemon_socket) == self._named
 
     def start(self, listen_again: ListenAgain) -> None:

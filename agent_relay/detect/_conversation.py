@@ -75,7 +75,7 @@ _REPAINT = timedelta(seconds=2)
 
 
 class Continuation:
-    """What one leg's agent last said of going on by itself.
+    """Track what one leg's agent last said of going on by itself.
 
     `at` is the reset after which it will go on by itself; `None` if it will not. `went_on_at` is when it last
     did.

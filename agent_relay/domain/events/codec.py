@@ -15,11 +15,11 @@ _B = TypeVar("_B")
 
 
 class EventBody(Protocol):
-    """What happened: a dataclass whose fields are the line's data."""
+    """Hold the data of one event: a dataclass whose fields are the line's data."""
 
     @property
     def name(self) -> str:
-        """The event's name in the journal."""
+        """Return the event's name in the journal."""
         ...
 
 
@@ -28,17 +28,17 @@ class JournalEvent(Protocol):
 
     @property
     def number(self) -> int:
-        """The line's number, from 1."""
+        """Return the line's number, from 1."""
         ...
 
     @property
     def at(self) -> datetime:
-        """When it happened, with a time zone."""
+        """Return the moment it happened, with a time zone."""
         ...
 
     @property
     def body(self) -> EventBody:
-        """What happened."""
+        """Return the event's data."""
         ...
 
 

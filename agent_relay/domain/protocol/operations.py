@@ -21,6 +21,8 @@ Turns = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 """How many legs or turns there may be; 0 for no limit."""
 Seconds = Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Texts = tuple[str, ...]
+LISTEN_S = 20.0
+"""Seconds after which a request that follows something gets an answer with nothing in it."""
 
 
 class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix("_")):

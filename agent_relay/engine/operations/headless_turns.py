@@ -8,7 +8,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.work import ChatBegun, TurnBegun
 from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.protocol.operations import StreamCursor
+from agent_relay.domain.protocol.operations import LISTEN_S, StreamCursor
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Session
@@ -47,8 +47,6 @@ from agent_relay.store.journal import read_events
 from agent_relay.store.session_journals import find_journal
 from agent_relay.system.config.secrets import gather_secrets
 
-_LISTEN_S = 20.0
-"""How long an answer with nothing in it is delayed."""
 _REFUSED_S = 7.0
 """How long a disk may refuse what a turn has to write before its followers get an error; one more try is
 made."""
@@ -88,7 +86,7 @@ class HeadlessTurns:
         except WrongUseError:
             return await asyncio.to_thread(self._follow_ended, session_id, cursor)
         host.followers.note(follower, self._services.clock.monotonic())
-        deadline = asyncio.get_running_loop().time() + _LISTEN_S
+        deadline = asyncio.get_running_loop().time() + LISTEN_S
         while True:
             change = host.changes.listen()
             part, session = await self._read(host, cursor)
@@ -96,7 +94,7 @@ class HeadlessTurns:
             left_s = deadline - asyncio.get_running_loop().time()
             if part.events or left_s <= 0 or report_end(session, self._sessions.services.zone) is not None:
                 break
-            if host.refusal and left_s < _LISTEN_S - _REFUSED_S:
+            if host.refusal and left_s < LISTEN_S - _REFUSED_S:
                 raise RelayError(
                     f"session {session_id} cannot go on: {host.refusal}",
                     hint=f"It goes on when that is mended. To end it: agent-relay stop {session_id}",
