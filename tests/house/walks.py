@@ -1,7 +1,8 @@
 """Count the modules that four walks through the house enter: `python -m tests.house.walks`.
 
 Every process of a world of scripted agents runs with a profile that notes the first call into each module of
-the package; what only runs while a module is imported is not counted. A walk is what happens between two
+the package; what runs while a module is imported (the bodies of its classes, a call that makes a constant) is
+not counted. A walk is what happens between two
 moments, in whichever process.
 """
 
@@ -26,11 +27,16 @@ import os, runpy, signal, sys, threading
 sys.executable = {shim!r}
 PACKAGE = {package!r}
 seen = set()
+def importing(frame):
+    while frame := frame.f_back:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+    return False
 def note(frame, event, _):
     code = frame.f_code
     if event == "call" and code.co_name != "<module>":
         name = code.co_filename
-        if name.startswith(PACKAGE) and name not in seen:
+        if name.startswith(PACKAGE) and name not in seen and not importing(frame):
             seen.add(name)
             handle = os.open({log!r}, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
             os.write(handle, (name + "\\n").encode())
@@ -62,16 +68,16 @@ class Walk:
 
     def __init__(self, folder: str) -> None:
         self._log = f"{folder}/entered"
-        self._shim = f"{folder}/python"
+        self._program = f"{folder}/profiled.py"
 
     def begin(self, world: RelayWorld) -> None:
         """Forget what the world's processes have entered so far."""
-        for pid, command in world.processes().items():
-            if self._shim in command or "entry.py" in command:
-                os.kill(pid, signal.SIGUSR1)
-        time.sleep(0.5)  # until each of them has forgotten
         with open(self._log, "w", encoding="utf-8"):
             pass
+        for pid, command in world.processes().items():
+            if self._program in command:
+                os.kill(pid, signal.SIGUSR1)
+        time.sleep(0.5)  # until each of them has forgotten
 
     def read(self) -> list[str]:
         """Return the modules that were entered, in the order of their names."""
