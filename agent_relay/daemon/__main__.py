@@ -14,6 +14,7 @@ if not __package__:
     sys.path.append(_root)
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -24,6 +25,7 @@ from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugEr
 from agent_relay.domain.protocol.wire import build_hello, build_refusal, render_line
 from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.disk.locks import take_lock
+from agent_relay.system.limited_process import fork_server
 from agent_relay.system.net.unix_sockets import connect, listen
 from agent_relay.terminal.waiting_holder import prepare_spare
 
@@ -102,8 +104,13 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
     listening, lock = owned
     # It gets ready on another core while this one loads the rest.
     prepare_spare()
-    # What follows is dear to import; whoever connects meanwhile waits in the socket's queue.
+    # What follows is dear to import; whoever connects meanwhile waits in the socket's queue. Nothing of it is
+    # garbage, and what the collector never touches, the server forked from here shares with us.
+    gc.disable()
     opens = _load(open_app)
+    gc.freeze()
+    fork_server()
+    gc.enable()
     import asyncio
 
     from agent_relay.daemon._log import open_log

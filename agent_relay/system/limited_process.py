@@ -15,7 +15,6 @@ import resource
 import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -25,10 +24,12 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar, cast
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.work_server import BEGUN, UNLOADED
+from agent_relay.system.spawn import give_streams, spawn_program
+from agent_relay.system.work_server import BEGUN, UNLOADED, serve_forked
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_server.py")
 _PIECE = 1 << 16
+_ERRORS = 2
 _END_S = 10.0
 """How long the end of a killed process may take; its memory may be on a slow disk."""
 _Given = ParamSpec("_Given")
@@ -106,13 +107,53 @@ class LimitedProcess:
                 _ask_for_end(self._connection)
 
 
+class _ServerProcess:
+    """A server that runs: its pid, the connection it is asked by, and the pipe at whose end it ends."""
+
+    def __init__(self, start: Callable[[int, int], int]) -> None:
+        """Start it by `start`, which gets the ends that become its input and output. Raise OSError."""
+        self._is_reaped = False
+        self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(self.requests.close)
+            lives, self._lives = os.pipe()
+            undo.callback(os.close, self._lives)
+            try:
+                self._pid = start(lives, theirs.fileno())
+            finally:
+                os.close(lives)
+            undo.pop_all()
+
+    def has_ended(self) -> bool:
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+    def end(self) -> None:
+        """End it and all that was forked from it, and wait for that."""
+        self.requests.close()
+        if not self.has_ended():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._pid, signal.SIGKILL)
+            os.kill(self._pid, signal.SIGKILL)  # it may not lead its group yet
+            os.waitpid(self._pid, 0)
+            self._is_reaped = True
+        os.close(self._lives)
+
+
 class _Server:
     """The one server of this process, started when it is first needed, and again after it was ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._modules: tuple[str, ...] = ()
-        self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._running: _ServerProcess | None = None
+        self._is_told = False
+
+    def fork(self) -> None:
+        """Fork the server from this process, if that can be done."""
+        with contextlib.suppress(OSError):
+            self._running = _ServerProcess(_fork)
 
     def prepare(self, modules: Sequence[str]) -> None:
         """Start the server if it is not running, and have it import `modules`. Raise OSError."""
@@ -134,40 +175,42 @@ class _Server:
             self._end()
 
     def _find_or_start(self) -> socket.socket:
-        if self._running is not None and self._running[0].poll() is None:
-            return self._running[1]
-        self._end()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            try:
-                ours.sendall(json.dumps({"path": sys.path, "modules": self._modules}).encode())
-                process = subprocess.Popen(
-                    [sys.executable, "-I", _PROGRAM, str(theirs.fileno())],
-                    stdin=subprocess.PIPE,
-                    pass_fds=(theirs.fileno(),),
-                    process_group=0,
-                )
-            except OSError:
-                ours.close()
-                raise
-        self._running = process, ours
-        return ours
+        if self._running is not None and self._running.has_ended():
+            self._end()
+        if self._running is None:
+            self._running = _ServerProcess(_spawn)
+        if not self._is_told:
+            self._running.requests.sendall(json.dumps({"path": sys.path, "modules": self._modules}).encode())
+            self._is_told = True
+        return self._running.requests
 
     def _end(self) -> None:
-        if self._running is None:
-            return
-        (process, requests), self._running = self._running, None
-        requests.close()
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-        if process.stdin is not None:
-            process.stdin.close()
-        process.wait()
+        running, self._running, self._is_told = self._running, None, False
+        if running is not None:
+            running.end()
+
+
+def _fork(lives: int, requests: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        serve_forked(requests, lives)
+    return pid
+
+
+def _spawn(lives: int, requests: int) -> int:
+    command = [sys.executable, "-I", _PROGRAM]
+    return spawn_program(sys.executable, command, os.environ, actions=give_streams(lives, requests, _ERRORS))
 
 
 _SERVER = _Server()
+
+
+def fork_server() -> None:
+    """Fork the server from this process, so that it need not load once more what is loaded here.
+
+    Call it while there is one thread and no event loop; later it would copy half-done work.
+    """
+    _SERVER.fork()
 
 
 def prepare(modules: Sequence[str]) -> None:

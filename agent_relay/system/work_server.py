@@ -1,12 +1,14 @@
 """The server that processes with a limit are forked from: it imports given modules, and runs nothing else.
 
-Run by its path, with the number of the socket its requests come by; its standard input is a pipe that is
-never written to, whose other end only its client has. Whatever ends the client closes that end, and the
-kernel then ends the whole group with a signal, whatever it is doing: importing, working, or waiting for work.
+Forked from its client while that is young (`serve_forked`), or run by its path: then requests come by its
+standard output. Its standard input is a pipe that is never written to, whose other end only its client has.
+Whatever ends the client closes that end, and the kernel then ends the whole group with a signal, whatever it
+is doing: importing, working, or waiting for work.
 """
 
 import contextlib
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -15,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+from typing import NoReturn
 
 UNLOADED = 1
 """The exit status of a process that cannot load its work: a package whose files are gone."""
@@ -23,6 +26,28 @@ BEGUN = b"+"
 _LONGEST_MESSAGE = 1 << 17
 _BROKEN = 2
 _CLIENT = 0
+_REQUESTS = 1
+_ERRORS = 2
+
+
+def serve_forked(requests: int, pipe: int) -> NoReturn:
+    """Make the process that was just forked from a client its server. Everything else it has open is closed.
+
+    The client must have had one thread, and no event loop yet.
+    """
+    try:
+        os.setsid()
+        gc.enable()
+        requests, pipe, null = os.dup(requests), os.dup(pipe), os.open(os.devnull, os.O_RDWR)
+        for descriptor, stream in ((pipe, _CLIENT), (requests, _REQUESTS), (null, _ERRORS)):
+            os.dup2(descriptor, stream, inheritable=False)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > _ERRORS:
+                with contextlib.suppress(OSError):
+                    os.close(int(name))
+        main(socket.socket(fileno=_REQUESTS))
+    finally:
+        os._exit(_BROKEN)
 
 
 def main(requests: socket.socket) -> None:
@@ -104,4 +129,4 @@ def _work(connection: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))
+    main(socket.socket(fileno=_REQUESTS))

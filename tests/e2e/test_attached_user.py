@@ -40,10 +40,6 @@ def let_count(person: Person, lines: int) -> None:
     person.wait_until(lambda: count_lines(person) >= goal, f"{lines} more lines")
 
 
-def daemons(world: RelayWorld) -> list[int]:
-    return [pid for pid, command in world.processes().items() if "daemon/__main__.py" in command]
-
-
 @pytest.mark.slow
 def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
     """Bytes and keys take one hop to the holder; and somebody must be there to see the next limit."""
@@ -68,7 +64,7 @@ def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
         counted = read_counted(world)
         assert person.received[person.received.index(b"\r\nBEGIN") :] == counted[len(b"ready") :]
         # Who started the newest one may have been on its way out when that listened.
-        wait_until(lambda: len(daemons(world)) == 1, "one daemon is left")
+        wait_until(lambda: len(world.find_daemons()) == 1, "one daemon is left")
         person.type(b"\x1d/status\r")
         person.wait_for("under counter, 0 handoffs")
         person.type(b" ")
@@ -108,7 +104,7 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
         assert run(world, "daemon", "stop").status == 0
         person.type(b"hello\r")
         person.wait_for("demo heard you")
-        assert daemons(world) == []
+        assert not world.find_daemons()
         person.type(b"\x1d/status\r")
         person.wait_for("under demo, 0 handoffs")
         person.type(b" ")

@@ -65,7 +65,8 @@ def bounded_files(world: RelayWorld) -> Iterator[Callable[[], None]]:
 
 def find_daemon(world: RelayWorld) -> int:
     """The daemon's process."""
-    return next(pid for pid, command in world.processes().items() if "agent_relay/daemon" in command)
+    (pid,) = world.find_daemons()
+    return pid
 
 
 @contextlib.contextmanager

@@ -34,10 +34,6 @@ def begin(world: RelayWorld) -> tuple[str, str, int, int]:
     return session, found.leg.id, found.leg.child_pid, found.leg.child_born
 
 
-def count_daemons(world: RelayWorld) -> int:
-    return sum("daemon/__main__.py" in command for command in world.processes().values())
-
-
 def is_reachable(folder: str) -> bool:
     """Whether a holder answers in that leg folder."""
     try:
@@ -93,7 +89,7 @@ def test_what_was_removed_stands_again_and_the_agent_works_on(
     type_into(f"{world.folders.legs}/{leg}", b"hello\r")
     world.wait_for(session, lambda found: found.leg is not None and found.leg.was_busy, "it was heard")
     assert is_alive(pid, born)
-    assert count_daemons(world) == 1
+    assert len(world.find_daemons()) == 1
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "it ends")
     assert not is_alive(pid, born)
@@ -116,7 +112,7 @@ def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
     found = world.session(session)
     assert found.living_leg is not None
     assert found.living_leg.id == leg
-    wait_until(lambda: count_daemons(world) == 1, "one daemon is left")
+    wait_until(lambda: len(world.find_daemons()) == 1, "one daemon is left")
     assert world.ask("where", session=session)["leg"] == leg
 
 

@@ -9,7 +9,7 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.state import State
 from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
-from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+from tests.support.relay_world import RelayWorld, find_children, kill, relay_world, wait_until
 
 
 def _slow_down_git(world: RelayWorld) -> str:
@@ -25,21 +25,12 @@ def _slow_down_git(world: RelayWorld) -> str:
 
 def _find_builders(world: RelayWorld) -> list[int]:
     """The server packets are built by, and where it is at one, its supervisor and its worker."""
-    parents = {
-        pid: _find_parent(pid) for pid, command in world.processes().items() if "work_server" in command
-    }
-    found = [pid for pid in parents if parents[pid] not in parents]
-    while children := [pid for pid, parent in parents.items() if parent in found[-1:]]:
-        found += children
+    (last,) = world.find_daemons()
+    servers = (pid for pid in find_children({last}) if "daemon" in world.processes().get(pid, ""))
+    found = [next(servers)]
+    while children := find_children({found[-1]}):
+        found.append(min(children))
     return found
-
-
-def _find_parent(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
 
 
 def _list_published(events: list[Event]) -> list[PacketPublished]:

@@ -16,12 +16,15 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspa
 
 FOLDER = sys.argv.pop(1)
 CHANGES = ("rename", "replace", "symlink", "link", "unlink", "mkdir", "rmdir", "ftruncate", "fsync")
+_PID = os.getpid()
 _one_at_a_time = threading.RLock()
 _open, _write = os.open, os.write
 
 
 def _count() -> None:
-    """One more change is about to be made; or the process is gone."""
+    """One more change is about to be made; or the daemon is gone. What is forked from it counts nothing."""
+    if os.getpid() != _PID:
+        return
     try:
         file = open(f"{FOLDER}/armed", "rb")  # noqa: SIM115 - closed below
     except FileNotFoundError:

@@ -154,6 +154,11 @@ class RelayWorld:
         """The command lines of living scripted agents."""
         return [command for command in self.processes().values() if "/agent.py --" in command]
 
+    def find_daemons(self) -> set[int]:
+        """The ids of living daemons, without what is forked from them."""
+        found = {pid for pid, command in self.processes().items() if "daemon/__main__.py" in command}
+        return found - find_children(found)
+
     def find_workers(self) -> set[int]:
         """The ids of those among them that are neither a daemon nor what it builds packets by."""
         return {pid for pid, command in self.processes().items() if not is_daemons(command)}

@@ -212,3 +212,40 @@ def _is_alive(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+FORKING = """
+import os, select, signal, sys, types
+from agent_relay.system.limited_process import LimitedProcess, WorkLimit, end_server, fork_server
+
+def list_children():
+    return [int(pid) for pid in open(f"/proc/self/task/{os.getpid()}/children").read().split()]
+
+made = types.ModuleType("made_here")
+exec("def double(number): return 2 * number", made.__dict__)
+sys.modules["made_here"] = made
+kept = os.open("/dev/null", os.O_RDONLY)
+fork_server()
+(first,) = list_children()
+roomy = WorkLimit(processor_s=30, wall_s=60)
+print(LimitedProcess().run(roomy, made.double, 21), sorted(os.listdir(f"/proc/{first}/fd")))
+ended = os.pidfd_open(first)
+os.kill(first, signal.SIGKILL)
+select.select([ended], [], [])
+print(LimitedProcess().run(roomy, abs, -1), list_children() != [first])
+end_server()
+print(list_children())
+"""
+
+
+def test_a_forked_server_has_what_its_client_loaded_and_nothing_it_had_open() -> None:
+    """What the daemon has loaded need not be loaded twice; its lock and socket must end with it."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.splitlines() == ["42 ['0', '1', '2']", "1 True", "[]"], done.stderr
