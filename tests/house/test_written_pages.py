@@ -176,6 +176,15 @@ def test_every_command_on_a_page_is_one() -> None:
     assert (wrong, seen > 100) == ([], True)
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/adapters.md"])
+def test_every_module_on_a_page_is_there(page: str) -> None:
+    """The walks through the code and the table of changes are what a stranger finds the way by."""
+    files = set(tree.tracked_files())
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|toml|j2|md))`", tree.read_text(page)))
+    assert named
+    assert {name for name in named if not {name, f"agent_relay/{name}"} & files} == set()
+
+
 def test_every_decision_is_in_the_list() -> None:
     """A decision that cannot be found is made again, otherwise."""
     index = tree.read_text("docs/adr/README.md")
