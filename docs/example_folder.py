@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from datetime import UTC, datetime, timedelta
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -108,8 +109,12 @@ _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|\+00:00)")
 
 def main() -> None:
     """The folder shows what relay writes now."""
-    shutil.rmtree(TARGET, ignore_errors=True)
-    write_example(TARGET)
+    with tempfile.TemporaryDirectory() as place:
+        # Until it is played whole, the folder of before stays.
+        written = os.path.join(place, "written")
+        write_example(written)
+        shutil.rmtree(TARGET, ignore_errors=True)
+        shutil.copytree(written, TARGET, symlinks=True)
 
 
 def write_example(target: str) -> None:

@@ -88,8 +88,8 @@ an agent goes on in its own conversation.
   has it. A limit, a failed turn, a daemon that dies or a shell that is killed loses none of it: after a
   turn that did not end well it stays above the prompt until you send it on, and the next shell in this
   folder finds what a killed one left.
-* If the last session here is not at work, Enter on the empty first line goes on with the
-  it, as `/resume` does; a line says which one that is. Anything else you type begins another.
+* If the last session here is not at work, Enter on the empty first line goes on with it,
+  as `/resume` does; a line says which one that is. Anything else you type begins another.
 * A line that begins with `/` is a command, one with `!` is run by your own shell, and `@` completes a
   path.
 * What you typed before is kept for later shells, readable only by you and without secrets.

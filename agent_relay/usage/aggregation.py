@@ -347,6 +347,6 @@ class _Table:
             case "agent":
                 return owner.agent
             case "day":
-                return self._question.day_of(at) if at else "unknown"
+                return self._question.day_of(at) if at else UNNAMED
             case _:
                 return model

@@ -13,7 +13,7 @@ import msgspec
 from agent_relay.transcripts.usage_records import AnswerUsage, list_columns
 
 UNNAMED = "unknown"
-"""The name for a model that no record names."""
+"""The name for a model that no record names, and for the day of what nothing dates."""
 
 
 class Rate(msgspec.Struct, frozen=True):

@@ -168,7 +168,7 @@ def test_an_unknown_agent_is_told_the_agents_that_can_work(folders: Folders) -> 
     """A scripted agent is of no use to somebody who mistyped the name of a real one."""
     with pytest.raises(WrongUseError, match="there is no agent 'bar'") as caught:
         read_catalog(folders).get("bar")
-    assert caught.value.hint == "Known: claude, codex, gemini, opencode"
+    assert caught.value.hint == f"Known: {', '.join(tree.agent_names())}"
 
 
 def test_a_projects_adapter_is_ignored_until_trusted(folders: Folders, tmp_path: os.PathLike[str]) -> None:

@@ -7,6 +7,7 @@ from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect._limits import match_rule
 from agent_relay.detect.screen_state import match_state
 from agent_relay.domain.documents.rules import LimitRule, Rules, StateRule
+from tests.house import tree
 
 FOLDER = find_builtin_folder()
 RULES: dict[str, Rules] = {
@@ -41,7 +42,7 @@ def test_every_state_rule_accepts_and_rejects_its_lines(rule: StateRule) -> None
     assert [line for line in rule.rejects if match_state(rule, line)] == []
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode"])
+@pytest.mark.parametrize("name", tree.agent_names())
 def test_every_real_agent_has_structured_evidence(name: str) -> None:
     """Their screens can be forged; none of them may be judged by its screen alone."""
     assert RULES[name].is_structured()

@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+import typing
 
 import msgspec
 import pytest
@@ -21,12 +22,15 @@ from agent_relay.domain.documents.config import (
 )
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.documents.rules import ResetForm, Rules
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.installation.init import TEMPLATE
 from agent_relay.faces.export._figures import SENT_EVENTS, build_figures
 from agent_relay.faces.watch.view import View
 from agent_relay.terminal import holder
+from agent_relay.transcripts.fact_readers import READERS
+from agent_relay.transcripts.usage_readers import USAGE_READERS
 from tests.house import tree
 
 
@@ -116,6 +120,27 @@ def test_the_sample_adapter_is_one_and_its_rules_prove_themselves() -> None:
         assert [line for line in state.rejects if match_state(state, line)] == []
 
 
+def test_every_name_an_adapter_chooses_from_is_on_its_page() -> None:
+    """Whoever writes an adapter should not have to look into the code for the words it takes."""
+    words = set(re.findall(r"[a-z][a-z-]+", tree.read_text("docs/adapters.md")))
+    assert {*READERS, *typing.get_args(ResetForm)} - words == set()
+    assert set(READERS) == set(USAGE_READERS)
+
+
+def test_the_configuration_that_init_writes_says_what_is_so_without_it() -> None:
+    """A line is made true by taking its mark away; a key that is missing there is not thought of."""
+    lines = [re.sub(r"^# (?=[a-z_]+ = |\[)", "", line) for line in TEMPLATE.splitlines()]
+    # The order it shows is an example: which agents there are, nobody can say for everybody.
+    lines = [line for line in lines if not line.startswith("order = ")]
+    config = UserConfig.model_validate(tomllib.loads("\n".join(lines)))
+    (agent,) = config.agents.values()
+    assert agent.model_dump(exclude={"budget_tokens"}) == AgentConfig().model_dump(exclude={"budget_tokens"})
+    assert config.model_dump(exclude={"agents"}) == UserConfig().model_dump(exclude={"agents"})
+    own = {field.alias or name for name, field in UserConfig.model_fields.items()}
+    tables = {"context", "export", "budgets"}
+    assert {key for key in own - tables if not re.search(rf"^# \[*{key}\b", TEMPLATE, re.MULTILINE)} == set()
+
+
 def test_every_exported_figure_and_event_is_on_its_page() -> None:
     """Dashboards and receivers are built from it, and break where a name changes unseen."""
     words = _list_words(tree.read_text("docs/exporters.md"))
@@ -149,6 +174,15 @@ def test_every_command_on_a_page_is_one() -> None:
                     given = re.findall(r"(?<!\S)--[a-z][a-z-]+", rest.partition(" -- ")[0])
                     wrong += [f"{name}: {line}"] if word not in known or set(given) - options else []
     assert (wrong, seen > 100) == ([], True)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/adapters.md"])
+def test_every_module_on_a_page_is_there(page: str) -> None:
+    """The walks through the code and the table of changes are what a stranger finds the way by."""
+    files = set(tree.tracked_files())
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|toml|j2|md))`", tree.read_text(page)))
+    assert named
+    assert {name for name in named if not {name, f"agent_relay/{name}"} & files} == set()
 
 
 def test_every_decision_is_in_the_list() -> None:

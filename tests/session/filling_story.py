@@ -10,7 +10,7 @@ from agent_relay.session.decision import DecisionContext, Outcome
 from agent_relay.session.fold import fold_event
 from tests.session.story import NOW, Story
 
-HANDOFF = ContextWishes(mode="handoff")
+HANDOFF = ContextWishes(mode="handoff", rearm=60, advise=70, draft=80, act=90)
 
 
 class Filling(Story):

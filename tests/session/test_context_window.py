@@ -18,9 +18,9 @@ from agent_relay.session.usage_limits import find_level
 from tests.session.filling_story import HANDOFF, Filling
 from tests.session.story import NOW
 
-COMPACT = ContextWishes(mode="compact")
-ASK = ContextWishes(mode="ask")
-CEILING = ContextWishes(mode="handoff", ceiling=90_000)
+COMPACT = replace(HANDOFF, mode="compact")
+ASK = replace(HANDOFF, mode="ask")
+CEILING = replace(HANDOFF, ceiling=90_000)
 LOW, MIDDLE, ADVISE, DRAFT, ACT = Level.LOW, Level.MIDDLE, Level.ADVISE, Level.DRAFT, Level.ACT
 
 

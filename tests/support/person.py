@@ -28,7 +28,7 @@ terminal = UserTerminal()
 if sys.argv[3] == "socket":
     terminal.is_single = False
 with terminal:
-    outcome = attach(sys.argv[2], on_relay_key=obey, terminal=terminal)
+    outcome = attach(sys.argv[2], relay_key=0x1D, on_relay_key=obey, terminal=terminal)
 print("outcome", outcome.why, outcome.status, flush=True)
 """
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Command = Callable[[str], Sequence[str] | PendingAnswer]
 
-DEFAULT_RELAY_KEY = 0x1D
 _ANSWER_S = 10.0
 _DONE_S = 1.0
 
@@ -50,7 +49,7 @@ class AttachOutcome:
 def attach(
     socket_path: str,
     *,
-    relay_key: int = DEFAULT_RELAY_KEY,
+    relay_key: int,
     on_relay_key: "Command",
     terminal: UserTerminal | None = None,
     line: str = "",
@@ -60,13 +59,13 @@ def attach(
 ) -> AttachOutcome:
     """Connect standard input and output to the leg; return how that ended.
 
-    The terminal is restored on every way out. `relay_key` is a control byte. `on_relay_key` gets each line
-    typed behind it, except `/detach`, and returns lines to show, none to go back at once, or a PendingAnswer;
-    a RelayError is shown. `terminal` is given by callers who hold it over several legs; `line` is shown over
-    the agent's screen for a while. `held` is what was typed before, and is sent first; with `keep`, the
-    terminal's contents stay until the agent paints. `hold_back` is called when the person presses Escape
-    below a bar; it returns what to show. Raises RelayError if no holder listens or it refuses, SystemExit
-    with 128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
+    The terminal is restored on every way out. `relay_key` is a control byte, 0 for none. `on_relay_key` gets
+    each line typed behind it, except `/detach`, and returns lines to show, none to go back at once, or a
+    PendingAnswer; a RelayError is shown. `terminal` is given by callers who hold it over several legs; `line`
+    is shown over the agent's screen for a while. `held` is what was typed before, and is sent first; with
+    `keep`, the terminal's contents stay until the agent paints. `hold_back` is called when the person presses
+    Escape below a bar; it returns what to show. Raises RelayError if no holder listens or it refuses,
+    SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
     """
     try:
         sock = connect(socket_path, timeout_s=_ANSWER_S)

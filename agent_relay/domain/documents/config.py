@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from agent_relay.domain.documents.document import Strict
-from agent_relay.domain.limits import Budget, ContextWishes, QuietHours, parse_quiet_hours
+from agent_relay.domain.limits import NO_WISHES, Budget, ContextWishes, QuietHours, parse_quiet_hours
 from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
 
 _LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
@@ -144,12 +144,12 @@ class ContextConfig(Strict):
     """
 
     mode: Literal["off", "handoff", "compact", "ask"] = "off"
-    advise: float = Field(default=70, gt=0, le=100)
-    draft: float = Field(default=80, gt=0, le=100)
-    act: float = Field(default=90, gt=0, le=100)
-    rearm: float = Field(default=60, gt=0, le=100)
+    advise: float = Field(default=NO_WISHES.advise, gt=0, le=100)
+    draft: float = Field(default=NO_WISHES.draft, gt=0, le=100)
+    act: float = Field(default=NO_WISHES.act, gt=0, le=100)
+    rearm: float = Field(default=NO_WISHES.rearm, gt=0, le=100)
     ceiling: int = Field(default=0, ge=0)
-    cooldown_s: float = Field(default=600, ge=0, le=86400)
+    cooldown_s: float = Field(default=NO_WISHES.cooldown.total_seconds(), ge=0, le=86400)
     to: str = "same"
 
     @model_validator(mode="after")

@@ -32,7 +32,7 @@ COMMAND_NAMES = frozenset(
         "watch",
     }
 )
-"""A test holds this against the table of `faces.cli.commands`, which no lower floor may import."""
+"""A test holds this against the table of `faces.cli.commands`, which no room below it may import."""
 
 
 def agent_command(agent: str, *words: str) -> str:

@@ -152,7 +152,7 @@ def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(worl
     refused = world.run("metrics", "--all", "--agent", "cluade")
     assert (refused.status, refused.out) == (2, "")
     assert refused.err.startswith(
-        "agent-relay: there is no agent 'cluade'\n  Known: claude, codex, gemini, opencode"
+        f"agent-relay: there is no agent 'cluade'\n  Known: {', '.join(tree.agent_names())}"
     )
     assert world.run("metrics", "--all", "--agent=cluade").err == refused.err
     assert _rows(_ask(world, "--all", "--agent", "gemini")) == {}

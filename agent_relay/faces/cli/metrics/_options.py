@@ -3,8 +3,9 @@
 import msgspec
 
 from agent_relay.faces.cli.options import OptionParser, UsageError
+from agent_relay.usage.groupings import GROUPINGS
 
-HELP = """usage: agent-relay metrics [SESSION] [--chain|--all] [--by WHAT] [--since WHEN] [--agent A]
+HELP = f"""usage: agent-relay metrics [SESSION] [--chain|--all] [--by WHAT] [--since WHEN] [--agent A]
                            [--json|--csv]
 
 What work has cost: tokens, money at list prices, turns, time, handoffs, limits, changed lines. Of this
@@ -14,10 +15,10 @@ journals, without a daemon and without the network. A turn that ended at a limit
   SESSION       only this one: the beginning or end of its id
   --chain       also the sessions it goes back to, or went on in
   --all         all agents' sessions on this machine
-  --by WHAT     rows: session, leg, agent, model or day
+  --by WHAT     rows: {", ".join(GROUPINGS[:-1])} or {GROUPINGS[-1]}
   --since WHEN  only what came later: 12h, 7d, 2w or a date
   --agent A     only this agent's work
-  --json        as JSON: {"rows": [...], "total": {...}, "prices": {...}}
+  --json        as JSON: {{"rows": [...], "total": {{...}}, "prices": {{...}}}}
   --csv         as CSV, the fields of the JSON's rows
 """
 _PARSER = OptionParser(

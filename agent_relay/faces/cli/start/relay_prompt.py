@@ -12,14 +12,10 @@ from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, render_key_he
 from agent_relay.store.session_index import read_summary
 
 TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from agent_relay.client.connection import Connection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
     Answer = tuple[str, ...] | PendingAnswer
 
@@ -121,8 +117,6 @@ def run_prompt_line(line: str, context: PromptContext) -> "Answer":
     word, _, rest = line.strip().partition(" ")
     if word in {"/help", "/?", "help", "?"}:
         return render_key_help()
-    # Loaded where a line was typed: an attaching client must not pay for it.
-
     return answer_at_key(lambda: _answer(word, rest.strip(), context), context.session)
 
 
