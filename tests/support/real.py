@@ -3,8 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +16,7 @@ from tests.support.install_clis import get_clis_folder, get_path_folders
 from tests.support.provider.script import write_script
 from tests.support.provider.steps import Step
 from tests.support.real_terminal import COLS, ROWS, Terminal
-from tests.support.relay_world import is_holder
+from tests.support.world_end import end_processes, end_world, find_belonging
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CALC = "def add(a, b):\n    return a - b\n"
@@ -148,12 +146,11 @@ class World:
         """End every program that runs here, whoever started it."""
         for terminal in self._terminals:
             terminal.close()
-        legs = get_folders(self.env()).legs
-        others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
-        holders = [pid for pid in others if is_holder(pid, legs)]
-        for pid in (*self.find_processes(), *holders):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_processes(self.find_all)
+
+    def find_all(self) -> dict[int, str]:
+        """The same as `find_processes`, and the holders, whose environment is empty."""
+        return find_belonging(self.root, home=self.home, legs=get_folders(self.env()).legs)
 
 
 def write_project(folder: str) -> None:
@@ -212,4 +209,4 @@ def open_world(*, google_login: bool = False) -> Iterator[World]:
     finally:
         world.close()
         provider.communicate(timeout=60)
-        shutil.rmtree(world.root, ignore_errors=True)
+        end_world(world.root, world.find_all)

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.domain.errors import RelayError
@@ -19,6 +18,7 @@ from agent_relay.store.journal import read_events
 from agent_relay.system.disk.folders import Folders, get_folders
 from agent_relay.system.processes import PAUSE_VARIABLE
 from tests.support.measured import is_measured, measured
+from tests.support.world_end import end_processes, end_world, find_belonging
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private
@@ -135,20 +135,7 @@ class RelayWorld:
 
     def processes(self) -> dict[int, str]:
         """Every living process that belongs to this world, with its command line."""
-        found: dict[int, str] = {}
-        mark = f"HOME={self.home}".encode()
-        legs = self.folders.legs.encode()
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    environ = file.read().split(b"\0")
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    command = file.read()
-            except OSError:
-                continue
-            if (mark in environ or legs in command or is_holder(int(name), self.folder)) and command:
-                found[int(name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
-        return found
+        return find_belonging(self.folder, home=self.home, legs=self.folders.legs)
 
     def find_agents(self) -> list[str]:
         """The command lines of living scripted agents."""
@@ -170,18 +157,11 @@ class RelayWorld:
                 daemon.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     daemon.wait(timeout=10)
-        while found := self.processes():
-            # A holder that was only just begun is known by its parent alone, which must not begin more.
-            for pid in found:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGSTOP)
-            for pid in {*found, *find_children(found)}:
-                kill(pid)
-            time.sleep(0.02)
+        end_processes(self.processes)
         for daemon in self.daemons:
             daemon.kill()
             daemon.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        end_world(self.folder, self.processes)
 
 
 @contextlib.contextmanager
@@ -210,25 +190,6 @@ def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 90.0) -> N
 def is_daemons(command: str) -> bool:
     """Whether a command line is the daemon's, or that of a server it builds packets by."""
     return "daemon" in command or "work_server" in command
-
-
-def is_holder(pid: int, folder: str) -> bool:
-    """Whether this is the holder of a leg below that folder: its environment is empty, its lock is not."""
-    try:
-        places = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:
-        return False
-    return any(place.startswith(f"{folder}/") and "/legs/" in place for place in places)
-
-
-def find_children(parents: Container[int]) -> set[int]:
-    """The processes that one of `parents` started and still has."""
-    found = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            if int(file.read().rpartition(b")")[2].split()[1]) in parents:
-                found.add(int(name))
-    return found
 
 
 def is_stopped(pid: int) -> bool:

@@ -16,7 +16,8 @@ from agent_relay.terminal.holder_client import HolderError
 from agent_relay.terminal.waiting_holder import ENTRY, end_spare, prepare_spare, take_spare
 from tests.house.tree import CHECKOUT
 from tests.support.legs import Wire, hold, raw_python
-from tests.support.relay_world import find_children, wait_until
+from tests.support.relay_world import wait_until
+from tests.support.world_end import find_children
 
 AGENT = raw_python("say('up'); os.read(0, 1)")
 

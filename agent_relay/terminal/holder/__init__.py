@@ -79,7 +79,9 @@ and the bar is painted behind them.
 emulator where that one does not keep up or its client has it. What other terminals answer is dropped.
 **Again.** A child that ends with the spec's `again_status` is started again on the same terminal; `hello` and
 `status` tell its new pid. One that asks for it within half a second has ended.
-**End.** The exit is told when the output was read to its end, or fell silent for 250 ms while processes the
-child left behind keep the terminal open. It and the luggage are kept until `leave`, at most eight days: the
-longest rest between two legs of a session, which a new daemon must begin with the user's environment.
+**End.** The exit is told when the output was read to its end, or processes the child left behind keep the
+terminal open and it fell silent for 250 ms, or they write on for two seconds. It and the luggage are kept
+until `leave`, at most eight days: the longest rest between two legs of a session, which a new daemon must
+begin with the user's environment. A holder whose child has ended leaves by itself if its folder alone was
+removed, or both the runtime folder and the one the child worked in.
 """

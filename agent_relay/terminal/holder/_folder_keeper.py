@@ -24,8 +24,9 @@ _UNTOLD_S = 5.0
 class FolderKeeper:
     """Keeps folder, lock and socket of a leg as long as it `may_stay`: makes again what was deleted.
 
-    `listen` makes the socket. Nothing is checked before something was deleted or moved, unless the kernel
-    cannot report that; then it is checked every 5 s.
+    `listen` makes the socket, `leave` is called once it may not stay; `was_gone`: a folder was made again.
+    Nothing is checked before something was deleted or moved, unless the kernel cannot report that; then it is
+    checked every 5 s.
     """
 
     def __init__(
@@ -36,12 +37,15 @@ class FolderKeeper:
         *,
         listen: "Callable[[], None]",
         may_stay: "Callable[[], bool]",
+        leave: "Callable[[], None]",
     ) -> None:
         self._loop = loop
         self._folder = folder
         self._lock = lock
         self._listen = listen
         self._may_stay = may_stay
+        self._leave = leave
+        self.was_gone = False
         self._sock = identify(f"{folder}/sock")
         self._wait_s = _SELDOM_S
         self._alarm: FolderAlarm | None = None
@@ -64,6 +68,7 @@ class FolderKeeper:
 
     def _look(self) -> None:
         if not self._may_stay():
+            self._leave()
             return
         try:
             is_changed = self._restore()
@@ -84,6 +89,7 @@ class FolderKeeper:
     def _restore(self) -> bool:
         """Make again what is gone; return whether anything was. Raise OSError if it cannot be made."""
         missing = [path for path in _list_folders(self._folder) if _make(path)]
+        self.was_gone |= bool(missing)
         is_locked = identify(f"{self._folder}/lock") == identify_open(self._lock)
         if not is_locked:
             fresh = os.open(f"{self._folder}/lock", _LOCK_FLAGS, 0o600)

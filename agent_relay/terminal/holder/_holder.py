@@ -26,6 +26,8 @@ _TYPED_SETTLED_S = 0.5
 _TYPING_S = 0.25
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
+# They may also write for ever; what the child wrote last is read long before.
+_LAST_READ_S = 2.0
 _FAREWELL_S = 2.0
 # How long a holder nobody will need again waits for somebody who collects its end.
 _DISMISSED_S = 5.0
@@ -56,6 +58,7 @@ class Holder:
         self.noted = ""
         self._linger_s = spec.linger_s
         self._ended = False
+        self._read_until = 0.0
         self._paused = False
         self._title = ""
         self._told: tuple[int, bool] = (0, False)
@@ -93,12 +96,26 @@ class Holder:
             self.spec.lock_fd,
             listen=self.peers.listen_again,
             may_stay=self._may_stay,
+            leave=self._leave_soon,
         )
 
     def _may_stay(self) -> bool:
-        """Return whether a folder that is gone is made again: not one removed because its agent has ended."""
-        folder = self.spec.leg_folder
-        return not self._ended or os.path.isdir(folder) or not os.path.isdir(os.path.dirname(folder))
+        """Return whether anybody may want this holder: what is gone of its folder is made again then.
+
+        After its agent's end nobody does if the leg's folder alone was removed, or if both the runtime folder
+        and the one the agent worked in were: no other agent can follow it there. A moved one is another case.
+        """
+        if not self._ended:
+            return True
+        has_place = os.path.isdir(self.spec.cwd)
+        if os.path.isdir(self.spec.leg_folder):
+            return has_place or not self._keeper.was_gone
+        return has_place and not os.path.isdir(os.path.dirname(self.spec.leg_folder))
+
+    def _leave_soon(self) -> None:
+        """Leave when terminals and watchers were told of the end."""
+        self.loop.cancel("linger")
+        self.loop.after("linger", _FAREWELL_S, lambda: self._linger(0.0))
 
     def _start(self) -> Child:
         self._began = time.monotonic()
@@ -203,7 +220,7 @@ class Holder:
         answers = self.output.take(data)
         self.terminals.see_output()
         self.loop.after("settled", _TYPED_SETTLED_S if self._is_typed_on() else SETTLED_S, self._settle)
-        if self.child.exit is not None:
+        if self.child.exit is not None and time.monotonic() < self._read_until:
             self.loop.cancel("silence")
             self.loop.after("silence", _SILENCE_S, self._silent)
         if answers:
@@ -255,6 +272,7 @@ class Holder:
                 return
             # While we hold the slave the master never ends; from now on its end is the end of all output.
             os.close(self._slave)
+            self._read_until = time.monotonic() + _LAST_READ_S
             self.loop.after("silence", _SILENCE_S, self._silent)
 
     def _starts_again(self) -> bool:
@@ -299,20 +317,22 @@ class Holder:
             self.stored = store_exit(self.spec.leg_folder, self.exit)
         with self.faults.guard("telling of the end"):
             self._farewell(time.monotonic() + _FAREWELL_S)
-        self._linger(time.monotonic() + self._linger_s)
+        self._linger(_read_clock() + self._linger_s)
 
     def dismiss(self) -> None:
         """Leave soon after the child's end is reported: nobody will ask for the luggage."""
         self._linger_s = min(self._linger_s, _DISMISSED_S)
         if self._ended:
             self.loop.cancel("linger")
-            self._linger(time.monotonic() + self._linger_s)
+            self._linger(_read_clock() + self._linger_s)
 
     def _linger(self, until: float) -> None:
         """Stay for a daemon that wants the luggage, as long as one can find this holder."""
-        left_s = until - time.monotonic()
-        if left_s <= 0 or not self._may_stay():
+        left_s = until - _read_clock()
+        if left_s <= 0:
             self._leave()
+        elif not self._may_stay():
+            self._leave_soon()
         else:
             self.loop.after("linger", min(left_s, _LOOKS_S), lambda: self._linger(until))
 
@@ -342,3 +362,8 @@ class Holder:
         """End what the child left behind and stop: nobody came in time."""
         self.child.end_session()
         self.loop.stop()
+
+
+def _read_clock() -> float:
+    """Return the seconds since boot, the machine's sleep included: days are those of a calendar."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -9,7 +9,8 @@ import pytest
 
 from agent_relay.system.disk.folders import get_folders
 from tests.faces.cli_run import World, create_world
-from tests.support.relay_world import is_holder, wait_until
+from tests.support.relay_world import wait_until
+from tests.support.world_end import is_holder
 
 _AT_WORK = 4
 """The client, the daemon, the holder and the agent; what packets are built by may not be up yet."""

@@ -3,9 +3,10 @@
 import os
 import shutil
 import signal
+from pathlib import Path
 
 from agent_relay.system.processes import born, is_alive
-from tests.support.legs import Wire, hold, python, wait_until
+from tests.support.legs import Held, Wire, hold, python, wait_until
 
 SHELL = """
 import os, signal, sys
@@ -76,6 +77,55 @@ def test_a_holder_nobody_can_find_any_more_leaves_with_its_agent(tmp_path: objec
         shutil.rmtree(folder)
         os.kill(held.started.child_pid, signal.SIGKILL)
         wait_until(lambda: not os.path.exists(f"/proc/{held.started.holder_pid}/fd/0"), "the holder's end")
+
+
+def remove_all(held: Held, project: str) -> None:
+    """Neither relay's folders nor the project is there any more."""
+    shutil.rmtree(os.path.dirname(os.path.dirname(held.folder)))
+    shutil.rmtree(project)
+
+
+def has_left(held: Held) -> bool:
+    """Whether the holder's process has ended."""
+    return not os.path.exists(f"/proc/{held.started.holder_pid}/fd/0")
+
+
+def test_a_holder_leaves_when_relays_folders_and_the_project_are_removed_after_its_agents_end(
+    tmp_path: Path,
+) -> None:
+    """Nobody can begin another leg there; made again, the folders would stay for days."""
+    project = tmp_path / "project"
+    project.mkdir()
+    with hold(f"{tmp_path}/run/legs/leg", ["true"], cwd=str(project)) as held:
+        wait_until(lambda: os.path.exists(f"{held.folder}/exit.json"), "the agent's end")
+        remove_all(held, str(project))
+        wait_until(lambda: has_left(held), "the holder's end", limit_s=60)
+        assert os.listdir(tmp_path) == []
+
+
+def test_a_holder_leaves_with_an_agent_that_outlived_relays_folders_and_the_project(tmp_path: Path) -> None:
+    """As long as it works, somebody may still attach; after that there is nothing to come back to."""
+    project = tmp_path / "project"
+    project.mkdir()
+    with hold(f"{tmp_path}/run/legs/leg", ["sleep", "600"], cwd=str(project)) as held:
+        remove_all(held, str(project))
+        wait_until(held.is_locked, "the folder stands again")
+        os.kill(held.started.child_pid, signal.SIGKILL)
+        wait_until(lambda: has_left(held), "the holder's end", limit_s=60)
+
+
+def test_a_holder_that_a_logout_finds_after_its_agents_end_keeps_what_the_next_leg_needs(
+    tmp_path: Path,
+) -> None:
+    """The runtime folder goes with the last login, while the agents rest for days; the project does not."""
+    project = tmp_path / "project"
+    project.mkdir()
+    with hold(f"{tmp_path}/run/legs/leg", ["true"], cwd=str(project), luggage="PATH=/bin") as held:
+        wait_until(lambda: os.path.exists(f"{held.folder}/exit.json"), "the agent's end")
+        shutil.rmtree(f"{tmp_path}/run")
+        wait_until(lambda: os.path.exists(f"{held.folder}/sock"), "the socket stands again")
+        with Wire(held.folder) as wire:
+            assert wire.ask("luggage")["luggage"] == "PATH=/bin"
 
 
 def read_children(pid: int) -> set[int]:

@@ -49,3 +49,14 @@ def test_the_holder_outlives_whoever_started_it(tmp_path: object) -> None:
             assert wire.ask("luggage")["luggage"] == "PATH=/bin"
         with Wire(held.folder) as wire:
             assert wire.ask("hello")["child"] == held.started.child_pid
+
+
+def test_what_a_child_left_behind_cannot_put_off_its_end_by_writing(tmp_path: object) -> None:
+    """A server begun in the background prints a line now and then; the session must not wait for it."""
+    left = "trap '' HUP; while :; do echo still here; sleep 0.1; done"
+    with (
+        hold(str(tmp_path), ["sh", "-c", f"({left}) & sleep 0.3; exit 3"]) as held,
+        Wire(held.folder) as wire,
+    ):
+        wait_until(lambda: wire.ask("status")["exit"], "the end is told", limit_s=60)
+        assert wire.ask("collect")["survivors"] == []
