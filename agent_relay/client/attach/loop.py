@@ -7,10 +7,9 @@ import signal
 import struct
 import time
 
-from agent_relay.client.attach._overlay import LONGEST_S, SHORTEST_S, render_line
 from agent_relay.client.attach._stream import READ_BYTES, Stream
 from agent_relay.client.attach.prompt import DETACH, LinePrompt, PromptExit
-from agent_relay.client.attach.tty import Signals, UserTerminal
+from agent_relay.client.attach.tty import LONGEST_S, SHORTEST_S, Signals, UserTerminal, render_line
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.terminal.holder.wire import FrameError, FrameReader, render_frame

@@ -21,7 +21,7 @@ def render_plain(text: str) -> str:
     if "the relay key" not in text:
         return text
     # Few texts name it: nobody else is to pay for what reads a configuration.
-    from agent_relay.client.relay_key import read_relay_key
+    from agent_relay.client.attach.prompt import read_relay_key
     from agent_relay.domain.errors import RelayError
     from agent_relay.domain.text.hints import name_key
     from agent_relay.domain.values.names import name_relay_key

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # What the relay key, a line behind it, an error or the session's end may need.
 _LATER = (
-    "agent_relay.client.attach.pager",
     "agent_relay.client.pending_answers",
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
@@ -104,11 +103,11 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     The answer's note is printed now, and once more over the agent's screen, which would hide it.
     """
     from agent_relay.client.attach.held_terminal import HeldTerminal
+    from agent_relay.client.attach.prompt import read_relay_key
     from agent_relay.client.attach.session_loop import SessionLoop
     from agent_relay.client.attach.tty import read_modes
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.keepalive import bring_environment, watch_daemon
-    from agent_relay.client.relay_key import read_relay_key
 
     relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")

@@ -17,7 +17,7 @@ from agent_relay.faces.render.turn_printer import choose_chat_printer, choose_tu
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 if TYPE_CHECKING:
-    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.client.turn_follower import WaitingTurn
     from agent_relay.system.disk.folders import Folders
 
 HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--wait] [--json]
@@ -89,7 +89,7 @@ def run_turn(words: list[str]) -> int:
 def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], None]) -> "WaitingTurn":
     """Return a turn that goes on at the reset; raise WrongUseError if quiet hours never let it go on."""
     # Who does not wait is not to pay for what reads a configuration.
-    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.client.turn_follower import WaitingTurn
     from agent_relay.system.clock import LocalZone, SystemClock
     from agent_relay.system.config.config_file import read_user_config
 
