@@ -37,8 +37,6 @@ class AttachOutcome:
     given, `bar` the texts of the bar that the terminal shows, if any.
     """
 
-    __slots__ = ("bar", "held", "status", "why")
-
     def __init__(self, why: str, status: int = -1) -> None:
         self.why = why
         self.status = status
@@ -296,7 +294,7 @@ class _Attachment:
     def _show_message(self, text: str, *, below: int = 0) -> None:
         """Show a message; keys typed meanwhile go to the agent, and end the message once it could be read.
 
-        The `below` lowest rows stay as they are: those of the bar, if there is one.
+        The `below` bottom rows stay as they are: those of the bar, if there is one.
         """
         if not self._terminal.is_tty or not self._ask("cover").get("ok"):
             return

@@ -37,8 +37,6 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class PendingAnswer:
     """The answer to a line that takes a while; `label` says what is being done."""
 
-    __slots__ = ("label",)
-
     def __init__(self, label: str) -> None:
         self.label = label
 
@@ -58,8 +56,6 @@ class PendingAnswer:
 class PromptExit:
     """The end of a prompt without a line: by the relay key again (`key`), or with nothing to do."""
 
-    __slots__ = ("key",)
-
     def __init__(self, *, key: bool) -> None:
         self.key = key
 
@@ -70,8 +66,6 @@ class LinePrompt:
     `left` is input for the agent: whatever came after the line, after the key that ends a notice, or from
     the terminal itself. No other text is lost: it is in the line, or the bell rings.
     """
-
-    __slots__ = ("_input", "_key", "_line", "_terminal", "left")
 
     def __init__(self, terminal: "UserTerminal", read: "Read", relay_key: int) -> None:
         # Imported when the relay key was pressed: what it costs is not to be paid by every attaching client.

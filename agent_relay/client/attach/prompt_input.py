@@ -39,8 +39,6 @@ _PASTED = re.compile(rb"\x1b\[201~|[^\x1b]+|\x1b(?!\Z|\[\Z|\[2\Z|\[20\Z|\[201\Z)
 class PromptInput:
     """Input in units, read when needed; `in_paste` tells whether the next unit is within a paste."""
 
-    __slots__ = ("_at", "_pending", "_read", "in_paste")
-
     def __init__(self, read: "Read") -> None:
         self._read = read
         self._pending = b""

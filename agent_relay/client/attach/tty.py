@@ -26,8 +26,6 @@ _TELLING = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 class Signals:
     """Unix signals while attached: ending ones raise SystemExit, the others wake the loop by `fd`."""
 
-    __slots__ = ("_before", "_write", "fd", "seen")
-
     def __enter__(self) -> "Self":
         self.fd, self._write = os.pipe()
         os.set_blocking(self.fd, False)
@@ -77,8 +75,6 @@ class UserTerminal:
     With `over` the screen's contents are not scrolled away: something is shown over them. `is_tty` is whether
     keys come from a terminal, `is_single` whether input and output are one and the same.
     """
-
-    __slots__ = ("_entered", "_over", "_saved", "is_single", "is_tty", "source", "target")
 
     def __init__(self, source: int = 0, target: int = 1, *, over: bool = False) -> None:
         self.source = source

@@ -132,9 +132,9 @@ class StyledTurnPrinter:
     """Shows one turn on a terminal as the relay shell does."""
 
     def __init__(self) -> None:
-        from agent_relay.faces.render.turn_view import OUTPUT_WRITE_CHARS, open_turn_view
+        from agent_relay.faces.render.turn_view import OUTPUT_WRITE_CHARS, TurnView
 
-        self._view = open_turn_view(
+        self._view = TurnView(
             _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_WRITE_CHARS
         )
         self._asked = _Asked()

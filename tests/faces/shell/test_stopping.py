@@ -9,9 +9,9 @@ import pytest
 
 from agent_relay.domain.errors import DaemonUnreachableError
 from agent_relay.faces.shell._conversation import Conversation
-from agent_relay.faces.shell._scrollback import Scrollback
-from agent_relay.faces.shell.turns.message_queue import MessageQueue
-from agent_relay.faces.shell.turns.runner import Turns
+from agent_relay.faces.shell._message_queue import MessageQueue
+from agent_relay.faces.shell._terminal import Scrollback
+from agent_relay.faces.shell._turns import Turns
 from tests.faces.render.views import Written
 
 LIMIT_S = 120
