@@ -117,7 +117,7 @@ class TurnFollower:
         environ = _read_environ(wish)
         with self._trapping():
             for _ in range(_FAILURES):
-                begun = self._begin("run.begin", named)
+                begun = self._ask_again("run.begin", _BEGIN_LIMIT_S, NobodyListensError, **named)
                 session = str(begun["session"])
                 with self._stopping(session), self._bringing(session, environ):
                     last = self._follow(session, begun["told"])
@@ -129,7 +129,7 @@ class TurnFollower:
     def run_chat(self, wish: Mapping[str, object]) -> Event:
         """Begin a chat, follow its turns one after the other, and return its last event; else as `run`."""
         with self._trapping():
-            answer = self._begin("chat.begin", _name(wish))
+            answer = self._ask_again("chat.begin", _BEGIN_LIMIT_S, NobodyListensError, **_name(wish))
             session = str(answer["session"])
             # Only a new chat's first words are told on: those said later stand in the journal.
             task = "" if wish.get("session") else wish["task"]
@@ -179,13 +179,6 @@ class TurnFollower:
             yield
         finally:
             self._brings = None
-
-    def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
-        """Send a request to begin and return its answer.
-
-        By the request's id, the next daemon knows whether it has begun under one that died.
-        """
-        return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **wish)
 
     def _show_unbegun(self, last: Event) -> None:
         """Show the last event of a turn that no agent was asked, as it is not tried again."""

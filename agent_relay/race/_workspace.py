@@ -75,12 +75,7 @@ class RaceWorkspace:
         _make_folder(trees)
         reason = f"agent-relay race {self.race}"
         make_worktree(
-            self.root,
-            runner.tree,
-            branch=runner.branch,
-            head=race.head,
-            reason=reason,
-            luggage=self.luggage,
+            self.root, runner.tree, branch=runner.branch, head=race.head, reason=reason, luggage=self.luggage
         )
         return write_snapshot(runner.tree, self.open_store())
 

@@ -134,8 +134,7 @@ class SessionLeft(Printed):
 
 
 WatchEvent = Annotated[
-    SessionTold | ScreenTold | EventTold | RestsTold | DaemonTold | SessionLeft,
-    Field(discriminator="type"),
+    SessionTold | ScreenTold | EventTold | RestsTold | DaemonTold | SessionLeft, Field(discriminator="type")
 ]
 
 

@@ -29,12 +29,7 @@ from agent_relay.faces.render.output import (
     render_moment,
     warn,
 )
-from agent_relay.store.session_index import (
-    check_ledger,
-    find_ledger_trouble,
-    find_near_root,
-    read_resting,
-)
+from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
 from agent_relay.system.config.config_file import (
     read_project_config,
     read_user_config,
@@ -124,8 +119,7 @@ def _row(
 
 
 def list_adapters(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {adapters, broken, project}.")] = False,
+    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {adapters, broken, project}.")] = False
 ) -> None:
     """Every adapter in use, and whether this project's own are trusted."""
     folders = get_folders()

@@ -1,7 +1,6 @@
 """Find the command for the first word, run it, and turn errors into a sentence and an exit code."""
 
 import errno
-import importlib
 import os
 import sys
 
@@ -176,11 +175,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
 
 def _load_command(command: Command) -> "Callable[[list[str]], int]":
     """Return the function that runs the command with its words."""
-    module, _, name = command.place.partition(":")
-    # The relay shell may have loaded it before.
-    if module not in sys.modules:
-        importlib.import_module(module)
-    found: Callable[[list[str]], int] = getattr(sys.modules[module], name)
+    found = command.load()
     if command.takes_words:
         return found
     from agent_relay.faces.cli.typer_runner import run_functions

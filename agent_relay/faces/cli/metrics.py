@@ -48,10 +48,7 @@ journals, without a daemon and without the network. A turn that ended at a limit
   --csv         as CSV, the fields of the JSON's rows
 """
 _PARSER = OptionParser(
-    "metrics",
-    flags=("--chain", "--all", "--json", "--csv"),
-    values=("--by", "--since", "--agent"),
-    most=1,
+    "metrics", flags=("--chain", "--all", "--json", "--csv"), values=("--by", "--since", "--agent"), most=1
 )
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

@@ -143,8 +143,7 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
     if shell.turns.is_working and await _pass_on(shell, agent, message):
         return
     shell.turns.pending_switch.forget()
-    if shell.turns.preferred is not None:
-        shell.turns.preferred.forget()
+    shell.turns.preferred.forget()
     is_same = agent == shell.conversation.agent
     shell.conversation.agent = agent
     if message:

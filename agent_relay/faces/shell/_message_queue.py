@@ -174,7 +174,6 @@ def _unlink(path: str) -> None:
 
 _RESTING = "every agent rests"
 _LOOK_S = 30.0
-_WHY = {"resting": _RESTING, "stopped": "the turn was stopped"}
 
 
 class QueueState:
@@ -186,7 +185,7 @@ class QueueState:
     def __init__(
         self,
         queue: MessageQueue,
-        preferred: "PreferredReturn | None",
+        preferred: "PreferredReturn",
         *,
         changed: Callable[[], None],
         go_on: Callable[[], None],
@@ -215,21 +214,19 @@ class QueueState:
     def settle(self, last: Mapping[str, object], message: str) -> None:
         """Decide after a turn's end what happens to what waits; `message` was the turn's own."""
         outcome = str(last.get("outcome"))
-        if outcome == "done":
-            return
         if outcome == "resting":
             self.rest(message, str(last.get("resets_at", "")))
-            return
-        self.hold(_WHY.get(outcome, "the turn has failed"))
+        elif outcome != "done":
+            self.hold("the turn was stopped" if outcome == "stopped" else "the turn has failed")
 
     def rest(self, message: str, moment: str) -> None:
         """Put `message`, which no agent can take before `moment` (ISO 8601), first, and hold back all."""
         if message:
             self._queue.put_first(message)
         self.hold(_RESTING)
-        moment = self._preferred.put_off(moment) if self._preferred is not None else moment
-        wait_s = self._preferred.count_wait(moment) if self._preferred is not None else None
-        if wait_s is None or self._preferred is None or not self.why:
+        moment = self._preferred.put_off(moment)
+        wait_s = self._preferred.count_wait(moment)
+        if wait_s is None or not self.why:
             return
         if self._preferred.goes_on:
             self.why = f"{_RESTING}, sent at {render_moment(moment)}"
@@ -245,13 +242,13 @@ class QueueState:
         self._reset = loop.call_later(_LOOK_S, self._look_at_clock, moment)
 
     def _look_at_clock(self, moment: str) -> None:
-        wait_s = self._preferred.count_wait(moment) if self._preferred is not None else None
+        wait_s = self._preferred.count_wait(moment)
         if wait_s is not None:
             self._await_reset(moment, wait_s)
 
     def _end_rest(self) -> None:
         """Send what waits, or tell the person, as the first reset has come and nothing else was done."""
-        if self._preferred is not None and self._preferred.goes_on:
+        if self._preferred.goes_on:
             self._go_on()
             return
         self.hold("the first reset has passed")

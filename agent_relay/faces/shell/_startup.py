@@ -65,9 +65,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
         _offer_last(shell, folders, root)
     watch_daemon(folders)
     watch_usage(
-        partial(Connection.open, folders),
-        is_working=lambda: shell.turns.is_working,
-        tell=shell.take_windows,
+        partial(Connection.open, folders), is_working=lambda: shell.turns.is_working, tell=shell.take_windows
     )
     return await shell.run(first)
 
@@ -103,11 +101,7 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str) -> 
         sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
     )
     view = TurnView(
-        scrollback.write,
-        columns=lambda: measure()[1],
-        is_colour=is_fancy(),
-        folder=cwd,
-        work=scrollback.work,
+        scrollback.write, columns=lambda: measure()[1], is_colour=is_fancy(), folder=cwd, work=scrollback.work
     )
     return Shell(
         folders,

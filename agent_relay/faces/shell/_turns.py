@@ -96,8 +96,8 @@ class Turns:
         view: TurnView,
         scrollback: Scrollback,
         changed: Callable[[], None],
-        prepare: "Prepare | None" = None,
-        preferred: PreferredReturn | None = None,
+        prepare: "Prepare",
+        preferred: PreferredReturn,
     ) -> None:
         self._conversation = conversation
         self._queue = queue
@@ -281,8 +281,6 @@ class Turns:
 
     async def _free_session(self) -> None:
         """Free the session for a turn. Raise RelayError if that fails or was cancelled."""
-        if self._prepare is None:
-            return
         loop = asyncio.get_running_loop()
 
         def tell(label: str) -> None:
@@ -297,8 +295,7 @@ class Turns:
 
     def _check_preferred(self) -> None:
         """Offer the agent that gave way to a limit and is available again, or give it this turn."""
-        line = self.preferred.check() if self.preferred is not None else ""
-        if line:
+        if line := self.preferred.check():
             self._show(line, "")
 
     def _label_wait(self, label: str) -> None:
@@ -310,8 +307,9 @@ class Turns:
         self._conversation.apply(event)
         if event.get("type") == "end":
             self.is_ending = True
-            self._settle_switch()
-        if event.get("reason") == "rate_limit" and self.preferred is not None:
+            if message := self.pending_switch.settle():
+                self._queue.put_first(message)
+        if event.get("reason") == "rate_limit":
             self.preferred.note_limit(str(event.get("from_agent", "")))
         if event.get("type") == "turn":
             # The journal has it now.
@@ -320,11 +318,6 @@ class Turns:
             if given and self._cancelled.is_set():
                 self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
-
-    def _settle_switch(self) -> None:
-        message = self.pending_switch.settle()
-        if message:
-            self._queue.put_first(message)
 
     def _show(self, sentence: str, hint: str) -> None:
         self._scrollback.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))

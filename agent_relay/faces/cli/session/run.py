@@ -189,11 +189,7 @@ left (the earliest reset is printed); 130 after SIGINT, 143 after SIGTERM: both 
 A chat that is killed leaves its turn to the daemon; --continue goes on with the next one.
 """
 _MOST = 12
-_CHAT_OUTCOMES = {
-    "agreed": ExitCode.DONE,
-    "turns": ExitCode.DONE,
-    "resting": ExitCode.NOBODY_AVAILABLE,
-}
+_CHAT_OUTCOMES = {"agreed": ExitCode.DONE, "turns": ExitCode.DONE, "resting": ExitCode.NOBODY_AVAILABLE}
 _FEWEST = 2
 _CHAT_PARSER = OptionParser("chat", flags=("--json", "--schema"), values=("--continue", "-n"))
 

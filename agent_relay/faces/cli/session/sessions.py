@@ -123,10 +123,7 @@ def stop(
     print_either(view, f"Session {chosen['session']}{told}", as_json=as_json)
 
 
-def take_over(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root}.")] = False,
-) -> None:
+def take_over(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root}.")] = False) -> None:
     """Work here although another machine or container did; only if its agents are gone for good."""
     root = ask_daemon(get_folders(), "tree.take", cwd=get_cwd()).get("root", "")
     print_either({"root": root}, f"The working tree {root} is yours.", as_json=as_json)
