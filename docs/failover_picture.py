@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING, PICTURE = f"{HERE}/failover.json", f"{HERE}/failover.svg"
 SIZE = (22, 96)
 CAPTIONS = (
-    "The limit: the lowest line says who takes over, why, and what is awaited.",
+    "The limit: the bottom line says who takes over, why, and what is awaited.",
     "The next agent starts. What you type now waits until it has its packet.",
     "Seconds later: the same terminal, the same task, the next agent.",
 )

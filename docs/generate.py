@@ -13,14 +13,13 @@ import typing
 from typer.models import OptionInfo
 
 from agent_relay.domain.state import State
+from agent_relay.faces.cli import metrics
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, SHELL_COMMANDS
-from agent_relay.faces.cli.handoff.command import HANDOFF
-from agent_relay.faces.cli.metrics import _options
-from agent_relay.faces.cli.session import status
-from agent_relay.faces.cli.start import agent, attach, run
+from agent_relay.faces.cli.session import agent, attach, run, status
+from agent_relay.faces.cli.session.handoff import HANDOFF
 from agent_relay.faces.cli.typer_runner import load_functions
 from agent_relay.faces.shell import entry
-from agent_relay.faces.shell.commands.dispatch import KEYS, spell
+from agent_relay.faces.shell._commands import KEYS, render_usage
 from agent_relay.session.transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,14 +57,17 @@ Colour only on a terminal, never with `NO_COLOR`.
 | exit status | means |
 |---|---|
 | 0 | done |
-| 1 | the agent or task failed |
+| 1 | it failed: what was asked for, an agent's turn, or a check |
 | 2 | wrong use |
 | 3 | no agent is available; the earliest reset is printed |
 | 65 | a packet or journal cannot be trusted |
 | 69 | the daemon cannot be reached |
 | 70 | our bug; a report without contents was written |
 | 78 | the configuration is invalid |
-| 130 | interrupted |
+| 129 | ended by SIGHUP: its terminal is gone |
+| 130 | interrupted by Ctrl-C, or ended by SIGINT |
+| 141 | the reader of its output has gone |
+| 143 | ended by SIGTERM |
 
 ## `agent-relay {usage}`
 
@@ -156,7 +158,14 @@ def build_shell() -> str:
     for command in SHELL_COMMANDS.values():
         form = command.shell_form
         about = " ".join((f"{form.about[0].upper()}{form.about[1:]}.", *form.more))
-        parts += [f"## `{spell(command)}`", "", about, "", f"On the command line: `{form.outside}`.", ""]
+        parts += [
+            f"## `{render_usage(command)}`",
+            "",
+            about,
+            "",
+            f"On the command line: `{form.outside}`.",
+            "",
+        ]
     return SHELL.format(note=NOTE, keys=keys, commands="\n".join(parts).rstrip())
 
 
@@ -186,7 +195,7 @@ def _id(state: str) -> str:
 HOT = {
     "attach": attach.HELP,
     "chat": run.CHAT_HELP,
-    "metrics": _options.HELP,
+    "metrics": metrics.HELP,
     "resume": entry.HELP,
     "run": run.HELP,
     "status": status.HELP,

@@ -45,11 +45,11 @@ answers them is a program on this machine, which says what it was told to say.
 MOMENTS = (
     (
         "Claude Code meets its limit",
-        "From the limit on, the lowest row says who takes over from whom, why, and what is being waited for.",
+        "From the limit on, the bottom line says who takes over from whom, why, and what is awaited.",
     ),
     (
         "Codex works",
-        "The packet was its first prompt, and it says what it picks up; the lowest row is its own again.",
+        "The packet was its first prompt, and it says what it picks up; the bottom line is its own again.",
     ),
     (
         "Every agent rests",
@@ -60,8 +60,8 @@ WATCHED = """\
 ## Every pair of agents
 
 The same was played for all twelve ordered pairs of the four agents, in terminals of 80 columns and 24 rows
-and of 120 and 40, with Claude Code 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0 and opencode 1.18.33. The lowest
-row was looked at from at most 78 ms after the handoff began until the successor worked. With `EVERY=1`
+and of 120 and 40, with Claude Code 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0 and opencode 1.18.33. The bottom
+line was looked at from at most 78 ms after the handoff began until the successor worked. With `EVERY=1`
 the tests of the real agents play all of it again; this is what they saw on 2026-11-25:
 
 | played | in | times | seen | each took |
@@ -119,7 +119,7 @@ def play_doctor(world: "World") -> list[str]:
     "`agent-relay claude`",
 )
 def play_bar(world: "World") -> list[str]:
-    """The lowest row says who takes over, why, and what it is waiting for; it goes away when Codex works."""
+    """The bottom line says who takes over, why, and what it is waiting for; it goes away when Codex works."""
     from tests.support.provider.steps import say
     from tests.support.real_work import LIMITS, type_line
 

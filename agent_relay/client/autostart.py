@@ -10,6 +10,7 @@ import time
 
 from agent_relay import __version__
 from agent_relay.client.connection import (
+    ANSWER_LIMIT_S,
     Connection,
     DaemonStoppingError,
     NobodyListensError,
@@ -77,14 +78,20 @@ def connect_or_start(
     return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
 
 
+def ask_daemon(
+    folders: "Folders", op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object
+) -> dict[str, object]:
+    """Find or start a daemon, send it one request over a connection of its own, and return its answer."""
+    with connect_or_start(folders) as connection:
+        return connection.request(op, limit_s=limit_s, **fields)
+
+
 def _gives_way(version: str, command: "Sequence[str] | None") -> bool:
-    """Return whether a daemon of that version is older than ours, and ours is known to be able to start."""
-    return is_newer(__version__, version) and _can_start(command)
+    """Return whether a daemon of that version is older than ours, and ours is known to be able to start.
 
-
-def _can_start(command: "Sequence[str] | None") -> bool:
-    """Return whether our daemon can be loaded: one that works is not ended for one that does not."""
-    return command is not None or not find_start_fault()
+    One that works is not ended for one that cannot be loaded.
+    """
+    return is_newer(__version__, version) and (command is not None or not find_start_fault())
 
 
 def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
@@ -246,25 +253,14 @@ def renew_index(folders: "Folders") -> bool:
     legs that it could take up again.
     """
     try:
-        with _connect(folders) as connection:
+        try:
+            connection = Connection.open(folders)
+        except NobodyListensError:
+            if not os.listdir(folders.legs):
+                return False
+            connection = connect_or_start(folders)
+        with connection:
             connection.request("session.list")
-    except RelayError:
+    except (RelayError, OSError):
         return False
     return True
-
-
-def _connect(folders: "Folders") -> Connection:
-    try:
-        return Connection.open(folders)
-    except NobodyListensError:
-        if not _has_legs(folders):
-            raise
-
-    return connect_or_start(folders)
-
-
-def _has_legs(folders: "Folders") -> bool:
-    try:
-        return bool(os.listdir(folders.legs))
-    except OSError:
-        return False

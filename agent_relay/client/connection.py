@@ -66,8 +66,6 @@ class Connection:
     waiting for `fileno`.
     """
 
-    __slots__ = ("_buffer", "_lost", "_notices", "_number", "_sock", "daemon", "pid")
-
     def __init__(self, sock: "_socket.socket") -> None:
         self._sock = sock
         self._buffer = bytearray()

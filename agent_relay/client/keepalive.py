@@ -55,10 +55,7 @@ seen.
 
 
 def watch_daemon(
-    folders: "Folders",
-    greet: "Callable[[Connection], None]" = lambda _: None,
-    *,
-    later: "Sequence[str]" = (),
+    folders: "Folders", greet: "Callable[[Connection], None]" = lambda _: None, *, later: "Sequence[str]" = ()
 ) -> None:
     """Replace a daemon that dies, until this process ends; after an orderly stop only wait for the next one.
 
@@ -94,8 +91,7 @@ def _watch(folders: "Folders", greet: "Callable[[Connection], None]", later: "Se
     except (ImportError, SyntaxError):
         pass  # gone already: whoever needs them says so
     keep_running(
-        lambda: meet(connect_or_start(folders, unless_stopped=True)),
-        lambda: meet(Connection.open(folders)),
+        lambda: meet(connect_or_start(folders, unless_stopped=True)), lambda: meet(Connection.open(folders))
     )
 
 

@@ -7,6 +7,7 @@ import threading
 
 from agent_relay.client.attach.prompt import PendingAnswer
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.text.hints import render_at_key
 from agent_relay.domain.values.names import KEY_VARIABLE
 
 TYPE_CHECKING = False
@@ -22,22 +23,16 @@ _USE_LIMIT_S = 30.0
 STARTED = "New session started with handoff context"
 
 
+def render_error(error: RelayError, session: str) -> RelayError:
+    """Return the error with its commands as they are typed behind the relay key of `session`."""
+    return type(error)(render_at_key(error.sentence, session), hint=render_at_key(error.hint, session))
+
+
 class Narration(PendingAnswer):
     """Requests the document and, once it is written, the handoff; without one if the agent cannot write any.
 
     Nothing is handed over if the document was cancelled, failed or is empty: the user decides then.
     """
-
-    __slots__ = (
-        "_connect",
-        "_error",
-        "_focus",
-        "_is_unwanted",
-        "_is_writing",
-        "_lines",
-        "_session",
-        "_thread",
-    )
 
     def __init__(self, connect: "Callable[[], Connection]", *, session: str, focus: str) -> None:
         super().__init__("the agent writes a handoff document")
@@ -78,7 +73,7 @@ class Narration(PendingAnswer):
         try:
             self._lines = self._hand_over()
         except RelayError as error:
-            self._error = error
+            self._error = render_error(error, self._session)
 
     def _hand_over(self) -> tuple[str, ...]:
         with self._connect() as connection:
@@ -111,8 +106,6 @@ class PlainCommand(PendingAnswer):
     the terminal is needed for something else, the command runs on by itself.
     """
 
-    __slots__ = ("_is_cut", "_is_unwanted", "_output", "_process", "_thread")
-
     def __init__(self, words: "Sequence[str]", *, folder: str, session: str = "") -> None:
         """Start the command; raise RelayError if it cannot be started."""
         super().__init__(f"agent-relay {words[0]}")
@@ -132,7 +125,7 @@ class PlainCommand(PendingAnswer):
         except (OSError, ValueError) as error:
             raise RelayError(f"agent-relay {words[0]} cannot be started: {error}") from error
         self._output = b""
-        self._is_cut = self._is_unwanted = False
+        self._is_truncated = self._is_unwanted = False
         self._thread = threading.Thread(target=self._read, name="plain-command", daemon=True)
         self._thread.start()
 
@@ -143,7 +136,7 @@ class PlainCommand(PendingAnswer):
         if self._is_unwanted:
             return ("Cancelled",)
         lines = self._output.decode("utf-8", "replace").splitlines()
-        return (*lines, "… and more: run it in another terminal") if self._is_cut else tuple(lines)
+        return (*lines, "… and more: run it in another terminal") if self._is_truncated else tuple(lines)
 
     def cancel(self) -> None:
         """Kill the command; what it has already requested from the daemon goes on."""
@@ -159,7 +152,7 @@ class PlainCommand(PendingAnswer):
         assert stream is not None  # noqa: S101 - asked for above
         with stream:
             self._output = stream.read(LONGEST_BYTES)
-            self._is_cut = bool(stream.read(1))
+            self._is_truncated = bool(stream.read(1))
             while stream.read(LONGEST_BYTES):
                 continue
         self._process.wait()

@@ -10,8 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
-from agent_relay.domain.protocol.operations import LISTEN_S, OPERATIONS, WATCH_FOLLOW, WatchFields
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
+from agent_relay.domain.protocol.operations import (
+    LISTEN_S,
+    OPERATIONS,
+    WATCH_FOLLOW,
+    Handler,
+    NoticeSender,
+    Peer,
+    WatchFields,
+)
 from agent_relay.domain.protocol.watch_output import (
     LiveSession,
     WindowUsed,

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay import __version__
-from agent_relay.domain.protocol.operations import DAEMON_LOGS, DAEMON_STATUS, DAEMON_STOP, PING, Fields
-from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.operations import (
+    DAEMON_LOGS,
+    DAEMON_STATUS,
+    DAEMON_STOP,
+    PING,
+    Fields,
+    Handler,
+    Peer,
+)
 from agent_relay.system.disk.folders import Folders
 from agent_relay.terminal.holder_client import HolderCheck
 

@@ -14,7 +14,7 @@ from agent_relay import __version__
 from agent_relay.daemon._operations import Daemon, build_handlers
 from agent_relay.daemon.server import CONNECTION_LIMIT, Notices, Report, Server
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.requests import App, NoticeSender
+from agent_relay.domain.protocol.operations import App, NoticeSender
 from agent_relay.system.clock import Clock
 from agent_relay.system.crash_reports import write_crash
 from agent_relay.system.disk.folder_alarm import FolderAlarm, identify, identify_open

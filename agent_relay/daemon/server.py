@@ -15,7 +15,7 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.protocol.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_SESSION,

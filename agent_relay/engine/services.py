@@ -30,7 +30,7 @@ from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
-from agent_relay.domain.protocol.requests import NoticeSender
+from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
 from agent_relay.engine._last_known import LastScreens, LastWindows

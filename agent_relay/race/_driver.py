@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.engine.services import Services
-from agent_relay.engine.threads import finish
+from agent_relay.engine.threads import DedicatedThread, finish
 from agent_relay.race._events import (
     RaceApplied,
     RaceApplying,
+    RaceBody,
     RaceCarried,
     RaceNotApplied,
     RaceScored,
@@ -29,7 +30,6 @@ from agent_relay.race._events import (
     RunnerTesting,
 )
 from agent_relay.race._workspace import OverlapFinder, RaceWorkspace, RunnerChanges, run_test
-from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import RaceJournal
 from agent_relay.race.model import (
     Race,
@@ -51,6 +51,48 @@ from agent_relay.race.runner import (
     read_runner_usage,
 )
 from agent_relay.system.disk.file_transaction import UnfinishedChangeError
+from agent_relay.system.processes import pause_at
+
+
+class SerialJournalWriter:
+    """Writes the journal of a race that has begun, a line after the other, none cancelled halfway.
+
+    `race` is its fold.
+    """
+
+    def __init__(self, services: Services, journal: RaceJournal) -> None:
+        assert journal.race is not None  # noqa: S101 - whoever opened it has looked
+        self.race = journal.race
+        self._services, self._journal = services, journal
+        self._turn = asyncio.Lock()
+        # What is done in a race's worktrees may hang for minutes, in as many threads as there are.
+        self._thread = DedicatedThread("race-journal")
+        self._lines: set[asyncio.Task[None]] = set()
+
+    async def write(self, body: RaceBody) -> None:
+        """Write `body` to the journal and apply it to `race`. Raise RelayError, with nothing changed."""
+        # A caller cancelled in the middle must not leave the journal a line ahead of what is known here.
+        writing = asyncio.create_task(self._write(body), name=body.name)
+        self._lines.add(writing)
+        writing.add_done_callback(self._lines.discard)
+        await asyncio.shield(writing)
+
+    async def settle(self) -> None:
+        """Wait until every line that was begun is written or refused."""
+        await asyncio.gather(*self._lines, return_exceptions=True)
+
+    def close(self) -> None:
+        """Close the journal; harmless when repeated."""
+        self._journal.close()
+
+    async def _write(self, body: RaceBody) -> None:
+        async with self._turn:
+            pause_at(f"before {body.name}")
+            at = self._services.clock.now()
+            self.race = await self._thread.run(self._journal.append, body, at=at)
+            pause_at(f"after {body.name}")
+        self._services.teller.tell(self.race.id)
+
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +130,7 @@ class RaceDriver:
         self.workspace = RaceWorkspace(os.path.realpath(journal.folder), self.race.root, self.race.id)
         self.activities: dict[int, RunnerActivity] = {}
         self.changes: dict[int, RunnerChanges] = {}
-        self._overlaps = OverlapFinder(self.writer, self.workspace, self.changes)
+        self._overlaps = OverlapFinder(self.workspace, self.changes)
         self._testing = asyncio.Lock()
         self._watched: dict[int, tuple[float, float]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -211,18 +253,23 @@ class RaceDriver:
                     running.create_task(self._drive(runner.number))
             watching.cancel()
         # Runners may be quicker than the watch.
-        await self._overlaps.find_new()
+        await self._find_overlaps()
 
     async def _watch_changes(self) -> None:
         """Find overlaps and count usage repeatedly until cancelled; journal what is new."""
         for number in itertools.count(1):
             began = time.monotonic()
-            await self._overlaps.find_new()
+            await self._find_overlaps()
             if number % _COUNTED == 0:
                 for runner in self.race.runners:
                     if runner.state is RunnerState.RUNNING:
                         await self._count(runner)
             await asyncio.sleep(max(_EVERY_S, (time.monotonic() - began) * _SHARE))
+
+    async def _find_overlaps(self) -> None:
+        """Journal new overlaps. Raise RelayError if that cannot be written."""
+        for seen in await self._overlaps.find_new(self.race):
+            await self.writer.write(seen)
 
     async def _place(self, runner: Runner) -> None:
         branch, tree = self.workspace.branch_of(runner), self.workspace.tree_of(runner)

@@ -12,7 +12,6 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values.names import RACE_VARIABLE
 from agent_relay.engine.threads import finish
 from agent_relay.race._events import OverlapSeen
-from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import JOURNAL
 from agent_relay.race.model import Overlap, Race, Runner, RunnerState
 from agent_relay.redact.rules import PLACEHOLDER
@@ -76,12 +75,7 @@ class RaceWorkspace:
         _make_folder(trees)
         reason = f"agent-relay race {self.race}"
         make_worktree(
-            self.root,
-            runner.tree,
-            branch=runner.branch,
-            head=race.head,
-            reason=reason,
-            luggage=self.luggage,
+            self.root, runner.tree, branch=runner.branch, head=race.head, reason=reason, luggage=self.luggage
         )
         return write_snapshot(runner.tree, self.open_store())
 
@@ -263,30 +257,26 @@ _MOST = 200
 class OverlapFinder:
     """Finds overlaps of one race's runners as they come; `latest` gets what each has changed so far."""
 
-    def __init__(
-        self, writer: SerialJournalWriter, workspace: RaceWorkspace, latest: dict[int, RunnerChanges]
-    ) -> None:
-        self._writer, self._workspace, self._latest = writer, workspace, latest
+    def __init__(self, workspace: RaceWorkspace, latest: dict[int, RunnerChanges]) -> None:
+        self._workspace, self._latest = workspace, latest
         self._results: dict[int, tuple[Change, ...]] = {}
 
-    async def find_new(self) -> None:
-        """Read every runner's changes and journal new overlaps. Raise RelayError if it cannot be written."""
+    async def find_new(self, race: Race) -> list[OverlapSeen]:
+        """Read every runner's changes and return the overlaps that the race does not know yet."""
         changes: dict[int, tuple[Change, ...]] = {}
-        for runner in self._writer.race.runners:
+        for runner in race.runners:
             with contextlib.suppress(RelayError):
-                found = await self._read(runner)
+                found = await self._read(race, runner)
                 if found is not None:
                     changes[runner.number] = found
-        known = {(overlap.first, overlap.second, overlap.path) for overlap in self._writer.race.overlaps}
-        for overlap in find_overlaps(changes):
-            if (overlap.first, overlap.second, overlap.path) not in known and len(known) < _MOST:
-                known.add((overlap.first, overlap.second, overlap.path))
-                seen = OverlapSeen(overlap.first, overlap.second, overlap.path, overlap.what)
-                await self._writer.write(seen)
+        known = {(overlap.first, overlap.second, overlap.path) for overlap in race.overlaps}
+        new = [one for one in find_overlaps(changes) if (one.first, one.second, one.path) not in known]
+        room = max(0, _MOST - len(known))
+        return [OverlapSeen(one.first, one.second, one.path, one.what) for one in new[:room]]
 
-    async def _read(self, runner: Runner) -> tuple[Change, ...] | None:
+    async def _read(self, race: Race, runner: Runner) -> tuple[Change, ...] | None:
         """Return what the runner has changed; `None` if it neither runs nor has a result."""
-        race, number = self._writer.race, runner.number
+        number = runner.number
         if runner.state is RunnerState.RUNNING:
             self._latest[number] = await asyncio.to_thread(self._workspace.look, race, runner)
             return self._latest[number].changes

@@ -291,8 +291,11 @@ def find_race(folders: Folders, text: str, *, root: str) -> tuple[str, Race]:
         if race is not None and (wanted or race.root == root):
             found.append((folder, race))
     if not found:
-        what = f"no race is named {text[:40]!r}" if text else f"there is no race in {root}"
+        what = f"no race has the id {text[:40]!r}" if text else f"there is no race in {root}"
         raise WrongUseError(what, hint="See: agent-relay race list")
     if wanted and len(found) > 1:
-        raise WrongUseError(f"{len(found)} races are named {text[:40]!r}", hint="See: agent-relay race list")
+        raise WrongUseError(
+            f"{len(found)} races have an id that begins or ends with {text[:40]!r}",
+            hint="See: agent-relay race list",
+        )
     return found[0]

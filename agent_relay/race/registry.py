@@ -4,11 +4,10 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import BY_HAND
 from agent_relay.domain.values.names import is_ulid
 from agent_relay.engine.publishing.limited_work import redact_in_thread
@@ -16,9 +15,8 @@ from agent_relay.engine.services import Services
 from agent_relay.race._driver import RaceDriver
 from agent_relay.race._events import RaceBegun, RaceCleaning, RaceResumed
 from agent_relay.race.journal import RaceJournal, create_race, list_races, read_race
-from agent_relay.race.model import Race, RaceState, RaceStep, find_race_step
+from agent_relay.race.model import Race, RaceState, RaceStep, build_race_view, find_race_step
 from agent_relay.race.runner import SessionRunners
-from agent_relay.race.view import build_race_view
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.removal import remove_tree
 from agent_relay.system.git.snapshot import check_version
@@ -27,25 +25,9 @@ from agent_relay.system.git.worktree import check_repository
 
 _log = logging.getLogger(__name__)
 _FEWEST, _MOST = 2, 9
+_TEST_LIMIT_S = 600
 _UNDECIDED = (RaceState.PREPARING, RaceState.RUNNING, RaceState.STOPPED)
 _UNDER_WAY = "Stop it first: agent-relay race stop"
-
-
-@dataclass(frozen=True, slots=True)
-class RaceRequest:
-    """A request to race several agents at `task` in the repository of `cwd`, with the user's environment.
-
-    `test` is a shell's command line, limited to `test_limit_s`; `max_time_s` limits each runner, 0 for none.
-    """
-
-    agents: tuple[str, ...]
-    task: str
-    cwd: str
-    environ: dict[str, str] = field(repr=False)
-    test: str = ""
-    test_limit_s: int = 600
-    max_time_s: int = 0
-    applies: bool = False
 
 
 class RaceRegistry:
@@ -73,18 +55,18 @@ class RaceRegistry:
         """Stop driving all races; the sessions of their runners go on."""
         await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
 
-    async def begin(self, request: RaceRequest) -> Race:
+    async def begin(self, request: op.RaceBeginFields) -> Race:
         """Begin a race and return it. Raise RelayError if that is impossible; then nothing was made."""
         if not _FEWEST <= len(request.agents) <= _MOST:
             raise WrongUseError(f"a race takes {_FEWEST} to {_MOST} agents, not {len(request.agents)}")
         if not request.task.strip():
             raise WrongUseError("a race needs a task")
         for agent in request.agents:
-            await self._runners.check(agent, request.environ)
+            await self._runners.check(agent, request.env)
         begun = await asyncio.to_thread(self._build, request)
         now = self._services.clock.now()
         journal = await asyncio.to_thread(create_race, self._services.folders, begun, at=now)
-        driver = self._build_driver(journal, request.environ, task=request.task, test=request.test)
+        driver = self._build_driver(journal, request.env, task=request.task, test=request.test)
         driver.start()
         return driver.race
 
@@ -199,14 +181,14 @@ class RaceRegistry:
             raise WrongUseError(f"there is no race {race_id[:26]!r}", hint="See: agent-relay race list")
         return race
 
-    def _build(self, request: RaceRequest) -> RaceBegun:
+    def _build(self, request: op.RaceBeginFields) -> RaceBegun:
         root = find_root(request.cwd)
         if root is None:
             check_repository(request.cwd)
             raise RelayError(f"{request.cwd} is in a repository without a work tree")
         check_version(root)
         head = check_repository(root)
-        known = gather_secrets(root, request.environ, cwd=request.cwd)
+        known = gather_secrets(root, request.env, cwd=request.cwd)
         below = os.path.relpath(os.path.realpath(request.cwd), os.path.realpath(root))
         return RaceBegun(
             race=self._services.create_id(),
@@ -216,9 +198,9 @@ class RaceRegistry:
             task=redact_in_thread(request.task, known=known),
             agents=request.agents,
             test=redact_in_thread(request.test, known=known),
-            test_limit_s=request.test_limit_s,
+            test_limit_s=request.test_limit_s or _TEST_LIMIT_S,
             max_time_s=request.max_time_s,
-            applies=request.applies,
+            applies=request.apply,
         )
 
 
@@ -233,24 +215,11 @@ def _build_live(driver: RaceDriver, number: int, known: Mapping[str, object]) ->
     return live
 
 
-_TEST_LIMIT_S = 600
-
-
 def build_race_handlers(racing: RaceRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their operations."""
 
     async def begin(asked: op.RaceBeginFields, _peer: Peer) -> Mapping[str, object]:
-        wish = RaceRequest(
-            agents=asked.agents,
-            task=asked.task,
-            cwd=asked.cwd,
-            environ=asked.env,
-            test=asked.test,
-            test_limit_s=asked.test_limit_s or _TEST_LIMIT_S,
-            max_time_s=asked.max_time_s,
-            applies=asked.apply,
-        )
-        return {"race": (await racing.begin(wish)).id}
+        return {"race": (await racing.begin(asked)).id}
 
     async def resume(asked: op.RaceResumeFields, _peer: Peer) -> Mapping[str, object]:
         return {"race": (await racing.resume(asked.race, asked.env)).id}

@@ -2,18 +2,12 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from agent_relay.domain.documents.document import Strict
-
-
-class _Part(Strict):
-    """A part of the output; later versions may add fields, none is removed."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+from agent_relay.domain.documents.document import Printed, build_schema
 
 
-class RunnerView(_Part):
+class RunnerView(Printed):
     """One runner; `null` is what is not known (yet).
 
     `runner` is its number and agent, `how` how it ended and `why`; `place` and `reason` come with the
@@ -45,7 +39,7 @@ class RunnerView(_Part):
     doing: str = ""
 
 
-class OverlapView(_Part):
+class OverlapView(Printed):
     """Two runners that changed the same place."""
 
     first: str
@@ -54,7 +48,7 @@ class OverlapView(_Part):
     what: str
 
 
-class RaceView(_Part):
+class RaceView(Printed):
     """A race with all its runners; `winner` and `applied` are empty if there is none."""
 
     race: str
@@ -82,9 +76,4 @@ class RaceView(_Part):
 
 def build_race_schema() -> dict[str, object]:
     """Build the JSON Schema of a race."""
-    schema: dict[str, object] = TypeAdapter(RaceView).json_schema(mode="serialization")
-    head: dict[str, object] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What agent-relay race --json prints",
-    }
-    return head | schema
+    return build_schema(TypeAdapter(RaceView), "What agent-relay race --json prints")

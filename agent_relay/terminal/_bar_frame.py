@@ -33,7 +33,7 @@ def _scroll(rows: int) -> bytes:
 
 
 class BarFrame:
-    """One terminal with the bar on its lowest row: what was painted last, so that only changes are painted.
+    """One terminal with the bar on its bottom line: what was painted last, so that only changes are painted.
 
     The terminal's screen is not switched: the agent's alternate one is painted over whatever the terminal
     shows. With `keeps`, what the terminal shows moves into its scrollback before the agent's first row is

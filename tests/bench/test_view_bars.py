@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.markdown import Markdown
 
-from agent_relay.faces.render.turn_view import open_turn_view
+from agent_relay.faces.render.turn_view import TurnView
 from tests.bench.usage import ROOT
 
 LINES = 10_000
@@ -28,7 +28,7 @@ WORDS = {
 
 def _show(text: str, write: Callable[[str], None]) -> float:
     """Processor time of this thread for all of it, in the pieces a stream comes in."""
-    view = open_turn_view(write, columns=lambda: 100, is_colour=True)
+    view = TurnView(write, columns=lambda: 100, is_colour=True)
     begin = time.thread_time()
     for at in range(0, len(text), PIECE):
         view.show({"type": "text", "text": text[at : at + PIECE], "more": True})
@@ -71,8 +71,8 @@ def test_memory_does_not_grow_with_what_an_agent_says() -> None:
         "import sys\n"
         "from tests.support.peak import read_peak_mb\n"
         "from tests.bench.test_view_bars import CODE, PROSE\n"
-        "from agent_relay.faces.render.turn_view import open_turn_view\n"
-        "view = open_turn_view(lambda _: None, columns=lambda: 100, is_colour=True)\n"
+        "from agent_relay.faces.render.turn_view import TurnView\n"
+        "view = TurnView(lambda _: None, columns=lambda: 100, is_colour=True)\n"
         "for number in range(int(sys.argv[1])):\n"
         "    view.show({'type': 'text', 'text': PROSE + CODE, 'more': True})\n"
         "    view.show({'type': 'tool', 'name': 'Bash', 'call': str(number), 'input': 'x' * 3000})\n"

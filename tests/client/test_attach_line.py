@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agent_relay.client.attach._overlay import render_line
+from agent_relay.client.attach.tty import render_line
 from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.client.attach.pager import fold
+from agent_relay.client.attach.prompt_input import fold
 from tests.support.legs import Wire, hold, raw_python
 from tests.support.person import Person, at_terminal, client
 

@@ -11,7 +11,7 @@ import pytest
 from agent_relay.client.connection import Connection
 from agent_relay.daemon.run import run
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
+from agent_relay.domain.protocol.operations import Handler, NoticeSender, Peer
 from agent_relay.system.clock import Clock, SystemClock
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import take_lock

@@ -46,7 +46,7 @@ WRONG = (
     (("agent",), 2, "`agent` needs the name of an agent"),
     (("agent", "nobody"), 2, "there is no agent and no command 'nobody'"),
     (("attach",), 2, "no session is running here"),
-    (("attach", "XYZ"), 2, "no session is named 'XYZ'"),
+    (("attach", "XYZ"), 2, "no session has the id 'XYZ'"),
     (("attach", "--nope"), 2, " attach: unknown option '--nope'"),
     (("stop",), 2, "no session is running here"),
     (("status", "--nope"), 2, " status: unknown option '--nope'"),

@@ -166,4 +166,4 @@ def test_what_nobody_would_be_told_is_refused(world: RelayWorld) -> None:
         world.open("demo", session=session, expect=["a door"])
     done = run(world, "handoff", "show", "nothing")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "agent-relay: no handoff is named 'nothing'\n  See: agent-relay handoff history\n"
+    assert done.err == "agent-relay: no handoff has the id 'nothing'\n  See: agent-relay handoff history\n"

@@ -9,7 +9,8 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.state import State
 from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
-from tests.support.relay_world import RelayWorld, find_children, kill, relay_world, wait_until
+from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+from tests.support.world_end import find_children
 
 
 def _slow_down_git(world: RelayWorld) -> str:

@@ -15,7 +15,7 @@ from agent_relay.domain.text.names import (
     retry_command,
 )
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS, render_key_help
-from agent_relay.faces.cli.start.open_options import parse_words
+from agent_relay.faces.cli.options import parse_open_words
 from tests.house import tree
 
 PROSE = {"is", "made", "lacks"}
@@ -27,8 +27,8 @@ WRITERS = {
     "agent_relay/domain/text/names.py",
     # Their values are commands of ours, or our version, never an agent.
     "agent_relay/client/pending_answers.py",
-    "agent_relay/faces/cli/start/agent.py",
-    "agent_relay/faces/cli/installation/doctor.py",
+    "agent_relay/faces/cli/session/agent.py",
+    "agent_relay/faces/cli/doctor.py",
     "agent_relay/faces/cli/options.py",
     "agent_relay/faces/cli/typer_runner.py",
     "agent_relay/domain/text/hints.py",
@@ -142,7 +142,7 @@ def test_the_command_of_an_agent_reaches_that_agent_whatever_it_is_called(agent:
     else:
         assert words[0] not in COMMANDS
     assert words[0] == agent
-    assert parse_words(words[1:]) == {"session": "S", "yes": True}
+    assert parse_open_words(words[1:]) == {"session": "S", "yes": True}
 
 
 def test_the_other_commands_are_the_ones_there_are() -> None:

@@ -14,7 +14,18 @@ from agent_relay.engine.operations.sessions import build_narrate_handlers
 from agent_relay.race.registry import build_race_handlers
 from tests.house import tree
 
-_ASKS = {"request", "request_while", "ask", "_request", "_ask", "_ask_again", "_begin", "_act", "partial"}
+_ASKS = {
+    "ask_daemon",
+    "request",
+    "request_while",
+    "ask",
+    "_request",
+    "_ask",
+    "_ask_again",
+    "_begin",
+    "_act",
+    "partial",
+}
 _OWN_WORDS = {"limit_s", "as_json"}
 """What the functions that send a request take themselves."""
 

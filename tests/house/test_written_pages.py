@@ -25,7 +25,7 @@ from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.rules import ResetForm, Rules
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.installation.init import TEMPLATE
+from agent_relay.faces.cli.installation import TEMPLATE
 from agent_relay.faces.export._figures import SENT_EVENTS, build_figures
 from agent_relay.faces.watch.view import View
 from agent_relay.terminal import holder

@@ -27,8 +27,7 @@ from agent_relay.race._events import (
     parse_race_event,
 )
 from agent_relay.race.journal import fold_race
-from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict
-from agent_relay.race.view import build_race_view
+from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict, build_race_view
 from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell
 
 SCORED = RaceScored(1, ("1", "2"), ("first", "second"))

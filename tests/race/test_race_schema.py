@@ -6,8 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from agent_relay.race._events import RaceScored
+from agent_relay.race.model import build_race_view
 from agent_relay.race.schema import RaceView, RunnerView, build_race_schema
-from agent_relay.race.view import build_race_view
 from tests.support.races import BEGAN, begin, settle, start, tell
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+from agent_relay.race._driver import SerialJournalWriter
 from agent_relay.race._events import RaceBegun, RaceCleaning
-from agent_relay.race._writer import SerialJournalWriter
 from agent_relay.race.journal import create_race
 from agent_relay.race.model import RaceState
 from agent_relay.system.disk.folders import Folders

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agent_relay.race._events import OverlapSeen, RaceApplied, RaceApplying, RaceScored
-from agent_relay.race.view import build_race_view
+from agent_relay.race.model import build_race_view
 from tests.support.races import BEGAN, begin, settle, start, tell
 
 

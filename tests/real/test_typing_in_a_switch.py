@@ -65,7 +65,7 @@ def list_names(world: World) -> list[str]:
 
 
 def type_through(world: World, terminal: Terminal) -> list[tuple[str, str]]:
-    """Press the keys of all moments; how far the switch was at each of them, and the lowest row.
+    """Press the keys of all moments; how far the switch was at each of them, and the bottom line.
 
     The first half is typed from the limit on, the second from the moment at which the successor is started.
     """

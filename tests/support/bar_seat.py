@@ -32,11 +32,11 @@ class BarSeat:
 
     @property
     def lowest(self) -> str:
-        """The lowest row."""
+        """The bottom line."""
         return self.emulator.text()[-1]
 
     def look(self, wait_s: float = 0.01) -> None:
-        """Take a piece of what was sent; while `bar` is set, the lowest row must be that and nothing else."""
+        """Take a piece of what was sent; while `bar` is set, the bottom line must be that alone."""
         if not select.select([self.ours], [], [], wait_s)[0]:
             return
         data = self.ours.recv(_PIECE_BYTES)
@@ -64,7 +64,7 @@ class BarSeat:
         self.wait_until(lambda: text in self.text(), repr(text))
 
     def wait_for_bar(self, text: str) -> None:
-        """Look until the lowest row is `text`, and from then on let it be nothing else."""
+        """Look until the bottom line is `text`, and from then on let it be nothing else."""
         self.bar = ""
         self.wait_until(lambda: self.lowest == text, f"the bar {text!r}")
         self.bar = text

@@ -35,7 +35,7 @@ class Shown(Protocol):
 
 @dataclass
 class Looks:
-    """The lowest row at every look at a switch, from the bar's first appearance until the successor works."""
+    """The bottom line at every look at a switch, from the bar's appearance until the successor works."""
 
     bar: str
     rows: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ def find_event(world: World, name: str) -> Event | None:
 
 
 def watch_bar(world: World, terminal: Shown, first: str, second: str) -> Looks:
-    """Look at the lowest row from the bar's first appearance on, until the successor works."""
+    """Look at the bottom line from the bar's first appearance on, until the successor works."""
     looks = Looks(name_bar(first, second))
 
     def look() -> bool:

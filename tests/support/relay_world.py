@@ -18,7 +18,7 @@ from agent_relay.store.journal import read_events
 from agent_relay.system.disk.folders import Folders, get_folders
 from agent_relay.system.processes import PAUSE_VARIABLE
 from tests.support.measured import is_measured, measured
-from tests.support.world_end import end_processes, end_world, find_belonging
+from tests.support.world_end import end_processes, end_world, find_belonging, find_children
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private

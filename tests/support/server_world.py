@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_relay.daemon.server import Notices, Server
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.protocol.requests import Peer
+from agent_relay.domain.protocol.operations import Peer
 from agent_relay.system.net.unix_sockets import listen
 
 HELLO = b'{"op":"hello","version":1,"client":"test"}\n'

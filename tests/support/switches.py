@@ -87,7 +87,7 @@ class Switches:
             return 0
 
     def watch(self, bar: str, seen: Callable[[], bool], what: str) -> None:
-        """Look until something is so; the lowest row is the bar all the time."""
+        """Look until something is so; the bottom line is the bar all the time."""
 
         def look() -> bool:
             assert self.person.emulator.text()[-1] == bar, self.person.text()

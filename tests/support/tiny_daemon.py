@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent_relay.daemon.__main__ import main
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
+from agent_relay.domain.protocol.operations import Handler, NoticeSender, Peer
 from agent_relay.system.clock import Clock
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.disk.locks import append_line

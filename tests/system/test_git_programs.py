@@ -9,7 +9,7 @@ import pytest
 
 from agent_relay.agents.adapters import find_program
 from agent_relay.domain.values.ids import TreeFile
-from agent_relay.faces.cli.installation._findings import examine_versions
+from agent_relay.faces.cli.doctor import examine_versions
 from agent_relay.system.git.apply import apply_plan, plan_apply
 from agent_relay.system.git.run import LIMIT_BYTES, ask_git
 from agent_relay.system.git.snapshot import count_lines, read_changes, read_patch, write_snapshot

@@ -14,8 +14,6 @@ class Stream:
     While it is `covered`, output is dropped: something else is shown, and a repaint follows.
     """
 
-    __slots__ = ("_ended", "_pair", "_source", "_target", "_waiting", "covered", "held", "passed")
-
     def __init__(self, source: int, target: int) -> None:
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         self._pair = ours

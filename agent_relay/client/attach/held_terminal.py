@@ -6,7 +6,7 @@ import signal
 import time
 
 from agent_relay.client.attach.loop import attach
-from agent_relay.client.attach.tty import Signals, UserTerminal
+from agent_relay.client.attach.tty import Signals, UserTerminal, render_line, split_line
 from agent_relay.domain.errors import RelayError
 from agent_relay.terminal.restore import RESTORE_MODES
 
@@ -188,7 +188,6 @@ class HeldTerminal:
         signals.__exit__()
 
     def _paint(self) -> bytes:
-        from agent_relay.client.attach._overlay import render_line
         from agent_relay.terminal.bar_row import render_bar
 
         rows, cols = self._terminal.cells()
@@ -197,8 +196,6 @@ class HeldTerminal:
 
     def _erase(self) -> bytes:
         """Return what clears the bar and the message above it, with the cursor left where they began."""
-        from agent_relay.client.attach._overlay import split_line
-
         rows, cols = self._terminal.cells()
         above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
         self._message = ""

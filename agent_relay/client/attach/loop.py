@@ -7,10 +7,9 @@ import signal
 import struct
 import time
 
-from agent_relay.client.attach._overlay import LONGEST_S, SHORTEST_S, render_line
 from agent_relay.client.attach._stream import READ_BYTES, Stream
 from agent_relay.client.attach.prompt import DETACH, LinePrompt, PromptExit
-from agent_relay.client.attach.tty import Signals, UserTerminal
+from agent_relay.client.attach.tty import LONGEST_S, SHORTEST_S, Signals, UserTerminal, render_line
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.terminal.holder.wire import FrameError, FrameReader, render_frame
@@ -36,8 +35,6 @@ class AttachOutcome:
     (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
     given, `bar` the texts of the bar that the terminal shows, if any.
     """
-
-    __slots__ = ("bar", "held", "status", "why")
 
     def __init__(self, why: str, status: int = -1) -> None:
         self.why = why
@@ -296,7 +293,7 @@ class _Attachment:
     def _show_message(self, text: str, *, below: int = 0) -> None:
         """Show a message; keys typed meanwhile go to the agent, and end the message once it could be read.
 
-        The `below` lowest rows stay as they are: those of the bar, if there is one.
+        The `below` bottom rows stay as they are: those of the bar, if there is one.
         """
         if not self._terminal.is_tty or not self._ask("cover").get("ok"):
             return

@@ -1,15 +1,19 @@
-"""The one-line prompt behind the relay key, at the bottom of whatever the agent shows."""
+"""The relay key the user configured, and the one-line prompt behind it, below whatever the agent shows."""
 
 import time
 
-from agent_relay.client.attach._overlay import LABEL
+from agent_relay.client.attach.tty import LABEL
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.system.disk.files import read_bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_relay.client.attach.prompt_input import PromptInput, Read
+    from agent_relay.client.attach.prompt_input import Read
     from agent_relay.client.attach.tty import UserTerminal
+
 
 # Keys must arrive plain while the prompt is open, and pastes between marks, since a line end within one is no
 # Enter; the repaint afterwards brings back what the agent had set.
@@ -33,8 +37,6 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class PendingAnswer:
     """The answer to a line that takes a while; `label` says what is being done."""
 
-    __slots__ = ("label",)
-
     def __init__(self, label: str) -> None:
         self.label = label
 
@@ -54,8 +56,6 @@ class PendingAnswer:
 class PromptExit:
     """The end of a prompt without a line: by the relay key again (`key`), or with nothing to do."""
 
-    __slots__ = ("key",)
-
     def __init__(self, *, key: bool) -> None:
         self.key = key
 
@@ -67,11 +67,12 @@ class LinePrompt:
     the terminal itself. No other text is lost: it is in the line, or the bell rings.
     """
 
-    __slots__ = ("_input", "_key", "_line", "_terminal", "left")
-
     def __init__(self, terminal: "UserTerminal", read: "Read", relay_key: int) -> None:
+        # Imported when the relay key was pressed: what it costs is not to be paid by every attaching client.
+        from agent_relay.client.attach.prompt_input import PromptInput
+
         self._terminal = terminal
-        self._input = _open_input(read)
+        self._input = PromptInput(read)
         self._key = bytes((relay_key,))
         self._line = b""
         self.left = b""
@@ -105,8 +106,10 @@ class LinePrompt:
 
     def _type(self, unit: bytes) -> "str | PromptExit | None":
         if unit.startswith(_ESCAPE):
+            from agent_relay.terminal.query_answers import is_answer
+
             # A lone Escape leaves; arrows and mouse are nothing here.
-            if _is_answer(unit):
+            if is_answer(unit):
                 self.left += unit
             return PromptExit(key=False) if unit == _ESCAPE else None
         if unit in (self._key, _INTERRUPT):
@@ -180,19 +183,35 @@ class LinePrompt:
 
     def show(self, lines: "Sequence[str]") -> None:
         """Show the lines until a key is pressed, page by page if there are many."""
-        from agent_relay.client.attach.pager import show
+        from agent_relay.client.attach.prompt_input import show_pages
 
-        self.left += show(self._terminal, self._input, lines)
-
-
-def _open_input(read: "Read") -> "PromptInput":
-    # Imported when the relay key was pressed: what it costs is not to be paid by every attaching client.
-    from agent_relay.client.attach.prompt_input import PromptInput
-
-    return PromptInput(read)
+        self.left += show_pages(self._terminal, self._input, lines)
 
 
-def _is_answer(unit: bytes) -> bool:
-    from agent_relay.terminal.query_answers import is_answer
+_CONFIG_BYTES = 1 << 20
 
-    return is_answer(unit)
+
+def read_relay_key(config_folder: str) -> int:
+    """Return the control byte of `relay_key` in the user's `config.toml`, or of the default.
+
+    Raises ConfigurationError if it is set to something that cannot be a relay key.
+    """
+    path = f"{config_folder}/config.toml"
+    try:
+        data = read_bounded(path, limit_bytes=_CONFIG_BYTES)
+    except FileNotFoundError:
+        return parse_relay_key(DEFAULT_RELAY_KEY)
+    if b"relay_key" not in data:
+        return parse_relay_key(DEFAULT_RELAY_KEY)
+    import tomllib
+
+    try:
+        found = tomllib.loads(data.decode()).get("relay_key", DEFAULT_RELAY_KEY)
+        return parse_relay_key(str(found))
+    except ValueError as error:
+        # A TOML error and bytes that are no UTF-8 are ValueErrors as well.
+        raise ConfigurationError(f"{path}: relay_key: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(
+            f"{path} cannot be read: its lists or tables are nested too deeply"
+        ) from None

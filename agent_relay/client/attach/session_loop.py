@@ -36,32 +36,12 @@ _BY_A_PERSON = frozenset({130, 143})
 class SessionPlace:
     """Where a session is now, as the daemon answers `open` and `where`."""
 
-    __slots__ = (
-        "agent",
-        "bar",
-        "folder",
-        "is_refused",
-        "leg",
-        "message",
-        "owed",
-        "rests",
-        "session",
-        "socket",
-        "state",
-        "status",
-        "trouble",
-    )
-
     def __init__(self, answer: "dict[str, object]") -> None:
-        self.session = _text(answer, "session")
-        self.state = _text(answer, "state")
-        self.agent = _text(answer, "agent")
-        self.leg = _text(answer, "leg")
-        self.socket = _text(answer, "socket")
-        self.message = _text(answer, "message")
+        self.session, self.folder = _text(answer, "session"), _text(answer, "folder")
+        self.state, self.message = _text(answer, "state"), _text(answer, "message")
+        self.agent, self.owed = _text(answer, "agent"), _text(answer, "owed")
+        self.leg, self.socket = _text(answer, "leg"), _text(answer, "socket")
         self.trouble = _text(answer, "trouble")
-        self.folder = _text(answer, "folder")
-        self.owed = _text(answer, "owed")
         self.rests = self.state == "resting" and isinstance(answer.get("rest"), dict)
         bar = answer.get("bar")
         self.bar = [text for text in bar if isinstance(text, str)] if isinstance(bar, list) else []

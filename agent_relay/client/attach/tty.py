@@ -1,7 +1,7 @@
 """The user's terminal while an agent has it: in raw mode, and restored at the end whatever happens.
 
-It can be lent to another program (an editor) while the agent's screen is covered. Unix signals meanwhile end
-this program or wake its loop.
+It can be lent to another program (an editor) while the agent's screen is covered, and messages of relay are
+painted over its bottom rows. Unix signals meanwhile end this program or wake its loop.
 """
 
 import fcntl
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Self
 
+
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TELLING = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 
 
 class Signals:
     """Unix signals while attached: ending ones raise SystemExit, the others wake the loop by `fd`."""
-
-    __slots__ = ("_before", "_write", "fd", "seen")
 
     def __enter__(self) -> "Self":
         self.fd, self._write = os.pipe()
@@ -76,8 +75,6 @@ class UserTerminal:
     With `over` the screen's contents are not scrolled away: something is shown over them. `is_tty` is whether
     keys come from a terminal, `is_single` whether input and output are one and the same.
     """
-
-    __slots__ = ("_entered", "_over", "_saved", "is_single", "is_tty", "source", "target")
 
     def __init__(self, source: int = 0, target: int = 1, *, over: bool = False) -> None:
         self.source = source
@@ -253,3 +250,40 @@ def _set(modes: list[object]) -> None:
         termios.tcsetattr(0, termios.TCSAFLUSH, modes)  # type: ignore[arg-type]  # as `tcgetattr` gave them
     except termios.error:
         return
+
+
+LABEL = " relay "
+SHORTEST_S = 2.0
+"""The least time a message stays, so that a person who is typing sees it, too; keys reach the agent."""
+LONGEST_S = 10.0
+"""The most time a message stays: an agent's screen must not stay covered when nobody is there."""
+# The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.
+_PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
+
+
+def render_line(text: str, rows: int, cols: int) -> bytes:
+    """Return what paints `text` over the lowest of `rows`, cut to what they hold.
+
+    A repaint afterwards brings back what was covered.
+    """
+    parts = split_line(text, rows, cols)
+    first = rows - len(parts) + 1
+    painted = "".join(
+        f"\x1b[{first + at};1H\x1b[2K\x1b[7m{' ' * len(LABEL) if at else LABEL}\x1b[0m {part}"
+        for at, part in enumerate(parts)
+    )
+    return _PAINTING + painted.encode()
+
+
+def split_line(text: str, rows: int, cols: int) -> list[str]:
+    """Return `text` in as many pieces as it takes rows, at most all rows but one."""
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.domain.text.plain import split_columns
+
+    room = max(1, cols - len(LABEL) - 2)
+    return split_columns(clean(text), room)[: max(1, rows - 1)]
+
+
+def clean(text: str) -> str:
+    """Return the text without control characters, which could move the cursor or worse."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -1,6 +1,10 @@
-"""The pydantic bases of everything we store or read as a document."""
+"""The pydantic bases of everything we store or read as a document, or print for programs."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+_Kind = TypeVar("_Kind")
 
 
 class Document(BaseModel):
@@ -13,3 +17,15 @@ class Strict(BaseModel):
     """A frozen model for what people write by hand: a misspelt key is an error, not silence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Printed(BaseModel):
+    """A frozen model of what programs are sent; later versions may add fields, none is removed."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+def build_schema(printed: TypeAdapter[_Kind], title: str) -> dict[str, object]:
+    """Build the published JSON Schema of what is printed."""
+    schema: dict[str, object] = printed.json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | schema

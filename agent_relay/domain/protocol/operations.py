@@ -7,12 +7,53 @@ has an underscore behind its name here.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.protocol.requests import Handler, Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The process that asks, as the kernel names it; `client` is its version of agent-relay."""
+
+    pid: int
+    uid: int
+    client: str = ""
+
+
+Handler = Callable[[Mapping[str, object], Peer], Awaitable[Mapping[str, object]]]
+"""Answers one request by the fields it was sent, still unchecked: with the answer's, or by raising a
+RelayError that the client shall see.
+
+It runs to its end even where the client goes away; it is cancelled only when the daemon stops.
+"""
+
+
+class NoticeSender(Protocol):
+    """Through which the application reports that something changed."""
+
+    def tell(self, session: str) -> None:
+        """Notify subscribers that this session changed. Returns at once; call it in the event loop."""
+        ...
+
+
+class App(Protocol):
+    """What the daemon serves."""
+
+    async def start(self) -> None:
+        """Take over what an earlier daemon left; the daemon answers requests only after this."""
+        ...
+
+    async def stop(self) -> None:
+        """Release everything, holders left running. Called once, with a limit on its time."""
+        ...
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the operations offered, by name."""
+        ...
+
 
 Side = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 """Rows or columns of a terminal."""
@@ -68,7 +109,7 @@ class SessionFields(Fields):
     root: str = ""
 
 
-class TermsFields(Fields):
+class HandoffTermsFields(Fields):
     """An operation that may begin a handoff, and what is expected of it."""
 
     focus: str = ""
@@ -91,7 +132,7 @@ class HandoffFields(Fields):
     env: dict[str, str] = {}
 
 
-class OpenFields(TermsFields, kw_only=True):
+class OpenFields(HandoffTermsFields, kw_only=True):
     """A session to find, hand over or begin."""
 
     agent: str
@@ -108,7 +149,7 @@ class OpenFields(TermsFields, kw_only=True):
     no_launch: bool = False
 
 
-class UseFields(TermsFields, kw_only=True):
+class UseFields(HandoffTermsFields, kw_only=True):
     """A handoff to `agent`; empty for the next of the order."""
 
     session: str
@@ -117,7 +158,7 @@ class UseFields(TermsFields, kw_only=True):
     turn: bool = False
 
 
-class AgreeFields(SessionFields):
+class RestAgreementFields(SessionFields):
     """Whether work goes on by itself when the rest is over."""
 
     agreed: bool = True
@@ -163,7 +204,7 @@ class StreamCursor:
     events: Count = 0
 
 
-class FollowFields(SessionFields, kw_only=True):
+class RunFollowFields(SessionFields, kw_only=True):
     """How much of a turn is known."""
 
     told: StreamCursor
@@ -200,20 +241,20 @@ class WatchFields(Fields):
     wait: bool = False
 
 
-class PlanFields(SessionFields):
+class HandoffPlanFields(SessionFields):
     """A handoff that might be."""
 
     env: dict[str, str] = {}
     needs: Texts = ()
 
 
-class RetryFields(HandoffFields):
+class HandoffRetryFields(HandoffFields):
     """A handoff to start again."""
 
     yes: bool = False
 
 
-class CloseFields(HandoffFields, kw_only=True):
+class HandoffVerdictFields(HandoffFields, kw_only=True):
     """A handoff to judge."""
 
     verdict: str
@@ -261,7 +302,7 @@ SUBSCRIBE = Operation("subscribe", Fields)
 OPEN = Operation("open", OpenFields)
 WHERE = Operation("where", SessionFields)
 USE = Operation("use", UseFields)
-REST_AGREE = Operation("rest.agree", AgreeFields)
+REST_AGREE = Operation("rest.agree", RestAgreementFields)
 REST_GO = Operation("rest.go", SessionFields)
 NARRATE = Operation("narrate", NarrateFields)
 NARRATE_CANCEL = Operation("narrate.cancel", SessionFields)
@@ -271,15 +312,15 @@ SESSION_HISTORY = Operation("session.history", SessionFields)
 SESSION_ENVIRONMENT = Operation("session.environment", EnvironmentFields)
 SESSION_LIST = Operation("session.list", Fields)
 RUN_BEGIN = Operation("run.begin", RunFields)
-RUN_FOLLOW = Operation("run.follow", FollowFields)
+RUN_FOLLOW = Operation("run.follow", RunFollowFields)
 RUN_FORGET = Operation("run.forget", SessionFields)
 CHAT_BEGIN = Operation("chat.begin", ChatFields)
 CHAT_NEXT = Operation("chat.next", ChatNextFields)
 WATCH_FOLLOW = Operation("watch.follow", WatchFields)
-HANDOFF_PLAN = Operation("handoff.plan", PlanFields)
+HANDOFF_PLAN = Operation("handoff.plan", HandoffPlanFields)
 HANDOFF_CANCEL = Operation("handoff.cancel", HandoffFields)
-HANDOFF_RETRY = Operation("handoff.retry", RetryFields)
-HANDOFF_CLOSE = Operation("handoff.close", CloseFields)
+HANDOFF_RETRY = Operation("handoff.retry", HandoffRetryFields)
+HANDOFF_CLOSE = Operation("handoff.close", HandoffVerdictFields)
 RACE_BEGIN = Operation("race.begin", RaceBeginFields)
 RACE_SHOW = Operation("race.show", RaceFields)
 RACE_RESUME = Operation("race.resume", RaceResumeFields)

@@ -2,18 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from agent_relay.domain.documents.document import Strict
-
-
-class Line(Strict):
-    """One line; fields of later versions may be added, none is taken away."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+from agent_relay.domain.documents.document import Printed, build_schema
 
 
-class Began(Line):
+class Began(Printed):
     """The turn began, in this session; `--continue` takes its id."""
 
     type: Literal["turn"] = "turn"
@@ -24,7 +18,7 @@ class Began(Line):
     message: str | None = Field(default=None, description="the id whoever asked gave the turn")
 
 
-class LegBegan(Line):
+class LegBegan(Printed):
     """An agent works on the turn now; `model` is the one relay chose, empty for the user's own."""
 
     type: Literal["leg"] = "leg"
@@ -35,7 +29,7 @@ class LegBegan(Line):
     at: str
 
 
-class Named(Line):
+class Named(Printed):
     """The agent's own session became known."""
 
     type: Literal["native"] = "native"
@@ -43,7 +37,7 @@ class Named(Line):
     native_id: str
 
 
-class Text(Line):
+class Text(Printed):
     """The agent says this to the user; with `more` the next text belongs to the same message."""
 
     type: Literal["text"] = "text"
@@ -53,7 +47,7 @@ class Text(Line):
     more: bool = False
 
 
-class Thought(Line):
+class Thought(Printed):
     """What the agent thinks to itself, as far as it tells; told once, and kept nowhere by relay."""
 
     type: Literal["thought"] = "thought"
@@ -63,7 +57,7 @@ class Thought(Line):
     more: bool = False
 
 
-class ToolCalled(Line):
+class ToolCalled(Printed):
     """The agent uses a tool; what goes in is cut to 4,000 characters."""
 
     type: Literal["tool"] = "tool"
@@ -75,7 +69,7 @@ class ToolCalled(Line):
     about: Literal["", "plan"] = Field(default="", description="`plan`: a `plan` tells what comes of it")
 
 
-class ToolAnswered(Line):
+class ToolAnswered(Printed):
     """What came of it, cut to 4,000 characters."""
 
     type: Literal["result"] = "result"
@@ -86,7 +80,7 @@ class ToolAnswered(Line):
     output: str = ""
 
 
-class FileEdited(Line):
+class FileEdited(Printed):
     """A file is changed; `diff` is unified, without the files' names, and cut to 20,000 characters."""
 
     type: Literal["edit"] = "edit"
@@ -97,7 +91,7 @@ class FileEdited(Line):
     diff: str = ""
 
 
-class RunPlanStep(Line):
+class RunPlanStep(Printed):
     """One step; what is empty is as it was told before."""
 
     id: str = ""
@@ -105,7 +99,7 @@ class RunPlanStep(Line):
     status: Literal["", "pending", "doing", "done", "dropped"] = ""
 
 
-class PlanTold(Line):
+class PlanTold(Printed):
     """What the agent means to do: the `whole` plan, or what is new of it."""
 
     type: Literal["plan"] = "plan"
@@ -115,7 +109,7 @@ class PlanTold(Line):
     steps: tuple[RunPlanStep, ...]
 
 
-class UsageTold(Line):
+class UsageTold(Printed):
     """What requests took; what the agent does not tell is left out. `cost` is in US dollars."""
 
     type: Literal["usage"] = "usage"
@@ -125,7 +119,7 @@ class UsageTold(Line):
     cost: float | None = None
 
 
-class LeftOut(Line):
+class LeftOut(Printed):
     """A line of the agent's output was passed over: it is longer than `longest` bytes."""
 
     type: Literal["left-out"] = "left-out"
@@ -134,7 +128,7 @@ class LeftOut(Line):
     longest: int
 
 
-class SignalTold(Line):
+class SignalTold(Printed):
     """A limit, a warning of one, or a sign-in that was refused; `resets_at` is ISO 8601."""
 
     type: Literal["signal"] = "signal"
@@ -147,7 +141,7 @@ class SignalTold(Line):
     at: str
 
 
-class BudgetTold(Line):
+class BudgetTold(Printed):
     """A budget of the user's passed a mark; `message` says it in words."""
 
     type: Literal["budget"] = "budget"
@@ -158,7 +152,7 @@ class BudgetTold(Line):
     at: str
 
 
-class HandedOver(Line):
+class HandedOver(Printed):
     """The turn passes to another agent, by this packet."""
 
     type: Literal["handoff"] = "handoff"
@@ -171,7 +165,7 @@ class HandedOver(Line):
     at: str
 
 
-class HandoffBroke(Line):
+class HandoffBroke(Printed):
     """A handoff failed; the next agent is asked, or the turn ends."""
 
     type: Literal["handoff-failed"] = "handoff-failed"
@@ -180,7 +174,7 @@ class HandoffBroke(Line):
     at: str
 
 
-class LegOver(Line):
+class LegOver(Printed):
     """The agent's process is over; `status` is as a shell has it, -1 unknown."""
 
     type: Literal["leg-end"] = "leg-end"
@@ -191,7 +185,7 @@ class LegOver(Line):
     at: str
 
 
-class Waiting(Line):
+class Waiting(Printed):
     """With `--wait`: everybody rests until `resets_at`, and the turn is asked again at `until`."""
 
     type: Literal["waiting"] = "waiting"
@@ -201,7 +195,7 @@ class Waiting(Line):
     message: str
 
 
-class Ended(Line):
+class Ended(Printed):
     """The last line: how the turn ended.
 
     With `resting` nobody is available; `resets_at` is the earliest reset, empty where none is known, and
@@ -247,15 +241,10 @@ RunEvent = Annotated[
 
 def build_run_schema() -> dict[str, object]:
     """Build the JSON Schema of one line of `run --json`."""
-    schema: dict[str, object] = TypeAdapter(RunEvent).json_schema(mode="serialization")
-    head: dict[str, object] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "One line of agent-relay run --json",
-    }
-    return head | schema
+    return build_schema(TypeAdapter(RunEvent), "One line of agent-relay run --json")
 
 
-class ChatStarted(Line):
+class ChatStarted(Printed):
     """The first line: the session, whose id `--continue` takes, and who takes part, in their order."""
 
     type: Literal["chat"] = "chat"
@@ -265,7 +254,7 @@ class ChatStarted(Line):
     at: str
 
 
-class TurnNext(Line):
+class TurnNext(Printed):
     """A turn begins: the seat is `agent`'s, and `speaker` has it; another one where `agent` rests."""
 
     type: Literal["next"] = "next"
@@ -274,7 +263,7 @@ class TurnNext(Line):
     number: int = Field(description="of the turns begun since the chat was begun or gone on with, from 1")
 
 
-class ChatOver(Line):
+class ChatOver(Printed):
     """The last line: all agreed, the turns are used up, nobody is left, or a turn came to no good end.
 
     With `resting` fewer than two agents can speak; `resets_at` is the earliest reset, empty where none is
@@ -296,9 +285,4 @@ ChatEvent = Annotated[ChatStarted | TurnNext | ChatOver | RunEvent, Field(discri
 
 def build_chat_schema() -> dict[str, object]:
     """Build the JSON Schema of one line of `chat --json`."""
-    schema: dict[str, object] = TypeAdapter(ChatEvent).json_schema(mode="serialization")
-    head: dict[str, object] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "One line of agent-relay chat --json",
-    }
-    return head | schema
+    return build_schema(TypeAdapter(ChatEvent), "One line of agent-relay chat --json")

@@ -1,24 +1,19 @@
 """Define what watchers and exporters are sent: lines of `watch --json`, live sessions, exported metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+import msgspec
+from pydantic import Field, TypeAdapter
 
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.document import Printed, build_schema
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.text.plain import clean_text, count_columns
 
 
-class _Part(Strict):
-    """Fields of later versions may be added, none is taken away."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class TokensUsed(_Part):
+class TokensUsed(Printed):
     """What the session's legs have used, by the agents' own records, as `agent-relay metrics` counts it."""
 
     input: int
@@ -31,7 +26,7 @@ class TokensUsed(_Part):
     cost_is_whole: bool
 
 
-class WindowUsed(_Part):
+class WindowUsed(Printed):
     """A usage window of the agent's account, as the agent last told of it."""
 
     name: str
@@ -40,7 +35,7 @@ class WindowUsed(_Part):
     resets_at: str
 
 
-class ContextUsed(_Part):
+class ContextUsed(Printed):
     """How full the running agent's context is; `room` is 0 where nobody knows it."""
 
     used: int
@@ -48,14 +43,14 @@ class ContextUsed(_Part):
     percent: int | None = Field(description="null where the room is not known")
 
 
-class WatchPlanStep(_Part):
+class WatchPlanStep(Printed):
     """One step of the agent's own plan."""
 
     text: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
 
 
-class SessionTold(_Part):
+class SessionTold(Printed):
     """One session as it is now; printed again when something of it changed."""
 
     type: Literal["session"] = "session"
@@ -83,7 +78,7 @@ class SessionTold(_Part):
     plan: tuple[WatchPlanStep, ...]
 
 
-class ScreenTold(_Part):
+class ScreenTold(Printed):
     """What the agent's screen shows, without secrets; printed at most a few times a second."""
 
     type: Literal["screen"] = "screen"
@@ -93,7 +88,7 @@ class ScreenTold(_Part):
     rows: tuple[str, ...] = Field(description="from the top, without empty rows at the end")
 
 
-class EventTold(_Part):
+class EventTold(Printed):
     """Something that happened, in words; `number` is its line in the session's journal."""
 
     type: Literal["event"] = "event"
@@ -107,7 +102,7 @@ class EventTold(_Part):
     )
 
 
-class RestingAgent(_Part):
+class RestingAgent(Printed):
     """An agent that rests; `until` is empty where only the user can end it."""
 
     agent: str
@@ -116,7 +111,7 @@ class RestingAgent(_Part):
     until: str
 
 
-class RestsTold(_Part):
+class RestsTold(Printed):
     """Every agent that rests now; printed again when that changed."""
 
     type: Literal["resting"] = "resting"
@@ -124,14 +119,14 @@ class RestsTold(_Part):
     unknown: str = Field(default="", description="why nobody can tell who rests; empty where that is told")
 
 
-class DaemonTold(_Part):
+class DaemonTold(Printed):
     """Whether a daemon runs. While it is away, agents work on and only files are seen."""
 
     type: Literal["daemon"] = "daemon"
     state: Literal["here", "away"]
 
 
-class SessionLeft(_Part):
+class SessionLeft(Printed):
     """A session is not shown any more: it ended a while ago, or its journal is gone."""
 
     type: Literal["left"] = "left"
@@ -139,19 +134,13 @@ class SessionLeft(_Part):
 
 
 WatchEvent = Annotated[
-    SessionTold | ScreenTold | EventTold | RestsTold | DaemonTold | SessionLeft,
-    Field(discriminator="type"),
+    SessionTold | ScreenTold | EventTold | RestsTold | DaemonTold | SessionLeft, Field(discriminator="type")
 ]
 
 
 def build_watch_schema() -> dict[str, object]:
     """Build the JSON Schema of one line."""
-    schema: dict[str, object] = TypeAdapter(WatchEvent).json_schema(mode="serialization")
-    head: dict[str, object] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "One line of agent-relay watch --json",
-    }
-    return head | schema
+    return build_schema(TypeAdapter(WatchEvent), "One line of agent-relay watch --json")
 
 
 MOST_ROWS = 200
@@ -212,71 +201,43 @@ def render_live(live: LiveSession) -> dict[str, object]:
     }
 
 
+class _LiveFields(msgspec.Struct):
+    """A live session as `render_live` writes it; older daemons do not send the lengths of windows."""
+
+    session: str
+    number: int
+    leg: str
+    title: str
+    rows: list[str]
+    trouble: str
+    model: str
+    context: tuple[int, int] | None
+    windows: list[tuple[str, float, str]]
+    window_minutes: list[int] = []
+
+
 def parse_live(value: object) -> LiveSession:
     """Parse a live session from JSON values; raise UntrustedDataError if they are not one."""
     try:
-        return _parse(value)
-    except (KeyError, TypeError, ValueError):
+        found = msgspec.convert(value, _LiveFields)
+    except msgspec.ValidationError:
         raise UntrustedDataError("what the daemon tells of a session is not what its format says") from None
-
-
-def _parse(value: object) -> LiveSession:
-    found = _mapping(value)
-    context = found["context"]
+    windows = found.windows[:_MOST_WINDOWS]
+    lengths = [*found.window_minutes, *([0] * len(windows))]
     return LiveSession(
-        session=_text(found["session"]),
-        number=_whole(found["number"]),
-        leg=_text(found["leg"]),
-        title=_text(found["title"]),
-        rows=tuple(_text(row) for row in _list(found["rows"])[:MOST_ROWS]),
-        trouble=_text(found["trouble"]),
-        model=_text(found["model"]),
-        context=None if context is None else build_context(*(_whole(one) for one in _pair(context))),
-        windows=_parse_windows(found["windows"], found.get("window_minutes", [])),
+        session=found.session,
+        number=found.number,
+        leg=found.leg,
+        title=found.title,
+        rows=tuple(found.rows[:MOST_ROWS]),
+        trouble=found.trouble,
+        model=found.model,
+        context=None if found.context is None else build_context(*found.context),
+        windows=tuple(
+            WindowUsed(name=name, minutes=minutes, used_percent=used, resets_at=resets_at)
+            for (name, used, resets_at), minutes in zip(windows, lengths, strict=False)
+        ),
     )
-
-
-def _parse_windows(value: object, minutes: object) -> tuple[WindowUsed, ...]:
-    """Parse the windows; their lengths are a list of their own, which older daemons do not send."""
-    rows, lengths = _list(value)[:_MOST_WINDOWS], [_whole(one) for one in _list(minutes)]
-    lengths += [0] * (len(rows) - len(lengths))
-    return tuple(_parse_window(row, length) for row, length in zip(rows, lengths, strict=False))
-
-
-def _parse_window(value: object, minutes: int) -> WindowUsed:
-    name, used, resets_at = _list(value)
-    if not isinstance(used, (int, float)):
-        raise TypeError("no number")
-    return WindowUsed(name=_text(name), minutes=minutes, used_percent=float(used), resets_at=_text(resets_at))
-
-
-def _pair(value: object) -> tuple[object, object]:
-    first, second = _list(value)
-    return first, second
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError("no object")
-    return value
-
-
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise TypeError("no list")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("no whole number")
-    return value
 
 
 Kind = Literal["counter", "gauge"]

@@ -8,8 +8,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.work import ChatBegun, TurnBegun
 from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.protocol.operations import LISTEN_S, StreamCursor
-from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.operations import LISTEN_S, Handler, Peer, StreamCursor
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -159,7 +158,7 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
         )
         return {"session": session, "told": render_cursor(cursor)}
 
-    async def follow(asked: op.FollowFields, peer: Peer) -> Mapping[str, object]:
+    async def follow(asked: op.RunFollowFields, peer: Peer) -> Mapping[str, object]:
         part, session = await running.follow(asked.session, asked.told, follower=peer.pid)
         sign_in = sessions.find_sign_in(session.agent)
         end = report_end(session, sessions.services.zone, sign_in=sign_in) if not part.events else None

@@ -7,7 +7,7 @@ from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, ContinueAsked, ResumeAsked, RetryAsked
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.protocol.requests import Handler, Peer
+from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
@@ -55,7 +55,7 @@ def build_handoff_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     )
 
 
-def build_terms(asked: op.TermsFields, *, target: str) -> Terms:
+def build_terms(asked: op.HandoffTermsFields, *, target: str) -> Terms:
     """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions."""
     terms = Terms(
         deliverables=_strip_texts("expect", asked.expect),
@@ -92,7 +92,7 @@ class _HandoffHandlers:
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
 
-    async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
+    async def plan(self, asked: op.HandoffPlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
         host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
         context = await host.runner.build_context(host.session)
@@ -103,12 +103,12 @@ class _HandoffHandlers:
         host = self._sessions.get(asked.session)
         return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
 
-    async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
+    async def retry(self, asked: op.HandoffRetryFields, _peer: Peer) -> Mapping[str, object]:
         """Start the handoff again from where it stopped; return the session's state."""
         host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
         return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
 
-    async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
+    async def close(self, asked: op.HandoffVerdictFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
         if asked.verdict not in VERDICTS:
             raise WrongUseError(
@@ -164,7 +164,7 @@ async def describe_rest(host: Host) -> Mapping[str, object]:
 def build_rest_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
 
-    async def agree(asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
+    async def agree(asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
         host = await get_session(sessions, asked.session)
         session = await host.ask(ResumeAsked(asked.agreed))

@@ -6,7 +6,7 @@ loads it.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Form:
@@ -37,9 +37,10 @@ class Form:
 class Command:
     """One command; `shell` and `key` are its forms in the relay shell and behind the relay key.
 
-    `place` is what answers it, as `module:name`: a function for typer, functions by sub-command, or with
-    `takes_words` a function of the words. It is empty if the command line lacks the command. `words` are its
-    sub-commands. A form without `about` is typed and explained as on the command line.
+    `place` is what answers it, as `module:name` below `agent_relay.faces`: a function for typer, functions by
+    sub-command, or with `takes_words` a function of the words. It is empty if the command line lacks the
+    command. `words` are its sub-commands. A form without `about` is typed and explained as on the command
+    line.
     """
 
     __slots__ = ("about", "key", "name", "place", "shell", "takes_words", "usage", "words")
@@ -59,7 +60,7 @@ class Command:
         self.name = name
         self.usage = usage
         self.about = about
-        self.place = place
+        self.place = f"agent_relay.faces.{place}" if place else ""
         self.takes_words = takes_words
         self.words = words
         self.shell = shell
@@ -69,6 +70,14 @@ class Command:
                 form.outside = form.outside or f"agent-relay {name}"
                 if not form.about:
                     form.usage, form.about = usage, about
+
+    def load(self) -> "Callable[..., int]":
+        """Load and return what answers the command: a function, or a table of functions by sub-command."""
+        import importlib
+
+        module, _, name = self.place.partition(":")
+        found: Callable[..., int] = getattr(importlib.import_module(module), name)
+        return found
 
     @property
     def shell_form(self) -> Form:
@@ -100,28 +109,28 @@ _TABLE = (
         "run",
         "AGENT TASK [--continue ID] [-n TURNS] [--wait] [--json]",
         "one turn without a screen; the next agent takes over at a limit",
-        "agent_relay.faces.cli.start.run:run_turn",
+        "cli.session.run:run_turn",
         takes_words=True,
     ),
     Command(
         "chat",
         "AGENT AGENT… TASK [-n TURNS] [--continue ID] [--json]",
         "several agents in turns, until all agree",
-        "agent_relay.faces.cli.start.run:run_chat",
+        "cli.session.run:run_chat",
         takes_words=True,
     ),
     Command(
         "race",
         "AGENT AGENT… TASK [--test CMD] [--max-time S] [--apply]",
         "several agents at once in worktrees; the test decides",
-        "agent_relay.faces.cli.race.command:RACE",
+        "cli.race:RACE",
         words=("schema", "show", "list", "diff", "apply", "stop", "resume", "clean"),
     ),
     Command(
         "relay",
         "[SESSION] [--focus TEXT] [--narrative]",
         "hand over to the next agent of the order",
-        "agent_relay.faces.cli.handoff.command:relay",
+        "cli.session.handoff:relay",
         shell=Form("[MESSAGE]", "hand over to the next agent of the order"),
         key=Form("[FOCUS]", "hand over to the next agent of the order at once"),
     ),
@@ -129,7 +138,7 @@ _TABLE = (
         "handoff",
         "list|show|history|plan|retry|cancel|…",
         "look at handoffs; retry, cancel or close one",
-        "agent_relay.faces.cli.handoff.command:run_handoff",
+        "cli.session.handoff:run_handoff",
         takes_words=True,
         words=("list", "show", "history", "plan", "retry", "cancel", "complete", "fail", "narrative"),
         shell=Form(
@@ -153,7 +162,7 @@ _TABLE = (
         "undo-handoff",
         "[SESSION]",
         "give a session back to the agent that had it before its last handoff",
-        "agent_relay.faces.cli.handoff.command:undo_handoff",
+        "cli.session.handoff:undo_handoff",
         shell=Form(),
         key=Form("", "give the session back to its previous agent"),
     ),
@@ -161,7 +170,7 @@ _TABLE = (
         "attach",
         "[SESSION]",
         "connect this terminal to a session",
-        "agent_relay.faces.cli.start.attach:run_attach",
+        "cli.session.attach:run_attach",
         takes_words=True,
         shell=Form(
             "[SESSION]",
@@ -177,7 +186,7 @@ _TABLE = (
         "status",
         "[--all] [--json]",
         "the sessions here, and which agents rest until when",
-        "agent_relay.faces.cli.session.status:run_status",
+        "cli.session.status:run_status",
         takes_words=True,
         shell=Form(),
         key=Form("", "this session in short"),
@@ -186,7 +195,7 @@ _TABLE = (
         "sessions",
         "[--native] [--json]",
         "every session; or the agents' own in this folder",
-        "agent_relay.faces.cli.session.sessions:sessions",
+        "cli.session.sessions:sessions",
         shell=Form(),
         key=Form(),
     ),
@@ -203,7 +212,7 @@ _TABLE = (
         "resume",
         "[SESSION] [--json]",
         "open the relay shell in an earlier session",
-        "agent_relay.faces.shell.entry:resume",
+        "shell.entry:resume",
         takes_words=True,
         shell=Form(
             "[SESSION]",
@@ -219,20 +228,20 @@ _TABLE = (
         "stop",
         "[SESSION]",
         "end a session and its agent",
-        "agent_relay.faces.cli.session.sessions:stop",
+        "cli.session.sessions:stop",
         key=Form("", "end the session and its agent"),
     ),
     Command(
         "take-over",
         "",
         "work here in place of another machine or container that is gone",
-        "agent_relay.faces.cli.session.sessions:take_over",
+        "cli.session.sessions:take_over",
     ),
     Command(
         "agents",
         "[--json]",
         "all known agents, and which are installed and signed in",
-        "agent_relay.faces.cli.roster.agents:agents",
+        "cli.agents:agents",
         shell=Form(),
         key=Form(),
     ),
@@ -240,7 +249,7 @@ _TABLE = (
         "limits",
         "[--json] [clear AGENT]",
         "which agents rest, why, and until when",
-        "agent_relay.faces.cli.roster.limits:LIMITS",
+        "cli.limits:LIMITS",
         words=("clear",),
         shell=Form(),
         key=Form(),
@@ -249,7 +258,7 @@ _TABLE = (
         "order",
         "[AGENT…]",
         "show or set the order in which agents take over",
-        "agent_relay.faces.cli.roster.agents:order",
+        "cli.agents:order",
         shell=Form(completes="agent"),
         key=Form(),
     ),
@@ -257,17 +266,14 @@ _TABLE = (
         "model",
         "[AGENT [MODEL]]",
         "the model an agent is started with",
-        "agent_relay.faces.cli.roster.agents:model",
-        shell=Form(
-            "[MODEL]",
-            "the model of the agent's next turns in this shell; - for its own",
-        ),
+        "cli.agents:model",
+        shell=Form("[MODEL]", "the model of the agent's next turns in this shell; - for its own"),
     ),
     Command(
         "metrics",
         "[SESSION] [--chain|--all] [--by WHAT]",
         "tokens, money, turns and time",
-        "agent_relay.faces.cli.metrics.command:run_metrics",
+        "cli.metrics:run_metrics",
         takes_words=True,
         shell=Form(),
         key=Form(),
@@ -276,20 +282,20 @@ _TABLE = (
         "watch",
         "[SESSION] [--all] [--json] [--no-follow]",
         "watch sessions live",
-        "agent_relay.faces.watch.command:watch",
+        "watch.command:watch",
         shell=Form(completes="session"),
     ),
     Command(
         "export",
         "[--prometheus PORT] [--otlp URL] [--webhook URL]",
         "send figures and events to other systems",
-        "agent_relay.faces.export.command:export",
+        "export.command:export",
     ),
     Command(
         "packet",
         "show|diff|edit|verify|export|import|…",
         "resume packets: what a successor reads",
-        "agent_relay.faces.cli.packet.command:PACKET",
+        "cli.session.packet:PACKET",
         words=("show", "path", "diff", "edit", "verify", "export", "import", "schema", "build"),
         shell=Form(completes="word"),
         key=Form(
@@ -299,43 +305,22 @@ _TABLE = (
         ),
     ),
     Command("log", key=Form("", "what happened in this session")),
-    Command(
-        "replay",
-        "RECORDING --agent A",
-        "run the detector on a recorded session",
-        "agent_relay.faces.cli.replay:replay",
-    ),
+    Command("replay", "RECORDING --agent A", "run the detector on a recorded session", "cli.replay:replay"),
     Command(
         "adapters",
         "list|trust",
         "where agents' adapters come from; trust a project's",
-        "agent_relay.faces.cli.roster.agents:ADAPTERS",
+        "cli.agents:ADAPTERS",
         words=("list", "trust"),
     ),
-    Command(
-        "init",
-        "",
-        "prepare this repository and the configuration",
-        "agent_relay.faces.cli.installation.init:init",
-    ),
-    Command(
-        "doctor",
-        "[--json]",
-        "check the installation",
-        "agent_relay.faces.cli.installation.doctor:doctor",
-        key=Form(),
-    ),
-    Command(
-        "demo",
-        "[--fast]",
-        "a real handoff between two scripted agents, no account",
-        "agent_relay.faces.cli.demo:demo",
-    ),
+    Command("init", "", "prepare this repository and the configuration", "cli.installation:init"),
+    Command("doctor", "[--json]", "check the installation", "cli.doctor:doctor", key=Form()),
+    Command("demo", "[--fast]", "a real handoff between two scripted agents, no account", "cli.demo:demo"),
     Command(
         "daemon",
         "start|stop|restart|status|logs",
         "the process that owns the sessions",
-        "agent_relay.faces.cli.installation.daemon:DAEMON",
+        "cli.installation:DAEMON",
         words=("start", "stop", "restart", "status", "logs"),
     ),
     Command(

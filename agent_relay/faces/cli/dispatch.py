@@ -1,7 +1,6 @@
 """Find the command for the first word, run it, and turn errors into a sentence and an exit code."""
 
 import errno
-import importlib
 import os
 import sys
 
@@ -14,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_SETTINGS_BYTES = 1 << 16
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
 _EXIT_AT_ONCE = frozenset({"metrics"})
@@ -101,6 +101,28 @@ def _build_gone_error() -> RelayError:
     )
 
 
+def missing_extra(error: ModuleNotFoundError, extra: str) -> RelayError:
+    """Return an error that names the missing module and the extra that brings it.
+
+    Raises `error` itself if the module is one of ours.
+    """
+    if error.name is None or error.name.startswith("agent_relay"):
+        raise error
+    from agent_relay.domain.errors import ConfigurationError
+    from agent_relay.domain.text.hints import render_install
+    from agent_relay.system.disk.files import read_bounded
+
+    try:
+        path = os.path.join(sys.prefix, "pyvenv.cfg")
+        settings = read_bounded(path, limit_bytes=_SETTINGS_BYTES).decode("utf-8", "replace")
+    except (OSError, RelayError):
+        settings = ""
+    command = render_install(
+        extra, prefix=sys.prefix, base_prefix=sys.base_prefix, executable=sys.executable, settings=settings
+    )
+    return ConfigurationError(f"{error.name} is not installed", hint=f"It comes with: {command}")
+
+
 def report_trouble(error: Exception, words: list[str]) -> int:
     """Report what stopped the command, the machine's state or a bug of ours; return the exit status."""
     trouble = _find_outer_cause(error)
@@ -140,24 +162,20 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
         # The long form, for an agent that is called like a command.
         if len(words) == 1 or words[1].startswith("-"):
             raise WrongUseError("`agent` needs the name of an agent", hint="See: agent-relay agents")
-        from agent_relay.faces.cli.start.agent import run_agent
+        from agent_relay.faces.cli.session.agent import run_agent
 
         return lambda rest: run_agent(rest[0], rest[1:])
     known = COMMANDS.get(words[0])
     if known is not None:
         return _load_command(known)
-    from agent_relay.faces.cli.start.agent import run_agent
+    from agent_relay.faces.cli.session.agent import run_agent
 
     return lambda rest: run_agent(words[0], rest)
 
 
 def _load_command(command: Command) -> "Callable[[list[str]], int]":
     """Return the function that runs the command with its words."""
-    module, _, name = command.place.partition(":")
-    # The relay shell may have loaded it before.
-    if module not in sys.modules:
-        importlib.import_module(module)
-    found: Callable[[list[str]], int] = getattr(sys.modules[module], name)
+    found = command.load()
     if command.takes_words:
         return found
     from agent_relay.faces.cli.typer_runner import run_functions

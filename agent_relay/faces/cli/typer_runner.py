@@ -47,8 +47,7 @@ def run_functions(functions: Functions, words: list[str], *, name: str, about: s
 
 def load_functions(command: Command) -> dict[str, Function]:
     """Return the command's functions by sub-command; none for one that typer does not run."""
-    module, _, name = command.place.partition(":")
-    found = getattr(importlib.import_module(module), name)
+    found = command.load()
     functions = found if isinstance(found, dict) else {"": found}
     return {} if command.takes_words else {word: load_function(one) for word, one in functions.items()}
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ExportConfig, check_address
 from agent_relay.domain.protocol.watch_output import EventTold
-from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.dispatch import missing_extra
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.export._figures import ExportLoop, ExportReader, build_hook_event
 from agent_relay.faces.render.output import print_json, print_lines, warn

@@ -143,7 +143,7 @@ def excerpt_output(text: str, ink: TextPainter, columns: int, *, is_error: bool)
         lines.pop()
     style: Style = "red" if is_error else "dim"
     shown = [ink.paint(style, f"  │ {cut_line(line, columns - 4)}".rstrip()) for line in lines[:SHOWN_LINES]]
-    return [*shown, *_count_more(len(lines) - SHOWN_LINES, ink, is_cut=len(text) >= LONGEST_RESULT)]
+    return [*shown, *_count_more(len(lines) - SHOWN_LINES, ink, is_truncated=len(text) >= LONGEST_RESULT)]
 
 
 def colour_diff(diff: str, ink: TextPainter, columns: int) -> list[str]:
@@ -163,13 +163,13 @@ def colour_diff(diff: str, ink: TextPainter, columns: int) -> list[str]:
                 shown.append(ink.paint("cyan", text))
             case _:
                 shown.append(ink.paint("dim", text))
-    return [*shown, *_count_more(len(lines) - SHOWN_DIFF_LINES, ink, is_cut=False)]
+    return [*shown, *_count_more(len(lines) - SHOWN_DIFF_LINES, ink, is_truncated=False)]
 
 
-def _count_more(more: int, ink: TextPainter, *, is_cut: bool) -> list[str]:
+def _count_more(more: int, ink: TextPainter, *, is_truncated: bool) -> list[str]:
     if more <= 0:
-        return [ink.paint("dim", "  … and more")] if is_cut else []
-    at_least = "at least " if is_cut else ""
+        return [ink.paint("dim", "  … and more")] if is_truncated else []
+    at_least = "at least " if is_truncated else ""
     return [ink.paint("dim", f"  … {at_least}{more:,} {'line' if more == 1 else 'lines'} more")]
 
 

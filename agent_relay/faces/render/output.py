@@ -1,6 +1,7 @@
 """Print lines, tables, errors and JSON, with commands as they are typed where the output is read.
 
 Every view has two forms: JSON for programs, a table for people. Foreign text never reaches a terminal raw.
+`render_tables` cuts no number: columns that do not fit go into another table below.
 `HintStyle.render` renders the commands in a text as they are typed where this process's output is read: on a
 plain terminal unchanged, unless `dispatch` or the shell sets another function.
 """
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from rich.table import Table
+
     from agent_relay.domain.errors import RelayError
 
 
@@ -21,7 +24,7 @@ def render_plain(text: str) -> str:
     if "the relay key" not in text:
         return text
     # Few texts name it: nobody else is to pay for what reads a configuration.
-    from agent_relay.client.relay_key import read_relay_key
+    from agent_relay.client.attach.prompt import read_relay_key
     from agent_relay.domain.errors import RelayError
     from agent_relay.domain.text.hints import name_key
     from agent_relay.domain.values.names import name_relay_key
@@ -58,6 +61,26 @@ def print_json(view: "Mapping[str, object]") -> None:
 def get_contents(answer: "Mapping[str, object]") -> dict[str, object]:
     """Return an answer of the daemon without what only its protocol needs."""
     return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+
+
+def get_rows(view: "Mapping[str, object]", name: str) -> "list[dict[str, object]]":
+    """Return a view's rows of that name; none if there is no list of that name."""
+    found = view.get(name)
+    return found if isinstance(found, list) else []
+
+
+def get_table(view: "Mapping[str, object]", name: str) -> dict[str, object]:
+    """Return a view's table of that name; an empty one if there is none."""
+    found = view.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def print_either(view: "Mapping[str, object]", *lines: str, as_json: bool) -> None:
+    """Print `view` for a program if that was asked for, else the lines for people."""
+    if as_json:
+        print_json(view)
+    else:
+        print_lines(*lines)
 
 
 def print_lines(*lines: str) -> None:
@@ -99,7 +122,9 @@ def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, em
     if not rows:
         print_lines(empty)
     elif is_fancy():
-        _print_rich(headers, rows)
+        from rich.console import Console
+
+        Console(highlight=False).print(build_rich_table(headers, rows))
     else:
         sys.stdout.write(render_table(headers, rows))
 
@@ -173,8 +198,8 @@ def _render(iso: object, render: "Callable[[datetime, datetime, None], str]") ->
         return plain(iso)
 
 
-def _print_rich(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
-    from rich.console import Console
+def build_rich_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> "Table":
+    """Return the rows as a table of rich's, below their headers."""
     from rich.table import Table
     from rich.text import Text
 
@@ -184,4 +209,67 @@ def _print_rich(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> No
     for row in rows:
         # No string, which would be read as markup: brackets and colons of a title mean nothing to rich.
         table.add_row(*(Text(plain(cell)) for cell in row))
-    Console(highlight=False).print(table)
+    return table
+
+
+_WIDTH = 80
+_LEAST_LABEL = 12
+EMPTY_CELL = "-"
+"""The cell for what nothing tells, or what does not apply."""
+
+
+def get_width() -> int:
+    """Return the columns of the terminal, 80 if there is none."""
+    import shutil
+
+    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+
+
+def is_plain_output() -> bool:
+    """Check whether the output's encoding lacks block characters."""
+    return "utf" not in (sys.stdout.encoding or "").lower()
+
+
+def render_tables(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, width: int) -> str:
+    """Return tables below each other, each led by the first column; figures are right-aligned and whole.
+
+    The first column is shortened first, with a mark where it was cut, and never below 12 characters.
+    """
+    cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    all_columns = sum(len(_GAP) + one for one in widths[1:])
+    widest = len(_GAP) + max(widths[1:], default=0)
+    room = width - (all_columns if all_columns + _LEAST_LABEL <= width else widest)
+    label = min(widths[0], max(_LEAST_LABEL, room))
+    groups: list[list[int]] = [[]]
+    for column in range(1, len(headers)):
+        taken = label + sum(len(_GAP) + widths[one] for one in (*groups[-1], column))
+        if groups[-1] and taken > width:
+            groups.append([])
+        groups[-1].append(column)
+    return "\n".join(_render_part(cells, widths, label, columns) for columns in groups)
+
+
+def drop_empty(
+    headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", total: "Sequence[str]"
+) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and rows without columns that are empty in all rows; the total is the last row.
+
+    The total is left out if it equals the only row. It also counts what belongs to no row: by model, a
+    failed turn without an answer.
+    """
+    kept = [column for column in range(len(headers)) if any(row[column] != EMPTY_CELL for row in rows)]
+    is_other = len(rows) > 1 or any(row[column] != total[column] for row in rows for column in kept[1:])
+    shown = [*rows, total] if is_other else rows
+    return [headers[column] for column in kept], [[row[column] for column in kept] for row in shown]
+
+
+def _render_part(
+    cells: "Sequence[Sequence[str]]", widths: "Sequence[int]", label: int, columns: "Sequence[int]"
+) -> str:
+    lines = []
+    for row in cells:
+        first = row[0] if len(row[0]) <= label else f"{row[0][: label - 1]}…"
+        rest = (row[column].rjust(widths[column]) for column in columns)
+        lines.append(_GAP.join([first.ljust(label), *rest]).rstrip())
+    return "".join(f"{line}\n" for line in lines)

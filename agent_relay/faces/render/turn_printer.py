@@ -59,15 +59,11 @@ class PlainTurnPrinter:
                 what = describe_call(str(event.get("name", "")), str(event.get("input", "")), _TOOL_LENGTH)
                 self.note(f"· {what}")
             case _:
-                self._close()
+                self.close()
                 instead = self._asked.find_note(event)
                 self.note(find_note(event) or instead)
                 if event.get("type") == "end":
                     self.take_leave(event)
-
-    def close(self) -> None:
-        """End a line that is still open."""
-        self._close()
 
     def _say(self, text: str, *, more: bool) -> None:
         if not text:
@@ -75,7 +71,7 @@ class PlainTurnPrinter:
         sys.stdout.write(text)
         self._is_open = not text.endswith("\n")
         if not more:
-            self._close()
+            self.close()
         sys.stdout.flush()
 
     def take_leave(self, event: Mapping[str, object]) -> None:
@@ -85,12 +81,13 @@ class PlainTurnPrinter:
     def note(self, line: str) -> None:
         """Print a line of relay's own, unless it is empty."""
         if line:
-            self._close()
+            self.close()
             sys.stdout.flush()
             sys.stderr.write(f"{plain(line)}\n")
             sys.stderr.flush()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """End a line that is still open."""
         if self._is_open:
             sys.stdout.write("\n")
             sys.stdout.flush()
@@ -117,7 +114,7 @@ class PlainChatPrinter(PlainTurnPrinter):
                 super().show(event)
             case "turn":
                 # Who speaks for whom was said with the place.
-                self._close()
+                self.close()
             case "chat-end":
                 for line in describe_chat_end(event):
                     self.note(line)
@@ -132,9 +129,9 @@ class StyledTurnPrinter:
     """Shows one turn on a terminal as the relay shell does."""
 
     def __init__(self) -> None:
-        from agent_relay.faces.render.turn_view import OUTPUT_WRITE_CHARS, open_turn_view
+        from agent_relay.faces.render.turn_view import OUTPUT_WRITE_CHARS, TurnView
 
-        self._view = open_turn_view(
+        self._view = TurnView(
             _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_WRITE_CHARS
         )
         self._asked = _Asked()

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.faces.render._event_lines import (
@@ -20,7 +19,7 @@ from agent_relay.faces.render._event_lines import (
     find_note,
     join_line,
 )
-from agent_relay.faces.render._markdown_blocks import BlockSplitter, MarkdownBlock
+from agent_relay.faces.render._markdown import BlockSplitter, MarkdownBlock, MarkdownLayout
 from agent_relay.faces.render.output import HintStyle
 
 FRAME_S = 1 / 30
@@ -181,53 +180,26 @@ _NARROWEST = 20
 _RELAYS_OWN = re.compile(r"(?:\x1b\[[\d;]*m)*(?:→|agent-relay:)")
 
 
-class TurnView(Protocol):
-    """Receives a turn's events from its beginning to its end, all of them from one thread."""
+class TurnView:
+    """Receives a turn's events from its beginning to its end, all of them from one thread.
 
-    def begin(self, agent: str, prompt: str) -> None:
-        """Begin a turn."""
-        ...
-
-    def show(self, event: Mapping[str, object]) -> None:
-        """Show one event, in the form that following a turn yields."""
-        ...
-
-    def end(self) -> None:
-        """Paint everything that is held back."""
-        ...
-
-
-def open_turn_view(
-    write: Callable[[str], None],
-    *,
-    columns: Callable[[], int],
-    is_colour: bool,
-    folder: str = "",
-    most: int = PROMPT_WRITE_CHARS,
-    work: Callable[[Work], list[str]] = lambda job: job(),
-) -> TurnView:
-    """Return a view that passes text to `write`: whole lines, one call a frame, from its own thread.
-
-    While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
-    Files in `folder` are named by their path below it. `most` is about how many characters one call has.
-    `work` runs a job that takes some milliseconds where nothing waits for it.
+    It passes text to `write`: whole lines, one call a frame, from its own thread. While the terminal is
+    slower than the agent, `show` waits; it raises the OSError that `write` raised. Files in `folder` are
+    named by their path below it. `most` is about how many characters one call has. `work` runs a job that
+    takes some milliseconds where nothing waits for it.
     """
-    return _View(FrameWriter(write, most=most), columns, work, is_colour=is_colour, folder=folder)
 
-
-class _View:
     def __init__(
         self,
-        frames: FrameWriter,
-        columns: Callable[[], int],
-        work: Callable[[Work], list[str]],
+        write: Callable[[str], None],
         *,
+        columns: Callable[[], int],
         is_colour: bool,
-        folder: str,
+        folder: str = "",
+        most: int = PROMPT_WRITE_CHARS,
+        work: Callable[[Work], list[str]] = lambda job: job(),
     ) -> None:
-        from agent_relay.faces.render._markdown_layout import MarkdownLayout
-
-        self._frames = frames
+        self._frames = FrameWriter(write, most=most)
         self._ink = TextPainter(is_colour=is_colour)
         self._prose = MarkdownLayout(columns, is_colour=is_colour)
         self._work = work
@@ -248,6 +220,7 @@ class _View:
         self._thought_more = 0
 
     def begin(self, agent: str, prompt: str) -> None:
+        """Begin a turn."""
         self._forget()
         name = join_line(agent)
         first, *rest = clean_text(prompt).strip().split("\n")
@@ -258,6 +231,7 @@ class _View:
         self._put("begin", [*lines, *([self._ink.paint("dim", f"  … {more} more")] if more > 0 else [])])
 
     def show(self, event: Mapping[str, object]) -> None:
+        """Show one event, in the form that following a turn yields."""
         kind = event.get("type")
         if kind != "thought":
             self._end_thought()
@@ -284,6 +258,7 @@ class _View:
                 self._note(event)
 
     def end(self) -> None:
+        """Paint everything that is held back."""
         self._end_thought()
         self._say(self._blocks.close())
         self._frames.finish()

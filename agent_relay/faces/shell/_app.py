@@ -21,18 +21,15 @@ from agent_relay.faces.cli.commands import SHELL_COMMANDS
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.render.output import HintStyle, plain, render_plain
 from agent_relay.faces.render.turn_view import TurnView
+from agent_relay.faces.shell._actions import Act
+from agent_relay.faces.shell._agent_switch import PreferredReturn, free_session
+from agent_relay.faces.shell._commands import ShellCompleter, is_command, run_line
 from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._message_queue import MessageQueue
 from agent_relay.faces.shell._prompt import PromptSuspendedError, ShellPrompt
-from agent_relay.faces.shell._scrollback import Scrollback
 from agent_relay.faces.shell._status_line import Windows, render_status
-from agent_relay.faces.shell._terminal_modes import Modes
-from agent_relay.faces.shell.commands.completion import ShellCompleter
-from agent_relay.faces.shell.commands.dispatch import is_command, run_line
-from agent_relay.faces.shell.commands.interface import Act
-from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
-from agent_relay.faces.shell.turns.message_queue import MessageQueue
-from agent_relay.faces.shell.turns.runner import Turns
-from agent_relay.faces.shell.turns.session_release import free_session
+from agent_relay.faces.shell._terminal import Modes, Scrollback
+from agent_relay.faces.shell._turns import Turns
 from agent_relay.store.session_index import find_ledger_trouble, read_resting
 from agent_relay.system.config.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders

@@ -15,18 +15,22 @@ from agent_relay.client.connection import Connection
 from agent_relay.client.keepalive import watch_daemon
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.plain import render_count
-from agent_relay.faces.cli.roster.agents import build_view
-from agent_relay.faces.cli.start.attach import measure
+from agent_relay.faces.cli.agents import build_view
+from agent_relay.faces.cli.session.attach import measure
 from agent_relay.faces.render.output import is_fancy
-from agent_relay.faces.render.turn_view import open_turn_view
+from agent_relay.faces.render.turn_view import TurnView
 from agent_relay.faces.shell._app import Shell, ShellTerminal
-from agent_relay.faces.shell._conversation import Conversation, SessionLock
+from agent_relay.faces.shell._commands import NO_AGENT
+from agent_relay.faces.shell._conversation import (
+    Conversation,
+    SessionLock,
+    find_last,
+    find_under_way,
+    render_offer,
+)
 from agent_relay.faces.shell._prompt import PastingInput, TypedHistory
-from agent_relay.faces.shell._resumable_sessions import find_last, find_under_way, render_offer
-from agent_relay.faces.shell._scrollback import Scrollback
 from agent_relay.faces.shell._status_line import watch_usage
-from agent_relay.faces.shell._terminal_modes import Modes
-from agent_relay.faces.shell.commands.dispatch import NO_AGENT
+from agent_relay.faces.shell._terminal import Modes, Scrollback
 from agent_relay.redact.text import redact_text
 from agent_relay.store.session_index import find_near_root
 from agent_relay.system.config.secrets import gather_secrets
@@ -61,9 +65,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
         _offer_last(shell, folders, root)
     watch_daemon(folders)
     watch_usage(
-        partial(Connection.open, folders),
-        is_working=lambda: shell.turns.is_working,
-        tell=shell.take_windows,
+        partial(Connection.open, folders), is_working=lambda: shell.turns.is_working, tell=shell.take_windows
     )
     return await shell.run(first)
 
@@ -98,12 +100,8 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str) -> 
     output = Vt100_Output(
         sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
     )
-    view = open_turn_view(
-        scrollback.write,
-        columns=lambda: measure()[1],
-        is_colour=is_fancy(),
-        folder=cwd,
-        work=scrollback.work,
+    view = TurnView(
+        scrollback.write, columns=lambda: measure()[1], is_colour=is_fancy(), folder=cwd, work=scrollback.work
     )
     return Shell(
         folders,

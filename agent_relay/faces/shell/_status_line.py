@@ -16,8 +16,8 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.plain import count_columns
 from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.faces.render.output import plain
-from agent_relay.faces.shell._background import call_in_loop
 from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._terminal import call_in_loop
 
 _GAP = " · "
 _LONGEST = 40

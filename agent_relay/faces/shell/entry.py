@@ -8,7 +8,7 @@ from typing import NoReturn
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.commands import render_help
 from agent_relay.faces.cli.options import OptionParser, UsageError
-from agent_relay.faces.shell._terminal_modes import Modes
+from agent_relay.faces.shell._terminal import Modes
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 _TURN_OF_A_THREAD_S = 0.001

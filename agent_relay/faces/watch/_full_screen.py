@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agent_relay.client.attach.tty import Signals, UserTerminal
-from agent_relay.faces.render.output import is_fancy
-from agent_relay.faces.render.table import is_plain_output
+from agent_relay.faces.render.output import is_fancy, is_plain_output
 from agent_relay.faces.watch._layout import Frame, choose_next, draw, find_chosen
 from agent_relay.faces.watch._watch_loop import LatestView, WatchLoop
 

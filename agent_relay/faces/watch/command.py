@@ -12,8 +12,7 @@ import typer
 
 from agent_relay.domain.errors import ExitCode
 from agent_relay.domain.protocol.watch_output import build_watch_schema
-from agent_relay.faces.cli.dispatch import OUTPUT, report_output
-from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.dispatch import OUTPUT, missing_extra, report_output
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.render.output import print_json

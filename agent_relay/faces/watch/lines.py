@@ -17,8 +17,7 @@ from agent_relay.domain.protocol.watch_output import (
 )
 from agent_relay.domain.text.names import name_rest, name_window
 from agent_relay.domain.values.moments import render_day, render_moment
-from agent_relay.faces.render.output import plain, print_lines
-from agent_relay.faces.render.table import is_plain_output
+from agent_relay.faces.render.output import is_plain_output, plain, print_lines
 from agent_relay.faces.watch.view import SessionView, View, list_changes
 from agent_relay.session.views.summary import NO_TITLE
 from agent_relay.usage.number_format import draw_bar, render_count

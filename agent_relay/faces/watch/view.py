@@ -203,10 +203,7 @@ def _build_screen(session: Session, live: LiveSession | None) -> ScreenTold | No
 
     text = redact_text("\n".join(live.rows)).text
     return ScreenTold(
-        session=session.id,
-        leg=live.leg,
-        title=redact_text(live.title).text,
-        rows=tuple(text.split("\n")),
+        session=session.id, leg=live.leg, title=redact_text(live.title).text, rows=tuple(text.split("\n"))
     )
 
 

@@ -38,7 +38,7 @@ Requests, their fields, their answers:
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `say`, `text` (at most 2,000 characters), `kind` -> `told`: how many attached terminals got it as an event
-* `bar`, `texts holds_keys`: the lowest row of every terminal, also of those that come later, is the bar: the
+* `bar`, `texts holds_keys`: the bottom line of every terminal, also of those that come later, is the bar: the
   first of `texts` (at most 8 of at most 2,000 characters, which say the same in falling length) that fits.
   With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond that the bell rings); else
   it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,

@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.demo import PlainLog
 from agent_relay.faces.cli.dispatch import report_bug
-from agent_relay.faces.cli.start.open_options import parse_words
+from agent_relay.faces.cli.options import parse_open_words
 from agent_relay.faces.render.output import plain, render_table
 from tests.faces.cli_run import create_world
 from tests.house import tree
@@ -19,7 +19,7 @@ from tests.support.measured import measured
 def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
     """One spelling on the command line, one on the wire."""
     words = ["--task", "fix it", "--focus=the tests", "--new", "--no-launch", "--", "--model", "x"]
-    assert parse_words(words) == {
+    assert parse_open_words(words) == {
         "task": "fix it",
         "focus": "the tests",
         "new": True,
@@ -34,12 +34,12 @@ def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
 )
 def test_a_word_that_is_no_option_is_the_task(words: list[str]) -> None:
     """Agents take their first prompt that way, and so does whoever types relay's name before theirs."""
-    assert parse_words(words)["task"] == "fix it"
+    assert parse_open_words(words)["task"] == "fix it"
 
 
 def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
     """A prompt of the agent's own command line must not become relay's task."""
-    assert parse_words(["fix it", "--", "review", "--model", "x"]) == {
+    assert parse_open_words(["fix it", "--", "review", "--model", "x"]) == {
         "task": "fix it",
         "args": ["review", "--model", "x"],
     }
@@ -60,7 +60,7 @@ def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
 def test_words_that_cannot_be_meant_are_refused(words: list[str], sentence: str) -> None:
     """A forgotten quote must not start an agent on half a task."""
     with pytest.raises(WrongUseError) as caught:
-        parse_words(words)
+        parse_open_words(words)
     assert caught.value.sentence == sentence
     assert caught.value.hint
 

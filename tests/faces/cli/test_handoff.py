@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain.events import session as words
 from agent_relay.domain.values.names import build_ulid
-from agent_relay.faces.cli.handoff._records import Node, draw_tree
+from agent_relay.faces.cli.session._handoff_records import Node, draw_tree
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
@@ -87,7 +87,7 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     os.unlink(path)
     done = world.run("handoff", "show", HANDOFF)
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith(f"agent-relay: no handoff is named '{HANDOFF}'")
+    assert done.err.startswith(f"agent-relay: no handoff has the id '{HANDOFF}'")
 
 
 def test_where_nothing_is_that_is_said(world: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.faces.render.table import render_tables
+from agent_relay.faces.render.output import render_tables
 from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 from tests.house import tree

@@ -6,27 +6,26 @@ import sys
 
 import pytest
 
-from agent_relay.faces.cli.metrics._options import HELP, MetricsOptions, parse_options
+from agent_relay.faces.cli.metrics import HELP, parse_options
 from agent_relay.faces.cli.options import UsageError
 from tests.faces.cli_run import create_world
 from tests.house.test_hot_paths import PROBE
 
-PLAIN: list[tuple[list[str], MetricsOptions]] = [
-    ([], MetricsOptions()),
-    (["--all"], MetricsOptions(everything=True)),
+PLAIN: list[tuple[list[str], list[str], set[str], dict[str, str]]] = [
+    ([], [], set(), {}),
+    (["--all"], [], {"--all"}, {}),
     (
         ["--all", "--by", "day", "--agent", "codex", "--json"],
-        MetricsOptions("", False, True, "day", "", "codex", True),
+        [],
+        {"--all", "--json"},
+        {"--by": "day", "--agent": "codex"},
     ),
-    (["--chain", "01M7"], MetricsOptions("01M7", chain=True)),
-    (["01M7", "--chain", "--csv"], MetricsOptions("01M7", chain=True, as_csv=True)),
-    (["--since", "7d", "--since", "2w", "--json", "--json"], MetricsOptions(since="2w", as_json=True)),
-    (["", "--by", ""], MetricsOptions(by="")),
-    (
-        ["--by=nothing known", "--csv"],
-        MetricsOptions(by="nothing known", as_csv=True),
-    ),
-    (["codex:a=b"], MetricsOptions("codex:a=b")),
+    (["--chain", "01M7"], ["01M7"], {"--chain"}, {}),
+    (["01M7", "--chain", "--csv"], ["01M7"], {"--chain", "--csv"}, {}),
+    (["--since", "7d", "--since", "2w", "--json", "--json"], [], {"--json"}, {"--since": "2w"}),
+    (["", "--by", ""], [""], set(), {"--by": ""}),
+    (["--by=nothing known", "--csv"], [], {"--csv"}, {"--by": "nothing known"}),
+    (["codex:a=b"], ["codex:a=b"], set(), {}),
 ]
 WRONG = (
     (["--by"], "--by needs a value"),
@@ -40,11 +39,16 @@ WRONG = (
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"), PLAIN, ids=lambda one: " ".join(one) if type(one) is list else ""
+    ("words", "arguments", "flags", "values"),
+    PLAIN,
+    ids=lambda one: " ".join(one) if type(one) is list else "",
 )
-def test_words_are_parsed_as_options(words: list[str], asked: MetricsOptions) -> None:
+def test_words_are_parsed_as_options(
+    words: list[str], arguments: list[str], flags: set[str], values: dict[str, str]
+) -> None:
     """Whatever order they come in; the last of two values counts."""
-    assert parse_options(words) == asked
+    found = parse_options(words)
+    assert (found.arguments, found.flags, found.values) == (arguments, flags, values)
 
 
 @pytest.mark.parametrize(("words", "sentence"), WRONG)
@@ -58,7 +62,7 @@ def test_wrong_words_are_refused(words: list[str], sentence: str) -> None:
 def test_the_help_names_every_option() -> None:
     """Each is taken; any word that asks for help gets it."""
     for words in (["--help"], ["--all", "--help"], ["-h", "--wrong"]):
-        assert parse_options(words) is None
+        assert parse_options(words).wants_help
     named = set(re.findall(r"^  (--[a-z]+)", HELP, re.MULTILINE))
     assert named == {"--chain", "--all", "--by", "--since", "--agent", "--json", "--csv"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.packet.edit import find_editor
+from agent_relay.faces.cli.session.packet import find_editor
 from agent_relay.store.edit_buffer import open_edit_buffer, sweep_edit_buffers
 from tests.faces.cli_run import World, create_world
 from tests.support.relay_world import wait_until

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.faces.cli.packet.transfer import build_offline
+from agent_relay.faces.cli.session.packet_transfer import build_offline
 from agent_relay.packet.fidelity import score_text
 from tests.support.corpus import lay_out, list_names
 from tests.support.corpus_story import CORPUS

@@ -15,7 +15,7 @@ _MB = 1 << 20
 # Each measures itself in a process of its own: what it takes, then what a plain decoder takes for the file.
 _BUILD = """
 import json, sqlite3, sys, time
-from agent_relay.faces.cli.packet.transfer import build_offline
+from agent_relay.faces.cli.session.packet_transfer import build_offline
 from tests.support.peak import read_peak_mb
 agent, path, small = sys.argv[1:]
 build_offline(agent, small, "codex")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.packet.command import PACKET
+from agent_relay.faces.cli.session.packet import PACKET
 from agent_relay.faces.cli.typer_runner import run_functions
 from tests.support.corpus import CORPUS, lay_out
 

@@ -10,7 +10,7 @@ from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.commands import COMMANDS, render_key_help
-from agent_relay.faces.cli.start.relay_prompt import PromptContext, find_plain, run_prompt_line
+from agent_relay.faces.cli.session.relay_prompt import PromptContext, find_plain, run_prompt_line
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
     begin(world)
     with seat(world, "attach") as person:
         person.wait_for("ready | demo")
-        ask(person, "/handoff show NOBODY", "no handoff is named 'NOBODY'")
+        ask(person, "/handoff show NOBODY", "no handoff has the id 'NOBODY'")
         ask(person, "/handoff retry", "missing argument")
         ask(person, "/handoff show 'open", "unterminated quote")
         ask(person, "/use demo --focus door", "demo is at work here already")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.faces.cli.start.run import read_task
+from agent_relay.faces.cli.session.run import read_task
 from tests.house import tree
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until

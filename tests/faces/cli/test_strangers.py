@@ -81,7 +81,7 @@ def test_a_session_is_the_users_once_they_say_so(world: World) -> None:
     again = world.run("sessions", "--claim", PLANTED)
     assert (
         again.status,
-        again.err.splitlines()[0].endswith(f"no session named '{PLANTED}' came with {world.cwd}"),
+        again.err.splitlines()[0].endswith(f"no session with the id '{PLANTED}' came with {world.cwd}"),
     ) == (2, True)
 
 

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.handoff.command import HANDOFF
+from agent_relay.faces.cli.session.handoff import HANDOFF
 from agent_relay.faces.cli.typer_runner import (
     Function,
     Functions,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent_relay.faces.render.turn_view import TurnView, open_turn_view
+from agent_relay.faces.render.turn_view import TurnView
 
 
 class Written:
@@ -10,7 +10,7 @@ class Written:
 
     def __init__(self, *, columns: int = 80, is_colour: bool = False) -> None:
         self.writes: list[str] = []
-        self.view: TurnView = open_turn_view(self.writes.append, columns=lambda: columns, is_colour=is_colour)
+        self.view = TurnView(self.writes.append, columns=lambda: columns, is_colour=is_colour)
 
     @property
     def text(self) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_relay.domain.documents.config import UserConfig
+from agent_relay.faces.shell._agent_switch import PreferredReturn
 from agent_relay.faces.shell._conversation import Conversation
-from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
-from agent_relay.faces.shell.turns.message_queue import MessageQueue, QueueState
+from agent_relay.faces.shell._message_queue import MessageQueue, QueueState
 from tests.support.set_clock import SleepingLoop, SleepingMachine
 
 if TYPE_CHECKING:

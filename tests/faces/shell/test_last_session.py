@@ -4,8 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from agent_relay.faces.shell._conversation import SessionLock
-from agent_relay.faces.shell._resumable_sessions import find_last, render_offer
+from agent_relay.faces.shell._conversation import SessionLock, find_last, render_offer
 from agent_relay.store.session_index import write_entry
 from tests.support.runs import find_sessions
 from tests.support.shells import ShellPerson, list_prompts

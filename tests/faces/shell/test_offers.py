@@ -4,7 +4,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from agent_relay.faces.shell.commands.completion import ShellCompleter
+from agent_relay.faces.shell._commands import ShellCompleter
 from agent_relay.system.disk.folders import Folders, get_folders
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.faces.shell.turns.agent_switch import ask_when_free
+from agent_relay.faces.shell._agent_switch import ask_when_free
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 from tests.support.runs import LIMIT, SCENES

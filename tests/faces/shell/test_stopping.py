@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
+from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.errors import DaemonUnreachableError
+from agent_relay.faces.shell._agent_switch import PreferredReturn
 from agent_relay.faces.shell._conversation import Conversation
-from agent_relay.faces.shell._scrollback import Scrollback
-from agent_relay.faces.shell.turns.message_queue import MessageQueue
-from agent_relay.faces.shell.turns.runner import Turns
+from agent_relay.faces.shell._message_queue import MessageQueue
+from agent_relay.faces.shell._terminal import Scrollback
+from agent_relay.faces.shell._turns import Turns
 from tests.faces.render.views import Written
 
 LIMIT_S = 120
@@ -70,13 +72,16 @@ async def _work(
     """The turns after `play` was played, against `daemon`."""
     changed = asyncio.Event()
     target, source = os.pipe()
+    talk = Conversation("/", agent="ann")
     turns = Turns(
-        Conversation("/", agent="ann"),
+        talk,
         MessageQueue(f"{queue}/queue.json", changed.set),
         connect=lambda: daemon,
         view=Written().view,
         scrollback=Scrollback(asyncio.get_running_loop(), source),
         changed=changed.set,
+        prepare=lambda _tell, _cancelled: None,
+        preferred=PreferredReturn(talk, UserConfig, f"{queue}/ledger.json"),
     )
     worker = asyncio.create_task(turns.run())
     try:

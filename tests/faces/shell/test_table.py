@@ -3,12 +3,12 @@
 import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
-from agent_relay.faces.shell.commands.dispatch import (
+from agent_relay.faces.shell._commands import (
     ACTIONS,
     build_plain,
     is_command,
     render_shell_help,
-    spell,
+    render_usage,
 )
 
 
@@ -63,7 +63,7 @@ def test_a_plain_command_is_about_this_session(
 @pytest.mark.parametrize("name", ["", *SHELL_COMMANDS])
 def test_help_fits_an_ordinary_terminal(name: str) -> None:
     """A line broken in the middle of a word is hard to read and looks careless."""
-    usages = {f"usage: {spell(SHELL_COMMANDS[name])}"} if name else set()
+    usages = {f"usage: {render_usage(SHELL_COMMANDS[name])}"} if name else set()
     assert [
         line for line in render_shell_help(name, columns=80) if len(line) > 79 and line not in usages
     ] == []

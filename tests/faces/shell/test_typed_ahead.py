@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from agent_relay.faces.shell.turns.message_queue import MessageQueue
+from agent_relay.faces.shell._message_queue import MessageQueue
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The bar on the lowest row of every terminal, whatever the agent below it does."""
+"""The bar on the bottom line of every terminal, whatever the agent below it does."""
 
 import contextlib
 import os
@@ -147,7 +147,7 @@ def test_an_agent_that_asks_has_its_keyboard_below_the_bar(tmp_path: object) -> 
 
 
 def test_the_row_of_the_cursor_is_never_under_the_bar(tmp_path: object) -> None:
-    """A question on the lowest row would be asked to nobody."""
+    """A question on the bottom line would be asked to nobody."""
     code = r"say('\x1b[2J\x1b[Htop\x1b[24;1HWhich one? '); os.read(0, 1)"
     with (
         hold(str(tmp_path), raw_python(code)) as held,

@@ -46,24 +46,16 @@ class NativeChoice:
         return f"{self.agent}:{self.native_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableNative:
-    """What may be a session of the agent's here but cannot be read, with `why` in one sentence."""
-
-    agent: str
-    why: str
-
-
-def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoice], list[UnreadableNative]]:
+def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoice], list[tuple[str, str]]]:
     """Return every agent's native sessions in `cwd` that are no leg of ours, newest first.
 
-    The second list has what may be one of them and cannot be read.
+    The second list has the agents of those that cannot be read, and why not, in one sentence.
     """
     root = find_near_root(cwd)
     folders = get_folders(environ)
     known = _read_own_ids(root, folders.sessions)
     found: list[NativeChoice] = []
-    unread: list[UnreadableNative] = []
+    unread: list[tuple[str, str]] = []
     for name, loaded in load_adapters(folders, root=root).items():
         spec = loaded.adapter.transcript
         if spec is None:
@@ -73,10 +65,10 @@ def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoic
                 spec, cwd=cwd, home=environ.get("HOME", ""), environ=environ, limit=MOST
             )
         except RelayError as error:
-            unread.append(UnreadableNative(name, error.sentence))
+            unread.append((name, error.sentence))
             continue
         found += [_build(name, native) for native in own.sessions if native.native_id not in known]
-        unread += [UnreadableNative(name, error.sentence) for error in own.unread]
+        unread += [(name, error.sentence) for error in own.unread]
     return sorted(found, key=lambda native: native.changed_at, reverse=True), unread
 
 
@@ -89,30 +81,17 @@ def render_age(changed_at: datetime, now: datetime) -> str:
     return f"{hours} h" if hours < 48 else f"{hours // 24} days"  # noqa: PLR2004 - two days
 
 
-def build_unread_view(unread: list[UnreadableNative]) -> list[dict[str, object]]:
-    """Return one row for each: agent, why."""
-    return [{"agent": one.agent, "why": plain(one.why)} for one in unread]
-
-
-def build_view(natives: list[NativeChoice], now: datetime) -> list[dict[str, object]]:
-    """Return one row per session: agent, native_id, title, changed_at (ISO 8601), age_s, path, from."""
-    return [
-        {
-            "agent": native.agent,
-            "native_id": native.native_id,
-            "title": native.title,
-            "changed_at": native.changed_at.isoformat(),
-            "age_s": max(0, int((now - native.changed_at).total_seconds())),
-            "path": plain(native.path),
-            "from": native.word,
-        }
-        for native in natives
-    ]
-
-
-def list_columns(native: NativeChoice) -> list[str]:
-    """Return one session as the cells of a row: agent, age, title, the value of `--from`."""
-    return [native.agent, render_age(native.changed_at, datetime.now(UTC)), native.title or "-", native.word]
+def build_row(native: NativeChoice, now: datetime) -> dict[str, object]:
+    """Return one session: agent, native_id, title, changed_at (ISO 8601), age_s, path, from."""
+    return {
+        "agent": native.agent,
+        "native_id": native.native_id,
+        "title": native.title,
+        "changed_at": native.changed_at.isoformat(),
+        "age_s": max(0, int((now - native.changed_at).total_seconds())),
+        "path": plain(native.path),
+        "from": native.word,
+    }
 
 
 def _build(agent: str, native: NativeSession) -> NativeChoice:
@@ -164,26 +143,22 @@ def offer_native_session(agent: str, words: Sequence[str], cwd: str, environ: Ma
     recent = [native for native in found if now - native.changed_at < RECENT]
     if not recent:
         return ""
-    for one in unread:
-        warn(f"a session of {one.agent}'s is left out: {one.why}")
-    chosen = _ask_for_one(recent[0], now) if len(recent) == 1 else _ask_for_any(recent[:_OFFERED], now)
-    return chosen.word if chosen is not None else ""
-
-
-def _ask_for_one(native: NativeChoice, now: datetime) -> NativeChoice | None:
-    age, title = render_age(native.changed_at, now), f": {native.title}" if native.title else ""
-    answer = _ask(f"{native.agent} has a session of its own here, {age} old{title}\nGo on with it? [y/N] ")
-    return native if answer in {"y", "yes"} else None
-
-
-def _ask_for_any(natives: Sequence[NativeChoice], now: datetime) -> NativeChoice | None:
+    for unreadable, why in unread:
+        warn(f"a session of {unreadable}'s is left out: {why}")
+    offered = recent[:_OFFERED]
+    told = [
+        f"{render_age(one.changed_at, now)} old{f': {one.title}' if one.title else ''}" for one in offered
+    ]
+    if len(told) == 1:
+        answer = _ask(f"{recent[0].agent} has a session of its own here, {told[0]}\nGo on with it? [y/N] ")
+        return recent[0].word if answer in {"y", "yes"} else ""
     lines = ["Agents have sessions of their own here:"]
-    for number, native in enumerate(natives, start=1):
-        age, title = render_age(native.changed_at, now), f": {native.title}" if native.title else ""
-        lines.append(f"  {number}  {native.agent}, {age} old{title}")
-    answer = _ask("\n".join([*lines, f"Go on with one of them? [1-{len(natives)}, Enter for none] "]))
+    lines += [
+        f"  {at}  {one.agent}, {age}" for at, (one, age) in enumerate(zip(offered, told, strict=True), 1)
+    ]
+    answer = _ask("\n".join([*lines, f"Go on with one of them? [1-{len(told)}, Enter for none] "]))
     chosen = int(answer) if answer.isdecimal() and len(answer) == 1 else 0
-    return natives[chosen - 1] if 1 <= chosen <= len(natives) else None
+    return recent[chosen - 1].word if 1 <= chosen <= len(told) else ""
 
 
 def _ask(question: str) -> str:

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.autostart import ask_daemon
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.session.health import choose_running
-from agent_relay.faces.cli.session.lookup import find_root_here, list_matching, list_strangers
+from agent_relay.faces.cli.session.lookup import choose_running, find_root_here, list_matching, list_strangers
 from agent_relay.faces.cli.session.status import HEADERS, list_columns, render_strangers
-from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
+from agent_relay.faces.render.output import plain, print_either, print_json, print_lines, print_table, warn
 from agent_relay.store.project import secure_session
 from agent_relay.store.session_index import (
     find_near_root,
@@ -66,7 +65,8 @@ def _claim(text: str, *, as_json: bool) -> None:
     named = list_matching(list_strangers(folders, root), text)
     if len(named) != 1:
         what = f"{len(named)} sessions" if named else "no session"
-        raise WrongUseError(f"{what} named {text[:40]!r} came with {root}", hint="See: agent-relay status")
+        sentence = f"{what} with the id {text[:40]!r} came with {root}"
+        raise WrongUseError(sentence, hint="See: agent-relay status")
     (session,) = named
     known = find_root(folders.sessions, session)
     if known:
@@ -77,27 +77,35 @@ def _claim(text: str, *, as_json: bool) -> None:
     secure_session(root, session)
     view = read_summary(root, session)
     write_entry(folders.sessions, session, root=root, cwd=root)
-    if as_json:
-        print_json({"session": session, "root": root, "state": view["state"]})
-    else:
-        print_lines(f"Session {session} is yours now. See: agent-relay status --all")
+    told = f"Session {session} is yours now. See: agent-relay status --all"
+    print_either({"session": session, "root": root, "state": view["state"]}, told, as_json=as_json)
 
 
 def _print_native(*, as_json: bool) -> None:
-    from agent_relay.faces.cli.session import native_sessions as sessions_native
+    from agent_relay.faces.cli.session import native_sessions
 
-    found, unread = sessions_native.list_natives(get_cwd(), os.environ)
+    found, unread = native_sessions.list_natives(get_cwd(), os.environ)
     if as_json:
-        rows = sessions_native.build_view(found, datetime.now(UTC))
-        print_json({"sessions": rows, "unread": sessions_native.build_unread_view(unread)})
+        rows = [native_sessions.build_row(one, datetime.now(UTC)) for one in found]
+        print_json(
+            {"sessions": rows, "unread": [{"agent": agent, "why": plain(why)} for agent, why in unread]}
+        )
         return
     print_table(
         ("agent", "age", "title", "continue with --from"),
-        [sessions_native.list_columns(one) for one in found],
+        [
+            [
+                one.agent,
+                native_sessions.render_age(one.changed_at, datetime.now(UTC)),
+                one.title or "-",
+                one.word,
+            ]
+            for one in found
+        ],
         empty="No agent has a session of its own here" + (" that can be read." if unread else "."),
     )
-    for one in unread:
-        warn(f"a session of {one.agent}'s is left out: {one.why}")
+    for agent, why in unread:
+        warn(f"a session of {agent}'s is left out: {why}")
 
 
 def stop(
@@ -108,24 +116,14 @@ def stop(
     """End a session: its agent is asked politely, then firmly. Without SESSION, the one that runs here."""
     folders = get_folders()
     chosen = choose_running(folders, session)
-    with connect_or_start(folders) as connection:
-        answer = connection.request("session.stop", session=chosen["session"], root=chosen["root"])
-    if as_json:
-        print_json({key: answer.get(key, "") for key in ("session", "state", "note")})
-    elif answer.get("note"):
-        print_lines(f"Session {chosen['session']}: {answer['note']}")
-    else:
-        print_lines(f"Session {chosen['session']} is {answer.get('state', 'stopping')}.")
+    answer = ask_daemon(folders, "session.stop", session=chosen["session"], root=chosen["root"])
+    note = answer.get("note")
+    told = f": {note}" if note else f" is {answer.get('state', 'stopping')}."
+    view = {key: answer.get(key, "") for key in ("session", "state", "note")}
+    print_either(view, f"Session {chosen['session']}{told}", as_json=as_json)
 
 
-def take_over(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root}.")] = False,
-) -> None:
+def take_over(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root}.")] = False) -> None:
     """Work here although another machine or container did; only if its agents are gone for good."""
-    with connect_or_start(get_folders()) as connection:
-        answer = connection.request("tree.take", cwd=get_cwd())
-    if as_json:
-        print_json({"root": answer.get("root", "")})
-    else:
-        print_lines(f"The working tree {answer.get('root', '')} is yours.")
+    root = ask_daemon(get_folders(), "tree.take", cwd=get_cwd()).get("root", "")
+    print_either({"root": root}, f"The working tree {root} is yours.", as_json=as_json)

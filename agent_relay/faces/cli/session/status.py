@@ -8,6 +8,7 @@ from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import list_strangers
 from agent_relay.faces.render.output import (
     HintStyle,
+    get_rows,
     print_json,
     print_lines,
     render_day,
@@ -172,18 +173,14 @@ def render_strangers(strangers: list[str], index: str) -> list[str]:
 
 
 def _print(view: dict[str, object]) -> None:
-    sessions, resting = view["sessions"], view["resting"]
-    assert isinstance(sessions, list)  # noqa: S101 - built above
-    assert isinstance(resting, list)  # noqa: S101 - built above
-    if sessions:
-        rows = [list_columns(session) for session in sessions]
+    rows = [list_columns(session) for session in get_rows(view, "sessions")]
+    if rows:
         sys.stdout.write(render_table(HEADERS, rows))
     else:
         print_lines("No session is running in this repository. Start one: agent-relay <agent>")
-    strangers = view["strangers"]
-    assert isinstance(strangers, list)  # noqa: S101 - built above
+    strangers = [str(session) for session in get_rows(view, "strangers")]
     print_lines(*render_strangers(strangers, get_folders().sessions))
-    for rest in resting:
+    for rest in get_rows(view, "resting"):
         until, limit = render_moment(rest["until"]), name_rest(str(rest["scope"]), str(rest["model"]))
         clear = f". It may work again: agent-relay limits clear {rest['agent']}"
         line = f"{rest['agent']} rests until {until or 'you say otherwise'} ({limit})"

@@ -1,0 +1,226 @@
+"""`agent-relay agents`, `adapters`, `model`, `order`: show who is known and trusted; set order and models."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from agent_relay.agents.adapter_folders import project_adapters
+from agent_relay.agents.adapters import (
+    SCRIPTED,
+    LoadedAdapter,
+    find_program,
+    is_signed_in,
+    list_default_roster,
+)
+from agent_relay.agents.catalog import find_trusted, fingerprint_folder, read_catalog, trust_folder
+from agent_relay.domain.documents.config import build_roster
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.faces.cli.options import UsageError
+from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.render.output import (
+    print_either,
+    print_json,
+    print_lines,
+    print_table,
+    render_moment,
+    warn,
+)
+from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
+from agent_relay.system.config.config_file import (
+    read_project_config,
+    read_user_config,
+    write_model,
+    write_order,
+)
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+_RESTS = {"True": "yes", "False": "-", "None": "unknown"}
+
+
+def agents(
+    *,
+    everybody: Annotated[bool, typer.Option("--all", help="The scripted agents too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {agents: [...]}.")] = False,
+) -> None:
+    """List the agents in their order, with what keeps each from taking over."""
+    view = build_view(get_cwd(), os.environ)
+    rows = [row for row in view if everybody or as_json or not row["scripted"]]
+    if as_json:
+        print_json({"agents": rows})
+    else:
+        _print(rows)
+    # The rest of it is true; who rests, nobody knows.
+    check_ledger(get_folders().ledger)
+
+
+def _print(rows: Sequence[Mapping[str, object]]) -> None:
+    cells = [
+        [
+            str(row["place"] or "-"),
+            str(row["name"]),
+            str(row["program"] or "not installed"),
+            "yes" if row["signed_in"] else "no",
+            render_moment(row["rests_until"]) or _RESTS[str(row["resting"])],
+            str(row["origin"]),
+        ]
+        for row in rows
+    ]
+    headers = ("place", "agent", "program", "signed in", "rests until", "adapter")
+    print_table(headers, cells, empty="There are no adapters.")
+
+
+def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return one row per agent; `place` is its place in the roster here, from 1, `None` if it has none.
+
+    `resting` is `None` if the ledger cannot be read.
+    """
+    folders = get_folders(environ)
+    root = find_near_root(cwd)
+    adapters = read_catalog(folders, root=root).adapters
+    known = list_default_roster(adapters)
+    roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
+    is_known = not find_ledger_trouble(folders.ledger)
+    resting = {str(rest["agent"]): rest for rest in read_resting(folders.ledger)} if is_known else None
+    names = [
+        *[name for name in roster if name in adapters],
+        *[name for name in adapters if name not in roster],
+    ]
+    return [_row(name, adapters, roster, resting, environ) for name in names]
+
+
+def _row(
+    name: str,
+    adapters: Mapping[AgentName, LoadedAdapter],
+    roster: tuple[str, ...],
+    resting: Mapping[str, Mapping[str, object]] | None,
+    environ: Mapping[str, str],
+) -> dict[str, object]:
+    loaded = adapters[AgentName(name)]
+    rest = resting.get(name) if resting is not None else None
+    return {
+        "name": name,
+        "title": loaded.adapter.title,
+        "place": roster.index(name) + 1 if name in roster else None,
+        "program": find_program(loaded, environ),
+        "signed_in": is_signed_in(loaded.adapter, environ, environ.get("HOME", "")),
+        "sign_in": loaded.adapter.sign_in,
+        "resting": rest is not None if resting is not None else None,
+        "rests_until": rest["until"] if rest else "",
+        "scope": rest["scope"] if rest else "",
+        "origin": loaded.origin,
+        "tested_version": loaded.adapter.newest_tested,
+        "tested_versions": list(loaded.adapter.tested_versions),
+        "scripted": SCRIPTED in loaded.adapter.capabilities,
+    }
+
+
+def list_adapters(
+    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {adapters, broken, project}.")] = False
+) -> None:
+    """Every adapter in use, and whether this project's own are trusted."""
+    folders = get_folders()
+    root = find_near_root(get_cwd())
+    catalog = read_catalog(folders, root=root)
+    place = project_adapters(root)
+    project = {
+        "folder": place,
+        "exists": os.path.isdir(place),
+        "trusted": bool(find_trusted(place, state=folders.state)),
+    }
+    if as_json:
+        rows = [
+            {"name": name, "origin": one.origin, "folder": one.folder}
+            for name, one in catalog.adapters.items()
+        ]
+        print_json({"adapters": rows, "broken": [asdict(one) for one in catalog.broken], "project": project})
+        return
+    cells = [[name, one.origin, one.folder] for name, one in catalog.adapters.items()]
+    print_table(("agent", "from", "folder"), cells, empty="There are no adapters.")
+    for one in catalog.broken:
+        warn(f"left out: {one.sentence}")
+    if project["exists"] and not project["trusted"]:
+        print_lines(f"{place} is not trusted, so it is ignored. Read it, then: agent-relay adapters trust")
+
+
+def trust(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {folder, fingerprint, files}; with --yes.")
+    ] = False,
+) -> None:
+    """Trust this project's `.agent-relay/adapters/`, exactly as it is now."""
+    folders = get_folders()
+    place = project_adapters(find_near_root(get_cwd()))
+    if not os.path.isdir(place):
+        raise WrongUseError(f"this project has no adapters of its own: there is no {place}")
+    fingerprint, files = fingerprint_folder(place)
+    if as_json:
+        if not yes:
+            raise UsageError(
+                "--json cannot ask for confirmation; add --yes",
+                hint="Read the files in .agent-relay/adapters first",
+                command="adapters trust",
+            )
+        trust_folder(place, state=folders.state, shown=fingerprint)
+        print_json({"folder": place, "fingerprint": fingerprint, "files": sorted(files)})
+        return
+    print_lines(f"{place} (SHA-256 {fingerprint}):", *(f"  {name}" for name in sorted(files)))
+    if not yes:
+        typer.confirm("These files decide which programs are started. Trust them?", abort=True)
+    trust_folder(place, state=folders.state, shown=fingerprint)
+    print_lines("Trusted, until any of these files changes.")
+
+
+ADAPTERS: Functions = {"list": list_adapters, "trust": trust}
+"""By sub-command."""
+
+
+def model(
+    agent: Annotated[str, typer.Argument(help="The agent; by default all that have a model set.")] = "",
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="The model; - is the agent's own.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {models: {agent: model}}.")] = False,
+) -> None:
+    """Show, or set, the model an agent is started with from now on."""
+    folders = get_folders()
+    catalog = read_catalog(folders, root=find_near_root(get_cwd()))
+    if agent:
+        catalog.get(agent)
+    if name:
+        write_model(folders.config, agent, "" if name == "-" else name)
+    config = read_user_config(folders.config)
+    found = {one: config.get_agent(one).model for one in ([agent] if agent else catalog.adapters)}
+    if as_json:
+        print_json({"models": found})
+        return
+    rows = [[one, chosen or "its own"] for one, chosen in found.items() if chosen or agent]
+    print_table(("agent", "model"), rows, empty="Every agent has its own model.")
+
+
+def order(
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Preferred first; others never take over.")
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {order: [...]}.")] = False,
+) -> None:
+    """Show, or set, the agents that may take over, preferred first."""
+    folders = get_folders()
+    root = find_near_root(get_cwd())
+    catalog = read_catalog(folders, root=root)
+    if agents:
+        for name in agents:
+            catalog.get(name)
+            if agents.count(name) > 1:
+                raise WrongUseError(
+                    f"the order cannot be set: {name} is named twice", hint="Name each agent once"
+                )
+        write_order(folders.config, tuple(agents))
+    known = list_default_roster(catalog.adapters)
+    roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
+    print_either({"order": list(roster)}, " ".join(roster), as_json=as_json)

@@ -1,0 +1,345 @@
+"""Read the handoffs of every session from their journals; show one in full, or a session's as a tree."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
+from agent_relay.faces.cli.session.lookup import choose_here, choose_id
+from agent_relay.faces.render.output import get_rows, get_table, render_moment
+from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord, LegRecord
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import find_near_root, list_index, list_own_at
+from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.system.disk.regular_files import open_stream
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
+
+
+_NAME_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A session's handoffs and legs; `folder` holds its journal and packets."""
+
+    session: str
+    root: str
+    registry: HandoffHistory
+
+    @property
+    def folder(self) -> str:
+        """The folder of the session's journal and packets."""
+        return get_session_folder(self.root, self.session)
+
+
+def read_lineage(root: str, session: str) -> Lineage:
+    """Return the session's lineage; raise RelayError if its journal cannot be read."""
+    return Lineage(session, root, HandoffHistory(read_events(get_journal_path(root, session))))
+
+
+def choose_lineages(session: str = "") -> list[Lineage]:
+    """Return the named session's lineage, or those of every session of this user that can be read."""
+    if session:
+        return [choose_lineage(session)]
+    found = []
+    for root, name in _list_places():
+        try:
+            found.append(read_lineage(root, name))
+        except RelayError:
+            continue
+    return found
+
+
+def choose_lineage(session: str) -> Lineage:
+    """Return the lineage of the session named, else of the newest here; raise WrongUseError for none."""
+    view = choose_here(get_folders(), session)
+    return read_lineage(str(view["root"]), str(view["session"]))
+
+
+def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
+    """Return the one handoff whose id begins or ends with `text`, and its lineage.
+
+    Raises WrongUseError for none or several.
+    """
+    wanted = text.upper()
+    found: dict[str, tuple[Lineage, HandoffRecord]] = {}
+    for root, session in _list_places():
+        if not wanted or not _mentions(get_journal_path(root, session), wanted):
+            continue
+        try:
+            chain = read_lineage(root, session)
+        except RelayError:
+            continue
+        found |= {record.id: (chain, record) for record in chain.registry.records}
+    return found[choose_id(found, text, noun="handoff", hint="See: agent-relay handoff history")]
+
+
+def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str, object]:
+    """Return one handoff in short: ids, agents, status, times, duration in s, what is expected."""
+    terms = record.terms
+    ended = record.closed_at or record.ended_at
+    return {
+        "handoff": record.id,
+        "session": chain.session,
+        "root": chain.root,
+        "from": record.from_agent,
+        "to": record.to_agent,
+        "status": record.status.value,
+        "open": record.is_open,
+        "step": str(record.step),
+        "reason": record.reason,
+        "why": record.why,
+        "began_at": record.began_at.isoformat(),
+        "ended_at": ended.isoformat() if ended else "",
+        "duration_s": round(((record.ended_at or now) - record.began_at).total_seconds(), 3),
+        "priority": terms.priority,
+        "parent": record.parent,
+        "depth": record.depth,
+        "rolls_back": record.rolls_back,
+        "retries": record.retries,
+        "note": record.note,
+        "legs": list(record.legs),
+        "expectations": {
+            "deliverables": list(terms.deliverables),
+            "acceptance_criteria": list(terms.criteria),
+            "constraints": list(terms.constraints),
+            "needs": list(terms.needs),
+        },
+        "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
+    }
+
+
+def get_now() -> datetime:
+    """Return the time now, for durations of what is still under way."""
+    return datetime.now(UTC)
+
+
+def _list_places() -> list[tuple[str, str]]:
+    """Return (root, session) for every session of this user, as indexed and as found in this folder."""
+    index = get_folders().sessions
+    known = [(root, session) for session, root in list_index(index)]
+    root = find_near_root(get_cwd())
+    here = [(root, session) for session in list_own_at(root, index)]
+    return list(dict.fromkeys([*known, *here]))
+
+
+def _mentions(path: str, wanted: str) -> bool:
+    """Check whether the journal contains the id: cheaper than reading every session's events."""
+    return any(wanted.encode("utf-8", "replace") in block for block in _read_blocks(path, len(wanted)))
+
+
+def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
+    before = b""
+    try:
+        with open_stream(path) as stream:
+            while block := stream.read(_NAME_BYTES):
+                yield before + block
+                before = block[-overlap * 4 :]
+    except (OSError, UntrustedDataError):
+        return
+
+
+_COUNTED = (
+    "constraints",
+    "decisions",
+    "attempts",
+    "blockers",
+    "plan",
+    "touched_files",
+    "validation_runs",
+    "recent_turns",
+)
+_PATH_LENGTH = 255
+
+
+def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
+    """Return `build_row` and what was transferred, deliverables, verification, children and trail."""
+    packet, problem = _read(chain, record)
+    children = [child.id for child in chain.registry.records if child.parent == record.id]
+    return {
+        **build_row(chain, record, get_now()),
+        "focus": record.focus,
+        "skipped": list(record.skipped),
+        "model": record.model,
+        "transferred": _describe_transferred(chain, record, packet, problem),
+        "deliverables": [_describe_deliverable(chain.root, text) for text in record.terms.deliverables],
+        "verification": _verify(chain, record, packet),
+        "children": children,
+        "trail": [
+            {"at": moment.at.isoformat(), "event": moment.event, "text": moment.text}
+            for moment in record.trail
+        ],
+    }
+
+
+def list_full(view: dict[str, object]) -> list[str]:
+    """Return the view for people, one fact per line."""
+    expectations, rollback = get_table(view, "expectations"), get_table(view, "rollback")
+    transferred, verification = get_table(view, "transferred"), get_table(view, "verification")
+    deliverables, trail = get_rows(view, "deliverables"), get_rows(view, "trail")
+    took = f"{view['duration_s']} s"
+    return [
+        f"handoff {view['handoff']} of session {view['session']}",
+        f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
+        *([f"why: {view['why']}"] if view["why"] else []),
+        *([f"note: {view['note']}"] if view["note"] else []),
+        *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),
+        *([f"priority: {view['priority']}"] if view["priority"] else []),
+        *[
+            f"{name.replace('_', ' ')}: {'; '.join(map(str, texts))}"
+            for name in expectations
+            if (texts := get_rows(expectations, name))
+        ],
+        *([f"rollback: {rollback['agent']}"] if rollback["agent"] else []),
+        *[f"question: {text}" for text in get_rows(rollback, "questions")],
+        *[
+            f"deliverable {one['text']}: {'there' if one['exists'] else 'missing'}"
+            for one in deliverables
+            if one["exists"] is not None
+        ],
+        f"packet: {transferred['path'] or 'none yet'}",
+        *[
+            f"  {name.replace('_', ' ')}: {count}"
+            for name, count in get_table(transferred, "counts").items()
+            if count
+        ],
+        *[f"{name.replace('_', ' ')}: {text}" for name, text in verification.items() if text],
+        *[
+            f"  {render_moment(moment['at'])}  {moment['event']}  {moment['text']}".rstrip()
+            for moment in trail
+        ],
+    ]
+
+
+def _read(chain: Lineage, record: HandoffRecord) -> "tuple[ResumePacket | None, str]":
+    if not record.json_path:
+        return None, ""
+    from agent_relay.store.packets import read_packet
+
+    try:
+        return read_packet(f"{chain.folder}/{record.json_path}"), ""
+    except (RelayError, OSError) as error:
+        return None, error.sentence if isinstance(error, RelayError) else "the packet cannot be read"
+
+
+def _describe_transferred(
+    chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None", problem: str
+) -> dict[str, object]:
+    text = f"{chain.folder}/{record.text_path}" if record.text_path else ""
+    return {
+        "packet": record.packet,
+        "sequence": record.sequence,
+        "path": text,
+        "bytes": os.path.getsize(text) if text and os.path.exists(text) else 0,
+        "problem": problem,
+        "task": bool(packet and packet.task),
+        "unprocessed_prompt": bool(packet and packet.unprocessed_prompt),
+        "counts": {name: len(getattr(packet, name)) if packet else 0 for name in _COUNTED},
+    }
+
+
+def _describe_deliverable(root: str, text: str) -> dict[str, object]:
+    """Return the deliverable's `text`, and whether it `exists` if it reads like a path below the root.
+
+    `exists` is `None` for any other text.
+    """
+    is_path = len(text) <= _PATH_LENGTH and not any(sign in text for sign in " \n\0") and ".." not in text
+    is_path = is_path and not os.path.isabs(text) and ("/" in text or "." in text[1:])
+    return {"text": text, "exists": os.path.exists(os.path.join(root, text)) if is_path else None}
+
+
+def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None") -> dict[str, object]:
+    """Return the checks at the handoff and at the next one, and what changed in the tree since."""
+    after = next((one for one in chain.registry.records if one.parent == record.id and one.json_path), None)
+    later = _read(chain, after)[0] if after is not None else None
+    stale: tuple[str, ...] = ()
+    if packet is not None and record.is_open:
+        from agent_relay.packet.freshness import verify_freshness
+        from agent_relay.system.git.tree_state import read_tree
+
+        try:
+            stale = tuple(verify_freshness(packet, read_tree(chain.root)))
+        except RelayError:
+            stale = ()
+    return {
+        "checks_before": _render_checks(packet),
+        "checks_after": _render_checks(later),
+        "changed_since": "; ".join(stale),
+    }
+
+
+def _render_checks(packet: "ResumePacket | None") -> str:
+    state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
+    return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())
+
+
+@dataclass(slots=True)
+class Node:
+    text: str
+    below: "list[Node]" = field(default_factory=list)
+
+
+def draw_lineage(chain: Lineage) -> list[str]:
+    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues."""
+    top = Node(f"session {chain.session}")
+    legs: dict[str, Node] = {}
+    handoffs = {record.id: record for record in chain.registry.records}
+    nodes: dict[str, Node] = {}
+    for number, leg in enumerate(chain.registry.legs, start=1):
+        legs[leg.id] = Node(_render_leg(number, leg))
+    for record in chain.registry.records:
+        nodes[record.id] = Node(_render_handoff(record))
+    for leg in chain.registry.legs:
+        nodes.get(leg.handoff, top).below.append(legs[leg.id])
+    for record in chain.registry.records:
+        _find_place(record, legs, nodes, handoffs, top).below.append(nodes[record.id])
+    return draw_tree(top)
+
+
+def draw_tree(top: Node) -> list[str]:
+    """Return the lines of a tree of any depth; without recursion, as a lineage may be of any length."""
+    lines, waiting = [top.text], [(child, "", child is top.below[-1]) for child in reversed(top.below)]
+    while waiting:
+        node, before, is_last = waiting.pop()
+        lines.append(f"{before}{'└─ ' if is_last else '├─ '}{node.text}")
+        deeper = before + ("   " if is_last else "│  ")
+        waiting += [(child, deeper, child is node.below[-1]) for child in reversed(node.below)]
+    return lines
+
+
+def _find_place(
+    record: HandoffRecord,
+    legs: Mapping[str, Node],
+    nodes: Mapping[str, Node],
+    handoffs: Mapping[str, HandoffRecord],
+    top: Node,
+) -> Node:
+    """Return the node that the handoff hangs below: the leg it came from, its parent or the top.
+
+    In a damaged journal, too, a handoff never hangs below itself.
+    """
+    if record.from_leg in legs and record.from_leg not in record.legs:
+        return legs[record.from_leg]
+    return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
+
+
+def _render_leg(number: int, leg: LegRecord) -> str:
+    until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
+    back = ", resumed" if leg.resumes else ""
+    return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
+
+
+def _render_handoff(record: HandoffRecord) -> str:
+    parts: Sequence[str] = [
+        f"{record.status}",
+        f"depth {record.depth}",
+        *([f"{record.terms.priority} priority"] if record.terms.priority else []),
+        *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
+        *([record.note] if record.note else [record.why] if record.why else []),
+    ]
+    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(parts)}"

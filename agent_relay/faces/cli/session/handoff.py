@@ -1,0 +1,325 @@
+"""`agent-relay handoff`, `relay`, `undo-handoff`: show handoffs, intervene in one, make or undo one."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import ask_daemon, connect_or_start
+from agent_relay.client.pending_answers import WRITING_LIMIT_S
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.options import OPEN_LIMIT_S
+from agent_relay.faces.cli.session._handoff_records import (
+    build_full,
+    build_row,
+    choose_lineage,
+    choose_lineages,
+    draw_lineage,
+    find_record,
+    get_now,
+    list_full,
+)
+from agent_relay.faces.cli.session.agent import run_agent
+from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
+from agent_relay.faces.cli.session.lookup import choose_here, choose_running, find_root_here
+from agent_relay.faces.cli.typer_runner import Functions, run_functions
+from agent_relay.faces.render.output import (
+    get_contents,
+    get_rows,
+    get_table,
+    print_contents,
+    print_either,
+    print_json,
+    print_lines,
+    print_table,
+    render_moment,
+)
+from agent_relay.store.journal import read_session
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+
+def narrative(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
+    ] = "",
+    *,
+    focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {session, outcome, message, text}.")
+    ] = False,
+) -> None:
+    """Have the agent write a handoff document, in a fork of its session; the next packet takes it along.
+
+    This alone hands nothing over. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
+    """
+    folders = get_folders()
+    chosen = str(choose_running(folders, session)["session"])
+    if sys.stderr.isatty():
+        sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
+    try:
+        answer = ask_daemon(folders, "narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
+    except KeyboardInterrupt:
+        ask_daemon(folders, "narrate.cancel", session=chosen)
+        raise
+    written = answer.get("outcome") == "written"
+    if as_json:
+        keys = ("outcome", "message", "text")
+        print_json({"session": chosen, **{key: answer.get(key, "") for key in keys}})
+    elif written:
+        print_contents(*str(answer.get("text", "")).splitlines())
+    else:
+        raise RelayError(str(answer.get("message", "")))
+
+
+Handoff = Annotated[str, typer.Argument(help="A handoff's id, or its beginning or end.")]
+Session = Annotated[
+    str, typer.Option("--session", help="That session only: its id, or its beginning or end.")
+]
+Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_LIMIT_S = 60.0
+
+
+def run_handoff(words: list[str]) -> int:
+    """Run `agent-relay handoff`; return its exit status."""
+    if "--narrative" in words:
+        words = ["narrative", *(word for word in words if word != "--narrative")]
+    return run_functions(HANDOFF, words, name="handoff", about=COMMANDS["handoff"].about)
+
+
+def show_open(
+    *,
+    session: Session = "",
+    everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the open handoffs: running ones, and those whose expected results were not confirmed yet."""
+    now = get_now()
+    found = [
+        build_row(chain, record, now)
+        for chain in choose_lineages(session)
+        for record in chain.registry.records
+        if everything or record.is_open
+    ]
+    found.sort(key=lambda row: str(row["began_at"]), reverse=True)
+    if as_json:
+        print_json({"handoffs": found})
+        return
+    rows = [
+        [
+            str(row["status"]),
+            f"{row['from']} → {row['to']}",
+            str(row["priority"] or "-"),
+            render_moment(row["began_at"]),
+            str(row["handoff"]),
+            _render_expected(row) or str(row["note"] or row["why"]),
+            str(row["root"]),
+        ]
+        for row in found
+    ]
+    headers = ("status", "from → to", "priority", "began", "handoff", "about", "where")
+    print_table(headers, rows, empty="No handoff is open.")
+
+
+def show(handoff: Handoff, *, as_json: AsJson = False) -> None:
+    """Show one handoff in full: agents, status, duration, what was transferred and expected, checks."""
+    chain, record = find_record(handoff)
+    view = build_full(chain, record)
+    print_either(view, *list_full(view), as_json=as_json)
+
+
+def history(
+    session: Annotated[
+        str, typer.Argument(help="A session's id, or one end; by default the newest here.")
+    ] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show the chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
+    chain = choose_lineage(session)
+    if not as_json:
+        print_lines(*draw_lineage(chain))
+        return
+    legs = [
+        {
+            "leg": leg.id,
+            "agent": leg.agent,
+            "handoff": leg.handoff,
+            "resumes": leg.resumes,
+            "began_at": leg.began_at.isoformat(),
+            "ended_at": leg.ended_at.isoformat() if leg.ended_at else "",
+            "how": leg.how,
+        }
+        for leg in chain.registry.legs
+    ]
+    now = get_now()
+    handoffs = [
+        {**build_row(chain, record, now), "from_leg": record.from_leg} for record in chain.registry.records
+    ]
+    print_json({"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs})
+
+
+def plan(
+    *,
+    session: Annotated[str, typer.Option("--session", help="This one instead of the newest here.")] = "",
+    needs: Annotated[
+        list[str] | None, typer.Option("--needs", help="What the agent must be able to do.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which agent a handoff would go to now, and why not to the others. Changes nothing."""
+    chain = choose_lineage(session)
+    view = _request("handoff.plan", session=chain.session, needs=needs or [])
+    if as_json:
+        print_json(view)
+        return
+    columns = ("place", "agent", "verdict", "why")
+    rows = [[str(row[name]) for name in columns] for row in get_rows(view, "agents")]
+    print_table(("place", "agent", "verdict", "because"), rows, empty="The order is empty.")
+    if not view["successor"]:
+        earliest = render_moment(view["earliest"])
+        print_lines(f"No agent is available{f' before {earliest}' if earliest else ''}.")
+
+
+def retry(
+    handoff: Handoff,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Also if its target rests.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Resume a failed or cancelled handoff where it stopped, with the packet it had.
+
+    On a terminal, this then attaches to its successor.
+    """
+    session = _act("handoff.retry", handoff, as_json=as_json, yes=yes)
+    if as_json or not has_terminal():
+        return
+    folders = get_folders()
+    connection = connect_or_start(folders)
+    raise typer.Exit(follow(folders, connection, connection.request("where", session=session)))
+
+
+def cancel(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Cancel a running handoff. Its predecessor has ended by then: the session rests with its packet."""
+    _act("handoff.cancel", handoff, as_json=as_json, note=note)
+
+
+def complete(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Mark a handoff as completed: what was expected of it is there."""
+    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="completed")
+
+
+def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Mark a handoff as failed; its rollback agent takes over, with what was achieved."""
+    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="failed")
+
+
+def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> str:
+    """Have the daemon do `operation` to the handoff and print its answer; return the handoff's session."""
+    chain, record = find_record(handoff)
+    view = _request(operation, session=chain.session, handoff=record.id, **fields)
+    print_either(view, str(view.get("message", "")), as_json=as_json)
+    return chain.session
+
+
+def _request(operation: str, **fields: object) -> dict[str, object]:
+    return get_contents(
+        ask_daemon(get_folders(), operation, limit_s=_LIMIT_S, env=dict(os.environ), **fields)
+    )
+
+
+def _render_expected(row: dict[str, object]) -> str:
+    wanted = get_table(row, "expectations")
+    return "; ".join(
+        str(text) for name in ("deliverables", "acceptance_criteria") for text in get_rows(wanted, name)
+    )
+
+
+HANDOFF: Functions = {
+    "list": show_open,
+    "show": show,
+    "history": history,
+    "plan": plan,
+    "retry": retry,
+    "cancel": cancel,
+    "complete": complete,
+    "fail": fail,
+    "narrative": narrative,
+}
+"""By sub-command."""
+
+
+def relay(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
+    ] = "",
+    *,
+    focus: Annotated[str, typer.Option("--focus", help="What the next agent should look at first.")] = "",
+    document: Annotated[
+        bool, typer.Option("--narrative", help="The agent at work writes a handoff document first.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
+) -> None:
+    """Hand a session at work to the next agent of your order that can take over."""
+    folders = get_folders()
+    chosen = str(choose_running(folders, session)["session"])
+    with connect_or_start(folders) as connection:
+        connection.request("where", session=chosen, root=find_root_here())
+        if document:
+            written = connection.request("narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
+            if written.get("outcome") not in {"written", "unable"}:
+                print_either(get_contents(written), str(written.get("message", "")), as_json=as_json)
+                raise typer.Exit(1)
+        answer = connection.request("use", limit_s=_LIMIT_S, session=chosen, agent="", focus=focus)
+    line = str(answer.get("message") or f"Session {chosen} passes to the next agent.")
+    notes = [str(answer["note"])] if answer.get("note") else []
+    print_either(get_contents(answer), line, *notes, as_json=as_json)
+
+
+_LIVE = {"starting", "ready", "busy", "asking"}
+
+
+def undo_handoff(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or its beginning or end; by default the newest here.")
+    ] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
+) -> int:
+    """Hand a session back to the agent it was with before its last handoff.
+
+    That agent goes on in its own conversation and reads what was done meanwhile. No work is undone.
+    """
+    folders = get_folders()
+    view = choose_here(folders, session)
+    chosen = str(view["session"])
+    agent = find_predecessor(str(view["root"]), chosen)
+    rows, cols = measure()
+    lives = view["state"] in _LIVE
+    if not lives and not as_json and has_terminal():
+        return run_agent(agent, ["--session", chosen])
+    with connect_or_start(folders) as connection:
+        if lives:
+            answer = connection.request("use", session=chosen, agent=agent)
+        else:
+            # Behind the relay key the terminal is the attached one, which shows whoever comes.
+            fields = {"cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols}
+            answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=chosen, **fields)
+    print_either(get_contents(answer), f"→ Handing session {chosen} back to {agent}.", as_json=as_json)
+    return 0
+
+
+def find_predecessor(root: str, session: str) -> str:
+    """Return the agent before the session's last handoff; raise WrongUseError if there was none."""
+    path = get_journal_path(root, session)
+    try:
+        found = read_session(path)
+    except FileNotFoundError:
+        found = None
+    made = found.done if found is not None else ()
+    if not made:
+        raise WrongUseError(f"session {session} has had no handoff", hint="See: agent-relay handoff history")
+    return made[-1].from_agent

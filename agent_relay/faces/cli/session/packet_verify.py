@@ -1,0 +1,174 @@
+"""`agent-relay packet verify`: check a packet against journal and tree, or score it against planted facts."""
+
+import os
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from agent_relay.domain.errors import (
+    ConfigurationError,
+    ExitCode,
+    RelayError,
+    UntrustedDataError,
+    WrongUseError,
+)
+from agent_relay.faces.cli.session.packet import (
+    AsJson,
+    FoundPacket,
+    Number,
+    SessionWord,
+    find_fingerprint,
+    find_packet,
+    is_picked_up,
+)
+from agent_relay.faces.render.output import get_rows, print_either
+from agent_relay.packet.fidelity import Planting, Score, score_text
+from agent_relay.packet.freshness import verify_freshness
+from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
+from agent_relay.system.config.config_file import parse_toml
+from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.git.tree_state import read_tree
+
+_LIMIT_BYTES = 4 << 20
+_FORM = "A [[fact]] has a kind and says = [words that must be kept]; see tests/corpus."
+
+
+def print_facts_score(facts: str, *, transcript: str, text: str, target: str, as_json: bool) -> int:
+    """Print the score of a packet against the file `facts`; return exit status 0 if it is perfect, else 1.
+
+    The packet is the file `text` (what a target reads) if given. Else it is built from `transcript`, or from
+    the one the file names, for `target`, or for the transcript's own agent. Raises RelayError.
+    """
+    planting = read_planting(facts)
+    path = transcript or os.path.join(os.path.dirname(facts) or ".", planting.transcript)
+    score = score_text(_read(text) if text else _build(planting, path, target), planting)
+    print_either(describe(score), *render(score), as_json=as_json)
+    return ExitCode.DONE if score.is_perfect else ExitCode.FAILED
+
+
+def read_planting(path: str) -> Planting:
+    """Return the planted facts in the file `path`; raise RelayError if it cannot be read or has none."""
+    try:
+        return Planting.model_validate(parse_toml(_read(path), path))
+    except ConfigurationError as problem:
+        raise WrongUseError(problem.sentence, hint=_FORM) from None
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise WrongUseError(f"{path} holds no planted facts: {where}: {first['msg']}", hint=_FORM) from None
+
+
+def describe(score: Score) -> dict[str, object]:
+    """Return the score as JSON values."""
+    return {
+        "kinds_found": score.kinds,
+        "kinds_planted": len(score.planted),
+        "recall": {
+            kind: {"found": score.found[kind], "planted": score.planted[kind]} for kind in score.planted
+        },
+        "missing": [{"kind": fact.kind, "says": list(fact.says)} for fact in score.missing],
+        "secrets_found": len(score.leaked),
+        "secrets_planted": score.secrets,
+        "leaked": list(score.leaked),
+        "characters": score.characters,
+    }
+
+
+def render(score: Score) -> list[str]:
+    """Return the score as lines for people."""
+    lines = [f"{kind:<12}{score.found[kind]}/{score.planted[kind]}" for kind in score.planted]
+    lines.append(f"{'kinds':<12}{score.kinds}/{len(score.planted)}")
+    lines.append(f"{'secrets':<12}{len(score.leaked)} of {score.secrets} found")
+    lines.append(f"{'characters':<12}{score.characters}")
+    lines += [f"missing {fact.kind}: {' … '.join(fact.says)}" for fact in score.missing]
+    return [*lines, *(f"leaked: {kind}" for kind in score.leaked)]
+
+
+def _build(planting: Planting, transcript: str, target: str) -> str:
+    if not planting.agent or os.path.isdir(transcript):
+        lacks = "transcript" if planting.agent else "agent"
+        raise WrongUseError(
+            f"the file of facts names no {lacks}", hint='Add agent = "…" and transcript = "…".'
+        )
+    from agent_relay.faces.cli.session.packet_transfer import build_offline
+
+    return build_offline(planting.agent, transcript, target or planting.agent)[1]
+
+
+def _read(path: str) -> str:
+    try:
+        return read_bounded(path, limit_bytes=_LIMIT_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError as error:
+        raise WrongUseError(f"cannot read {path}: {error.strerror}") from error
+    except RelayError as error:
+        raise WrongUseError(error.sentence) from error
+
+
+def verify(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    facts: Annotated[
+        str, typer.Option("--facts", help="Instead: score the packet against the facts in this TOML file.")
+    ] = "",
+    transcript: Annotated[
+        str, typer.Option("--transcript", help="With --facts: build the packet from this one.")
+    ] = "",
+    text: Annotated[str, typer.Option("--text", help="With --facts: score this text file.")] = "",
+    target: Annotated[str, typer.Option("--to", help="With --facts: the agent it is built for.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a packet: whole, of this session, unedited, and written for the tree as it is now.
+
+    Exit status: 0 all of it holds, 1 it was edited or is stale, 65 it cannot be trusted.
+    With --facts, scores a packet by what was planted in its transcript: 0 if nothing is missing.
+    """
+    if facts:
+        raise typer.Exit(
+            print_facts_score(facts, transcript=transcript, text=text, target=target, as_json=as_json)
+        )
+    found = find_packet(session, number)
+    view = _examine(found)
+    print_either(view, *_describe(found, view), as_json=as_json)
+    if view["edited"] != "nothing" or view["stale"]:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _examine(found: FoundPacket) -> dict[str, object]:
+    """Return the findings as JSON values; raise UntrustedDataError if the packet is not this session's."""
+    packet = read_packet(found.document)
+    seal = find_fingerprint(found, packet.packet_id)
+    published = read_document(found.document).get(PUBLISHED)
+    if not seal:
+        raise UntrustedDataError(
+            f"packet {found.sequence} is not named in its session's journal",
+            hint="It was put there by something else; a handoff writes a new one.",
+        )
+    if isinstance(published, dict) and published.get("document") != seal:
+        raise UntrustedDataError(
+            f"packet {found.sequence} is not the one that its session's journal names",
+            hint="See what was changed: agent-relay packet diff",
+        )
+    return {
+        "packet_id": packet.packet_id,
+        "sequence": found.sequence,
+        "target": found.target,
+        "document": found.document,
+        "text": found.text,
+        "edited": find_edited(found.folder, found.sequence, found.target),
+        "picked_up": is_picked_up(found, packet.packet_id),
+        "stale": list(verify_freshness(packet, read_tree(found.cwd))),
+        "redactions": {entry.kind: entry.count for entry in packet.redactions},
+        "spared": {entry.kind: entry.count for entry in packet.spared},
+    }
+
+
+def _describe(found: FoundPacket, view: dict[str, object]) -> list[str]:
+    edited, notes = view["edited"], [f"stale: {note}" for note in get_rows(view, "stale")]
+    return [
+        f"packet {found.sequence} for {found.target}: complete, and from this session",
+        "not edited" if edited == "nothing" else f"edited since it was published: {edited}",
+        "picked up" if view["picked_up"] else "not picked up yet",
+        *(notes or ["the working tree is as it describes"]),
+    ]
