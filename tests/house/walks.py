@@ -25,12 +25,17 @@ PROFILE = """
 import os, runpy, signal, sys, threading
 sys.executable = {shim!r}
 PACKAGE = {package!r}
+IMPORTING = "<frozen importlib._bootstrap>"
 seen = set()
+def is_importing(frame):
+    while frame is not None and frame.f_code.co_filename != IMPORTING:
+        frame = frame.f_back
+    return frame is not None
 def note(frame, event, _):
     code = frame.f_code
     if event == "call" and code.co_name != "<module>":
         name = code.co_filename
-        if name.startswith(PACKAGE) and name not in seen:
+        if name.startswith(PACKAGE) and name not in seen and not is_importing(frame):
             seen.add(name)
             handle = os.open({log!r}, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
             os.write(handle, (name + "\\n").encode())
@@ -62,16 +67,17 @@ class Walk:
 
     def __init__(self, folder: str) -> None:
         self._log = f"{folder}/entered"
-        self._shim = f"{folder}/python"
+        self._program = f"{folder}/profiled.py"
 
     def begin(self, world: RelayWorld) -> None:
         """Forget what the world's processes have entered so far."""
-        for pid, command in world.processes().items():
-            if self._shim in command or "entry.py" in command:
-                os.kill(pid, signal.SIGUSR1)
-        time.sleep(0.5)  # until each of them has forgotten
+        # First the log: what a process enters again right after it has forgotten belongs to the walk.
         with open(self._log, "w", encoding="utf-8"):
             pass
+        for pid, command in world.processes().items():
+            if self._program in command:
+                os.kill(pid, signal.SIGUSR1)
+        time.sleep(0.5)  # until each of them has forgotten
 
     def read(self) -> list[str]:
         """Return the modules that were entered, in the order of their names."""
