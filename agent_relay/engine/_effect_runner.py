@@ -8,21 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_relay.domain.effects import (
-    AwaitQuiet,
-    CancelContinue,
-    Compact,
-    DeliverPacket,
-    DeliverTask,
-    Draft,
-    Effect,
-    NoteRest,
-    PublishPacket,
-    ShowMessage,
-    SpawnLeg,
-    StopLeg,
-    WakeAt,
-)
+from agent_relay.domain import effects
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Spawned
@@ -214,37 +200,37 @@ class EffectRunner:
         self._troubles.pop("installation", None)
         return ""
 
-    async def perform(self, effect: Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
+    async def perform(self, effect: effects.Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
         """Perform the effect; return its result, or `None` if that is reported elsewhere."""
         match effect:
-            case SpawnLeg(leg):
+            case effects.SpawnLeg(leg):
                 return await self._spawn(self._get_leg(leg))
-            case StopLeg(leg):
+            case effects.StopLeg(leg):
                 return await self._stop(leg)
-            case PublishPacket(handoff):
+            case effects.PublishPacket(handoff):
                 return await self._publish(handoff)
-            case DeliverPacket(handoff, leg):
+            case effects.DeliverPacket(handoff, leg):
                 return await self._deliver(handoff, leg)
-            case DeliverTask(leg):
+            case effects.DeliverTask(leg):
                 task = self._task or self._host.session.task
                 return await self._try("task", self._deliveries.deliver_task(task, leg))
-            case NoteRest():
+            case effects.NoteRest():
                 await self._rests.write(effect)
                 return None
-            case ShowMessage(leg):
+            case effects.ShowMessage(leg):
                 await show_message(self._live.get(leg), self._host.session, self._services.zone)
                 return None
-            case WakeAt(at):
+            case effects.WakeAt(at):
                 await sleep_until(self._services.clock, at)
                 return ResetPassed()
-            case Draft(leg):
+            case effects.Draft(leg):
                 await self._relief.draft(self._host.session, leg, self.get_launch_environment(leg))
                 return None
-            case AwaitQuiet(leg):
+            case effects.AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
-            case CancelContinue(leg, at):
+            case effects.CancelContinue(leg, at):
                 return await self._try("timer", self._agent_timers.cancel(leg, at))
-            case Compact(leg):
+            case effects.Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 
     async def adopt(self, session: Session) -> Restarted:

@@ -8,48 +8,11 @@ context.
 from dataclasses import replace
 from datetime import timedelta
 
+from agent_relay.domain import inputs
 from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.session import (
-    Body,
-    ClockWasSetBack,
-    LegAsking,
-    LegBusy,
-    LegPrompted,
-    LegReady,
-    LegStarted,
-    SessionEnded,
-    SessionStopping,
-    SignalSeen,
-)
-from agent_relay.domain.events.work import HandoffConfirmed
-from agent_relay.domain.inputs import (
-    Answered,
-    BudgetsCounted,
-    CancelAsked,
-    ClockSetBack,
-    CloseAsked,
-    CompactSkipped,
-    ContextFilled,
-    Delivered,
-    DeliverFailed,
-    HandoffAsked,
-    Input,
-    LegGone,
-    LegQuiet,
-    PromptTaken,
-    Published,
-    PublishFailed,
-    ResetPassed,
-    Restarted,
-    RetryAsked,
-    SignalFound,
-    Spawned,
-    StateSeen,
-    StopAsked,
-    TaskGiven,
-    TurnAsked,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
@@ -99,14 +62,14 @@ from agent_relay.session.warnings import is_told, is_warning
 
 def handle_usage(
     session: Session,
-    happened: ContextFilled | LegQuiet | CompactSkipped | BudgetsCounted,
+    happened: inputs.ContextFilled | inputs.LegQuiet | inputs.CompactSkipped | inputs.BudgetsCounted,
     world: DecisionContext,
 ) -> Outcome:
     """Decide what follows if a context or budget passed a mark, or the moment to act on one has come."""
     match happened:
-        case BudgetsCounted():
+        case inputs.BudgetsCounted():
             return note_counted(session, happened, world)
-        case LegQuiet():
+        case inputs.LegQuiet():
             applied = apply_quietly(session, happened, world)
             return applied if applied.bodies else note_fill(session, happened, world)
         case _:
@@ -128,54 +91,54 @@ _UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING}
 _LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
-def step(session: Session, happened: Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
+def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
     """Decide what follows from `happened`; nothing follows from late news of legs that are not the newest.
 
     Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
     """
     # Who is asked for by name may have been signed in since, and is believed to have been.
-    if not (isinstance(happened, HandoffAsked) and happened.agent):
+    if not (isinstance(happened, inputs.HandoffAsked) and happened.agent):
         world = note_spent(session, note_refused(session, world))
     match happened:
-        case HandoffAsked():
+        case inputs.HandoffAsked():
             return _asked(session, happened, world)
-        case CancelAsked() | RetryAsked() | CloseAsked():
+        case inputs.CancelAsked() | inputs.RetryAsked() | inputs.CloseAsked():
             return intervene(session, happened, world)
-        case SignalFound(leg, signal):
+        case inputs.SignalFound(leg, signal):
             return _heard(session, leg, signal, world)
-        case StateSeen(leg, state):
+        case inputs.StateSeen(leg, state):
             return _screen_says(session, leg, state, world)
-        case Answered():
+        case inputs.Answered():
             return answered(session, happened, world.now)
-        case ClockSetBack(leg, since):
-            return Outcome((ClockWasSetBack(leg, since.isoformat()),))
-        case PromptTaken(leg):
+        case inputs.ClockSetBack(leg, since):
+            return Outcome((events.ClockWasSetBack(leg, since.isoformat()),))
+        case inputs.PromptTaken(leg):
             return _prompted(session, leg)
-        case ContextFilled() | LegQuiet() | CompactSkipped() | BudgetsCounted():
+        case inputs.ContextFilled() | inputs.LegQuiet() | inputs.CompactSkipped() | inputs.BudgetsCounted():
             return handle_usage(session, happened, world)
-        case LegGone():
+        case inputs.LegGone():
             return leg_gone(session, happened, world)
-        case Spawned():
+        case inputs.Spawned():
             return _spawned(session, happened)
-        case Published():
+        case inputs.Published():
             return published(session, happened, world)
-        case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
+        case inputs.PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
             return publish_failed(session, happened, session.handoff, world)
-        case Delivered() | DeliverFailed() | TaskGiven():
+        case inputs.Delivered() | inputs.DeliverFailed() | inputs.TaskGiven():
             return handle_delivery(session, happened, world)
-        case ResetPassed():
+        case inputs.ResetPassed():
             return reset_passed(session, world)
-        case StopAsked(why):
+        case inputs.StopAsked(why):
             return _stop_asked(session, why)
-        case TurnAsked():
+        case inputs.TurnAsked():
             return take_turn(session, happened, world)
-        case Restarted():
+        case inputs.Restarted():
             return restarted(session, world, happened)
         case _:
             return handle_rest(session, happened, world)
 
 
-def _asked(session: Session, asked: HandoffAsked, world: DecisionContext) -> Outcome:
+def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext) -> Outcome:
     living = session.living_leg
     _check_asked(session, asked)
     if living is None and session.leg is not None and asked.agent:
@@ -209,7 +172,7 @@ def _asked(session: Session, asked: HandoffAsked, world: DecisionContext) -> Out
     )
 
 
-def _check_asked(session: Session, asked: HandoffAsked) -> None:
+def _check_asked(session: Session, asked: inputs.HandoffAsked) -> None:
     """Raise WrongUseError if the session cannot be handed over as asked."""
     living, handoff = session.living_leg, session.handoff
     if session.state is State.STOPPING:
@@ -230,7 +193,9 @@ def _tell_force(session: Session, agent: str) -> str:
     return f"{continue_command(name, session.id, '--yes')} hands over all the same" if name else ""
 
 
-def _begin_again(session: Session, last: Leg, asked: HandoffAsked, world: DecisionContext) -> Outcome | None:
+def _begin_again(
+    session: Session, last: Leg, asked: inputs.HandoffAsked, world: DecisionContext
+) -> Outcome | None:
     """Continue with `asked.agent` if no leg lives and no new packet is needed; `None` if one is.
 
     A packet that never reached its successor goes to the agent that takes its place.
@@ -275,7 +240,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     return Outcome((seen,), (rest, *wake)).then(after)
 
 
-def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
+def _is_exacter(limit: Limit | None, seen: events.SignalSeen) -> bool:
     """Return whether `seen` gives the same limit's reset to the second, of which only the minute was known.
 
     An agent's words name the minute; its record, which may be read later, has the moment. An agent offered
@@ -287,12 +252,12 @@ def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
     return known is not None and new is not None and timedelta(0) < new - known < timedelta(minutes=1)
 
 
-def _build_limit(seen: SignalSeen, world: DecisionContext) -> Limit:
+def _build_limit(seen: events.SignalSeen, world: DecisionContext) -> Limit:
     return Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
 
 
-def _build_seen(leg: str, signal: Signal) -> SignalSeen:
-    return SignalSeen(
+def _build_seen(leg: str, signal: Signal) -> events.SignalSeen:
+    return events.SignalSeen(
         leg,
         signal.agent,
         signal.kind,
@@ -316,15 +281,15 @@ def _screen_says(session: Session, leg: str, state: str, world: DecisionContext)
     handoff = session.handoff
     match state:
         case State.READY:
-            ready = Outcome((LegReady(leg),), find_delivery(session, living))
+            ready = Outcome((events.LegReady(leg),), find_delivery(session, living))
             return ready if ready.effects else ready.then(finish_turn(session, world))
         case State.BUSY:
-            confirmed: tuple[Body, ...] = ()
+            confirmed: tuple[events.Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
-                confirmed = (HandoffConfirmed(handoff.id, leg),)
-            return Outcome((LegBusy(leg), *confirmed))
+                confirmed = (work.HandoffConfirmed(handoff.id, leg),)
+            return Outcome((events.LegBusy(leg), *confirmed))
         case State.ASKING:
-            return Outcome((LegAsking(leg),))
+            return Outcome((events.LegAsking(leg),))
         case _:
             return NOTHING
 
@@ -337,16 +302,16 @@ def _prompted(session: Session, leg: str) -> Outcome:
         return headless_prompted(session, living)
     handoff = session.handoff
     is_delivered = handoff is not None and handoff.step is Step.DELIVERED and session.state in LIVE
-    confirmed = (HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
-    return Outcome((LegPrompted(leg), *confirmed))
+    confirmed = (work.HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
+    return Outcome((events.LegPrompted(leg), *confirmed))
 
 
-def _spawned(session: Session, spawned: Spawned) -> Outcome:
+def _spawned(session: Session, spawned: inputs.Spawned) -> Outcome:
     """Journal that the leg lives; if its screen was seen ready before this, deliver what waits."""
     leg = session.living_leg
     if leg is None or leg.id != spawned.leg or leg.child_pid:
         return NOTHING
-    started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
+    started = events.LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
     if leg.headless:
         return headless_spawned(session, leg, started)
     handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
@@ -359,5 +324,5 @@ def _stop_asked(session: Session, why: str) -> Outcome:
     if session.state is State.ENDED:
         return NOTHING
     if leg is None:
-        return Outcome((SessionStopping(why), SessionEnded(why)))
-    return Outcome((SessionStopping(why),), (StopLeg(leg.id),))
+        return Outcome((events.SessionStopping(why), events.SessionEnded(why)))
+    return Outcome((events.SessionStopping(why),), (StopLeg(leg.id),))

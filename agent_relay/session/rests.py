@@ -6,15 +6,7 @@ from datetime import datetime, timedelta
 
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.session import (
-    Body,
-    LegAnswered,
-    LegBusy,
-    LegContinues,
-    ResumeAgreed,
-    ReturnOffered,
-    SessionWoke,
-)
+from agent_relay.domain.events import session as events
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.session import Session
@@ -130,14 +122,14 @@ def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext
     if news.at is None:
         # At its moment a countdown goes because its agent goes on; before that somebody gave it up.
         is_given_up = known is not None and world.now < known - _EARLY
-        return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
+        return Outcome((events.LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
     if news.at == known:
         return NOTHING if session.agent_may_continue else Outcome((), (CancelContinue(leg.id, news.at),))
     is_left = world.agent_may_continue and not any(
         world.quiet.contains(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
     )
     after: Effect = WakeAt(news.at + CONTINUE_GRACE) if is_left else CancelContinue(leg.id, news.at)
-    seen = LegContinues(leg.id, news.at.isoformat(), is_left)
+    seen = events.LegContinues(leg.id, news.at.isoformat(), is_left)
     return Outcome((seen,), (after, *((ShowMessage(leg.id),) if session.state is State.RESTING else ())))
 
 
@@ -178,7 +170,7 @@ def seen_while_resting(session: Session, leg: str, state: str, world: DecisionCo
         return NOTHING
     if world.now < at - _EARLY:
         return NOTHING
-    return Outcome((SessionWoke(f"{living.agent} went on by itself"), LegBusy(leg)))
+    return Outcome((events.SessionWoke(f"{living.agent} went on by itself"), events.LegBusy(leg)))
 
 
 def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
@@ -190,7 +182,7 @@ def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
         )
     if wish.agreed == session.agreed:
         return NOTHING
-    return Outcome((ResumeAgreed(wish.agreed),))
+    return Outcome((events.ResumeAgreed(wish.agreed),))
 
 
 def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
@@ -226,7 +218,7 @@ def reset_passed(session: Session, world: DecisionContext) -> Outcome:
     if not preferred or preferred == session.offered or world.return_mode == "off":
         return NOTHING
     by_itself = _returns_by_itself(world)
-    offered = Outcome((ReturnOffered(preferred, by_itself),))
+    offered = Outcome((events.ReturnOffered(preferred, by_itself),))
     if by_itself and session.state is State.READY:
         return offered.then(_hand_back(session, preferred, world))
     return offered.then(Outcome((), (ShowMessage(session.legs[-1].id),)))
@@ -240,13 +232,13 @@ def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
     living, refusal = session.living_leg, session.refusal
     if living is None or living.id != answered.leg:
         return NOTHING
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[events.Body, ...] = ()
     if refusal is not None and (answered.at is None or is_later(answered.at, refusal.at, now)):
-        bodies = (LegAnswered(living.id),)
+        bodies = (events.LegAnswered(living.id),)
     limit = session.limit
     is_over = limit is None or answered.at is None or is_later(answered.at, limit.at, now)
     if session.state is State.RESTING and is_over:
-        bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
+        bodies = (*bodies, events.SessionWoke(f"{living.agent} answers again"))
     return Outcome(bodies)
 
 
@@ -279,8 +271,8 @@ def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcom
     living, (name, _) = session.living_leg, find_back(session, world)
     say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
     if living is not None and is_back:
-        return Outcome((SessionWoke("its limit has reset", offers=name == session.agent),), say)
-    offered = Outcome((ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+        return Outcome((events.SessionWoke("its limit has reset", offers=name == session.agent),), say)
+    offered = Outcome((events.ReturnOffered(name),), say) if name and name != session.offer else NOTHING
     state = world.availability.get(session.agent)
     until = state.rests_until if living is not None and state is not None else None
     return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))

@@ -4,54 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from agent_relay.domain.events.session import (
-    Body,
-    ClockWasSetBack,
-    Event,
-    LegAnswered,
-    LegAsking,
-    LegBusy,
-    LegContinues,
-    LegEnded,
-    LegNamed,
-    LegPrompted,
-    LegReady,
-    LegStarted,
-    LegStarting,
-    PromptSeen,
-    ResumeAgreed,
-    ReturnOffered,
-    SessionEnded,
-    SessionMoved,
-    SessionRested,
-    SessionStopping,
-    SessionWoke,
-    SignalSeen,
-    TaskDelivered,
-    Unknown,
-)
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ChatBegun,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    PredecessorStopped,
-    SessionWaits,
-    TurnBegun,
-    TurnEnded,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.session import NO_TERMS, Handoff, Session, Terms, Turn
 from agent_relay.domain.state import LIVE, State
 
@@ -66,58 +20,59 @@ def _stay(*sources: State) -> dict[State, State]:
     return {source: source for source in sources}
 
 
-TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
+TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyType(
     {
-        LegStarting: _to(S.STARTING, S.STARTING, S.READY, S.HANDING_OFF, S.RESTING, S.ENDED),
-        LegStarted: _stay(*S),
-        LegNamed: _stay(*S),
-        LegReady: _to(S.READY, *LIVE),
-        LegBusy: _to(S.BUSY, *LIVE),
-        LegPrompted: _stay(*S),
-        PromptSeen: _stay(*S),
-        LegAnswered: _stay(*S),
-        ClockWasSetBack: _stay(*S),
-        LegAsking: _to(S.ASKING, *LIVE),
-        SignalSeen: _stay(*S),
-        HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
-        PredecessorStopped: _stay(S.HANDING_OFF),
-        PacketPublished: _stay(S.HANDING_OFF),
-        PacketSaved: _stay(*S),
-        PacketDelivered: _stay(*LIVE),
-        TaskDelivered: _stay(*S),
-        SessionMoved: _stay(*S),
-        HandoffConfirmed: _stay(*LIVE),
-        HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
-        HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),
-        HandoffRetried: _stay(*LIVE) | _to(S.HANDING_OFF, S.LIMITED, S.RESTING, S.ENDED),
-        HandoffClosed: _stay(*S),
-        LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
-        SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
-        SessionWoke: _to(S.READY, S.RESTING),
-        ReturnOffered: _stay(*S),
-        ResumeAgreed: _stay(*S),
-        LegContinues: _stay(*S),
-        ContextNoted: _stay(*S),
-        ContextCompacting: _stay(*S),
-        ContextSpared: _stay(*S),
-        DraftBegun: _stay(*S),
-        BudgetNoted: _stay(*S),
-        BudgetApplied: _stay(*S),
-        SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
-        SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
-        ChatBegun: _stay(S.STARTING, S.READY, S.RESTING, S.ENDED),
-        TurnBegun: _to(S.STARTING, S.STARTING, S.READY, S.RESTING, S.ENDED),
-        TurnEnded: _stay(*S),
-        SessionWaits: _to(S.READY, S.STOPPING),
-        Unknown: _stay(*S),
+        events.LegStarting: _to(S.STARTING, S.STARTING, S.READY, S.HANDING_OFF, S.RESTING, S.ENDED),
+        events.LegStarted: _stay(*S),
+        events.LegNamed: _stay(*S),
+        events.LegReady: _to(S.READY, *LIVE),
+        events.LegBusy: _to(S.BUSY, *LIVE),
+        events.LegPrompted: _stay(*S),
+        events.PromptSeen: _stay(*S),
+        events.LegAnswered: _stay(*S),
+        events.ClockWasSetBack: _stay(*S),
+        events.LegAsking: _to(S.ASKING, *LIVE),
+        events.SignalSeen: _stay(*S),
+        work.HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
+        work.PredecessorStopped: _stay(S.HANDING_OFF),
+        work.PacketPublished: _stay(S.HANDING_OFF),
+        work.PacketSaved: _stay(*S),
+        work.PacketDelivered: _stay(*LIVE),
+        events.TaskDelivered: _stay(*S),
+        events.SessionMoved: _stay(*S),
+        work.HandoffConfirmed: _stay(*LIVE),
+        work.HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
+        work.HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),
+        work.HandoffRetried: _stay(*LIVE) | _to(S.HANDING_OFF, S.LIMITED, S.RESTING, S.ENDED),
+        work.HandoffClosed: _stay(*S),
+        events.LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING)
+        | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
+        events.SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
+        events.SessionWoke: _to(S.READY, S.RESTING),
+        events.ReturnOffered: _stay(*S),
+        events.ResumeAgreed: _stay(*S),
+        events.LegContinues: _stay(*S),
+        work.ContextNoted: _stay(*S),
+        work.ContextCompacting: _stay(*S),
+        work.ContextSpared: _stay(*S),
+        work.DraftBegun: _stay(*S),
+        work.BudgetNoted: _stay(*S),
+        work.BudgetApplied: _stay(*S),
+        events.SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
+        events.SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
+        work.ChatBegun: _stay(S.STARTING, S.READY, S.RESTING, S.ENDED),
+        work.TurnBegun: _to(S.STARTING, S.STARTING, S.READY, S.RESTING, S.ENDED),
+        work.TurnEnded: _stay(*S),
+        work.SessionWaits: _to(S.READY, S.STOPPING),
+        events.Unknown: _stay(*S),
     }
 )
 """Where each event leads from each state; a deciding limit also leads from a live state to limited."""
 
 
-def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
+def fold_turn(session: Session, body: work.TurnBegun | work.TurnEnded) -> Session:
     """Return the session after one more event about its turns."""
-    if isinstance(body, TurnEnded):
+    if isinstance(body, work.TurnEnded):
         after = end_turn(session, body.outcome, body.why, body.refused)
         if after.turn is None or after.turn is session.turn or not never_began(body):
             return after
@@ -126,7 +81,7 @@ def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
     return replace(session, turn=turn, why="", failure="", rested_until="", skipped=(), tried=())
 
 
-def never_began(body: TurnEnded) -> bool:
+def never_began(body: work.TurnEnded) -> bool:
     """Return whether the turn was given up before any agent was asked."""
     return body.outcome == "stopped" and not body.leg
 
@@ -144,7 +99,7 @@ def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:
     return replace(turn, taken=turn.taken + 1) if turn is not None and is_headless else turn
 
 
-def find_turn_by_message(events: Sequence[Event], message: str) -> tuple[int, bool] | None:
+def find_turn_by_message(journal: Sequence[events.Event], message: str) -> tuple[int, bool] | None:
     """Return the line number of the newest turn or chat asked for as `message`; `None` for none.
 
     Also return whether it was given up before any agent was asked, so that asking again asks no agent twice.
@@ -152,14 +107,14 @@ def find_turn_by_message(events: Sequence[Event], message: str) -> tuple[int, bo
     """
     found: tuple[int, bool] | None = None
     is_open = False
-    for event in events:
+    for event in journal:
         match event.body:
-            case TurnBegun() as body:
+            case work.TurnBegun() as body:
                 is_open = body.message == message
                 found = (event.number, False) if is_open else found
-            case ChatBegun() as body if body.message == message:
+            case work.ChatBegun() as body if body.message == message:
                 found = (event.number, False)
-            case TurnEnded() as body if is_open and found is not None and never_began(body):
+            case work.TurnEnded() as body if is_open and found is not None and never_began(body):
                 found = (found[0], True)
             case _:
                 pass
@@ -182,16 +137,16 @@ def inherit_terms(session: Session) -> Terms:
     return NO_TERMS if parent is None or parent.id in session.closed else parent.terms
 
 
-def find_due(session: Session, body: HandoffClosed | HandoffFailed) -> Handoff | None:
+def find_due(session: Session, body: work.HandoffClosed | work.HandoffFailed) -> Handoff | None:
     """Return the handoff whose rollback agent takes over next, with its `why` set; `None` for none.
 
     A successor that did not start is replaced by the order, in which its rollback agent comes first.
     """
     match body:
-        case HandoffClosed(handoff, "failed", note, skipped) if not skipped:
+        case work.HandoffClosed(handoff, "failed", note, skipped) if not skipped:
             failed = next((done for done in session.done if done.id == handoff), None)
             why = note or (f"{failed.to_agent} did not succeed" if failed is not None else "")
-        case HandoffFailed(_, "deliver" | "publish", why):
+        case work.HandoffFailed(_, "deliver" | "publish", why):
             failed = session.handoff
         case _:
             return None

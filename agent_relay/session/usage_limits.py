@@ -5,15 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, NoteRest, ShowMessage, StopLeg
-from agent_relay.domain.events.session import SessionStopping
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import BudgetsCounted, CompactSkipped, ContextFilled, HandoffAsked, LegQuiet
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.session import Leg, Session, Terms
@@ -80,7 +73,7 @@ def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> 
     level = find_level(filled.used, filled.room, world.context)
     if level in (Level.UNKNOWN, before.level):
         return NOTHING
-    noted = ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
+    noted = work.ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
     after = replace(session, context=note_context(before, noted, filled.at))
     told = {one for one in _TOLD if not one.is_above(level) and one.is_above(before.peak)}
     said = Outcome((noted,), (ShowMessage(leg.id),) if told and session.handoff is None else ())
@@ -99,7 +92,7 @@ def turn_ended(session: Session, world: DecisionContext) -> Outcome:
     if leg is None or session.state is not State.READY or session.handoff is not None:
         return NOTHING
     cause = _find_cause(session, leg, world)
-    draft = Outcome((DraftBegun(leg.id, cause),), (Draft(leg.id),)) if cause else NOTHING
+    draft = Outcome((work.DraftBegun(leg.id, cause),), (Draft(leg.id),)) if cause else NOTHING
     waits = Outcome((), (AwaitQuiet(leg.id),)) if _is_due(session, world) else NOTHING
     return draft.then(waits)
 
@@ -111,7 +104,7 @@ def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
     if leg is None or leg.id != leg_id or not is_ready or not _is_due(session, world):
         return NOTHING
     if world.context.mode == "compact":
-        return Outcome((ContextCompacting(leg.id),), (Compact(leg.id),))
+        return Outcome((work.ContextCompacting(leg.id),), (Compact(leg.id),))
     successor, skipped = _choose(session, world, inherit_terms(session).needs)
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
@@ -129,7 +122,7 @@ def _spared(session: Session, leg_id: str) -> Outcome:
     leg = session.living_leg
     if leg is None or leg.id != leg_id:
         return NOTHING
-    return Outcome((ContextSpared(leg_id),), (AwaitQuiet(leg_id),))
+    return Outcome((work.ContextSpared(leg_id),), (AwaitQuiet(leg_id),))
 
 
 def relieve_asked(session: Session, asked: HandoffAsked, terms: Terms, world: DecisionContext) -> Outcome:
@@ -210,7 +203,7 @@ def note_counted(session: Session, counted: BudgetsCounted, world: DecisionConte
         return NOTHING
     fresh = [found for found in counted.found if is_budget_news(find_spending(session, found.budget), found)]
     noted = tuple(
-        BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
+        work.BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
         for one in fresh
     )
     names = {one.budget for one in fresh}
@@ -278,9 +271,9 @@ def _find_due(session: Session, leg: Leg, world: DecisionContext) -> Spending | 
 
 
 def _apply(session: Session, leg: Leg, due: Spending, world: DecisionContext) -> Outcome:
-    applied = BudgetApplied(leg.id, due.budget, due.period)
+    applied = work.BudgetApplied(leg.id, due.budget, due.period)
     if due.then == "stop":
-        return Outcome((applied, SessionStopping(due.text)), (StopLeg(leg.id),))
+        return Outcome((applied, events.SessionStopping(due.text)), (StopLeg(leg.id),))
     until = parse_moment(due.until)
     rest = (NoteRest(leg.agent, _SCOPE, until, due.text),) if until is not None else ()
     known = _leave_out(world, [due])

@@ -7,15 +7,8 @@ and messages both import this module, so it imports nothing but the domain.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_relay.domain.events.session import Event, SignalSeen
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.session import Handoff, Limit, Session
 from agent_relay.domain.values.moments import parse_moment
@@ -23,7 +16,7 @@ from agent_relay.domain.values.moments import parse_moment
 _LEVELS = frozenset(level.value for level in Level)
 
 
-def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Context:
+def note_context(context: Context, noted: work.ContextNoted, read_at: datetime) -> Context:
     """Return the context after a reading by its agent; one that is low again may be acted on anew."""
     level = Level(noted.level)
     is_low = level is Level.LOW
@@ -33,18 +26,20 @@ def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Co
 
 
 def fold_context(
-    context: Context, body: ContextNoted | ContextCompacting | ContextSpared | DraftBegun, event: Event
+    context: Context,
+    body: work.ContextNoted | work.ContextCompacting | work.ContextSpared | work.DraftBegun,
+    event: events.Event,
 ) -> Context:
     """Return the context after one more event; an event with invalid values changes nothing."""
     match body:
-        case ContextNoted():
+        case work.ContextNoted():
             read_at = parse_moment(body.read_at)
             if read_at is None or body.level not in _LEVELS:
                 return context
             return note_context(context, body, read_at)
-        case ContextCompacting():
+        case work.ContextCompacting():
             return replace(context, is_spent=True, relieved_at=event.at)
-        case ContextSpared():
+        case work.ContextSpared():
             # The cooldown of the relief before this one was over, or this would not have been tried.
             return replace(context, is_spent=False, relieved_at=None)
         case _:
@@ -64,12 +59,12 @@ def begin_context(context: Context, *, is_relief: bool) -> Context:
 _SAME_WINDOW = timedelta(minutes=10)
 
 
-def is_warning(body: SignalSeen) -> bool:
+def is_warning(body: events.SignalSeen) -> bool:
     """Return whether a seen signal says for certain that a limit is close."""
     return body.decides and body.scope == "warning"
 
 
-def is_told(session: Session, body: SignalSeen, at: datetime) -> bool:
+def is_told(session: Session, body: events.SignalSeen, at: datetime) -> bool:
     """Return whether the user was warned that this window is nearly used up, by whichever source."""
     return any(
         _is_same(known, body.agent, body.model, body.until)
@@ -105,10 +100,12 @@ def _is_open(known: Limit, at: datetime) -> bool:
     return until is not None and until > at
 
 
-def fold_spending(session: Session, body: BudgetNoted | BudgetApplied, event: Event) -> Session:
+def fold_spending(
+    session: Session, body: work.BudgetNoted | work.BudgetApplied, event: events.Event
+) -> Session:
     """Return the session after one more event; an event with invalid values changes nothing."""
     known = find_spending(session, body.budget)
-    if isinstance(body, BudgetApplied):
+    if isinstance(body, work.BudgetApplied):
         if known is None or known.period != body.period:
             return session
         return _with(session, replace(known, is_done=True))

@@ -9,17 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.detect.detector import Detector
+from agent_relay.domain import inputs
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
-from agent_relay.domain.inputs import (
-    Answered,
-    ClockSetBack,
-    ContinueAnnounced,
-    LegGone,
-    PromptTaken,
-    SignalFound,
-    StateSeen,
-)
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import start_at
@@ -164,7 +156,7 @@ class LegMonitor:
         """Close the connection to the holder; it and its agent, if they live, run on."""
         await self.holder.close()
 
-    async def run(self) -> LegGone | None:
+    async def run(self) -> inputs.LegGone | None:
         """Follow the leg; return how its agent ended, `None` if the connection to the holder ended first.
 
         Raises HolderError if the holder does not answer; then `run` may be called again.
@@ -215,7 +207,7 @@ class LegMonitor:
     def say_working(self) -> None:
         """Report that the leg works if its screen does not show it any more, or not yet."""
         if self._state_tracker.say_working():
-            self._listener.report(self.leg, StateSeen(self.leg.id, "busy"))
+            self._listener.report(self.leg, inputs.StateSeen(self.leg.id, "busy"))
             self._again = asyncio.create_task(self._look_again())
 
     async def settle_evidence(self) -> None:
@@ -247,7 +239,7 @@ class LegMonitor:
             return is_so()
         return True
 
-    async def _follow(self) -> LegGone | None:
+    async def _follow(self) -> inputs.LegGone | None:
         async for event in self.holder.events():
             match event.get("event"):
                 case "settled":
@@ -288,10 +280,10 @@ class LegMonitor:
     async def _read(self) -> None:
         state = self._state_tracker.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
-            self._listener.report(self.leg, StateSeen(self.leg.id, state))
+            self._listener.report(self.leg, inputs.StateSeen(self.leg.id, state))
         if self.continues_at != self._reported_continues:
             self._reported_continues = self.continues_at
-            self._listener.report(self.leg, ContinueAnnounced(self.leg.id, self.continues_at))
+            self._listener.report(self.leg, inputs.ContinueAnnounced(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:
@@ -306,7 +298,7 @@ class LegMonitor:
     def _say(self, signals: Sequence[Signal]) -> None:
         if signals:
             for signal in self._known.list_new(signals):
-                self._listener.report(self.leg, SignalFound(self.leg.id, signal))
+                self._listener.report(self.leg, inputs.SignalFound(self.leg.id, signal))
         self._plan_tick(self._read_clock())
 
     def _plan_tick(self, now: datetime) -> None:
@@ -337,7 +329,7 @@ class LegMonitor:
         """Move the leg's start back: what it writes from now on has times before its start."""
         if since < self.leg.starting_at:
             self.leg = replace(self.leg, starting_at=since)
-            self._listener.report(self.leg, ClockSetBack(self.leg.id, since))
+            self._listener.report(self.leg, inputs.ClockSetBack(self.leg.id, since))
 
     def _rename(self, record: Record) -> None:
         """Note that the agent works in another session of its own: it was cleared, resumed or forked.
@@ -369,19 +361,19 @@ class LegMonitor:
         }
         if "prompt" in means and not self.prompted:
             self.prompted = True
-            self._listener.report(self.leg, PromptTaken(self.leg.id))
+            self._listener.report(self.leg, inputs.PromptTaken(self.leg.id))
         if "answer" in means and record.at >= self._began.at:
             self._known.clear()
-            self._listener.report(self.leg, Answered(self.leg.id, record.at))
+            self._listener.report(self.leg, inputs.Answered(self.leg.id, record.at))
 
-    async def _collect(self, ended: Mapping[str, object]) -> LegGone:
+    async def _collect(self, ended: Mapping[str, object]) -> inputs.LegGone:
         """Return the agent's end, after reading its last records and ending whatever it left behind."""
         status = ended.get("status")
         with contextlib.suppress(HolderError):
             await self._look()
         with contextlib.suppress(HolderError):
             await self.holder.collect()
-        return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
+        return inputs.LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
 
 
 def _build_detector(leg: Leg, config: MonitorConfig) -> Detector:

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
-from agent_relay.domain.events.work import (
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffRetried,
-)
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
@@ -80,7 +75,7 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
             f"too late to cancel: {handoff.to_agent} already has the packet",
             hint=f"Take it back: {back}, or agent-relay handoff fail {handoff.id}",
         )
-    cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
+    cancelled = Outcome((work.HandoffCancelled(handoff.id, handoff.step, asked.why),))
     match handoff.step:
         case Step.BEGUN | Step.STOPPED:
             # The predecessor's end, or its packet, is on the way, and brings the rest.
@@ -109,7 +104,7 @@ def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outco
         )
     if living is not None:
         again = replace(handoff, step=Step.SPAWNED, is_cancelled=False)
-        retried = Outcome((HandoffRetried(handoff.id),))
+        retried = Outcome((work.HandoffRetried(handoff.id),))
         ready = session.state is State.READY
         return retried.then(
             Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
@@ -135,7 +130,7 @@ def _can_retry(session: Session) -> bool:
 def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:
     """Resume the session's retriable handoff without a leg: from its packet, or by making one."""
     step = find_step_left(session)
-    retried = Outcome((HandoffRetried(handoff.id),))
+    retried = Outcome((work.HandoffRetried(handoff.id),))
     if step is Step.STOPPED:
         return retried.then(Outcome((), (PublishPacket(handoff.id),)))
     again = replace(handoff, step=step, is_cancelled=False)
@@ -155,14 +150,14 @@ def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outco
             raise WrongUseError(
                 f"handoff {asked.handoff} is under way", hint="See: agent-relay handoff cancel --help"
             )
-        handoff, confirmed = current, (HandoffConfirmed(current.id, current.leg),)
+        handoff, confirmed = current, (work.HandoffConfirmed(current.id, current.leg),)
     if handoff is None:
         raise _refuse_over(session, asked.handoff, asked.verdict)
     if handoff.id in session.closed:
         raise WrongUseError(f"handoff {handoff.id} was judged already", hint=_see(handoff.id))
     after = replace(session, handoff=None) if confirmed else session
     rolled, why_not = _roll_back(after, handoff, asked, world)
-    closed = HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
+    closed = work.HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
     return Outcome((*confirmed, closed)).then(rolled)
 
 
