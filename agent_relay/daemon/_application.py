@@ -22,10 +22,10 @@ from agent_relay.domain.protocol.watch_output import (
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.operations.sessions import build_handlers, build_narrate_handlers
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import wait_for
 from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import wait_for
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.system.config.config_file import ReloadingConfig
@@ -138,7 +138,6 @@ MODULES = (
     "agent_relay.domain.values.moments",
     "agent_relay.engine._turn_stream",
     "agent_relay.engine.operations.headless_turns",
-    "agent_relay.engine.publishing.native_records",
     "agent_relay.engine.publishing.packet_pipeline",
     "agent_relay.engine.publishing.waiting_packets",
     "agent_relay.race.registry",

@@ -10,14 +10,15 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LaunchPlan, LegStart, prepare_launch
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish
 from agent_relay.packet.narrative import (
@@ -29,13 +30,11 @@ from agent_relay.packet.narrative import (
     read_answer,
 )
 from agent_relay.sources.native_fork import fork_session, remove_fork
+from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
-
-if TYPE_CHECKING:
-    from agent_relay.domain.facts import NativeSession
 
 _log = logging.getLogger(__name__)
 _FOLDER = "narratives"
@@ -166,14 +165,10 @@ class NarrativeWriter:
             _remove(folder)
         return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
 
-    def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> "NativeSession | None":
+    def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> NativeSession | None:
         """Return the leg's native session if it holds something to hand off, else `None`."""
-        from agent_relay.domain.facts import NativeSession
-        from agent_relay.engine.publishing.native_records import find_native
-        from agent_relay.sources.transcript_reader import read_facts
-
         leg, spec = occasion.leg, loaded.adapter.transcript
-        native = find_native(self._services, occasion.session, leg, occasion.environ)
+        native = find_native(loaded, occasion.session, leg, occasion.environ)
         if native is None and leg.native_id and os.path.exists(leg.transcript):
             native = NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
         if native is None or spec is None:
@@ -197,7 +192,7 @@ class NarrativeWriter:
         occasion: NarrativeRequest,
         loaded: LoadedAdapter,
         spec: Narrative,
-        native: "NativeSession",
+        native: NativeSession,
         folder: str,
     ) -> LaunchPlan:
         """Return the launch plan of the fork, its files in `folder`.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from agent_relay.daemon._application import build_watch_handlers
-from agent_relay.daemon._operations import Daemon, build_handlers
+from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.engine.operations.headless_turns import build_chat_handlers, build_run_handlers
 from agent_relay.engine.operations.sessions import build_handlers as build_session_handlers

@@ -19,7 +19,6 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
-from agent_relay.engine.legs.adopted_programs import check_owners
 from agent_relay.engine.legs.headless import load_for, prepare_streams
 from agent_relay.engine.legs.launch_environment import (
     LaunchEnvironment,
@@ -27,6 +26,7 @@ from agent_relay.engine.legs.launch_environment import (
     render_launch_environment,
 )
 from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.publishing.native_records import check_owners
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish
 from agent_relay.session.views.waiting import NO_BAR, HandoffBar

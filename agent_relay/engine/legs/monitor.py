@@ -16,16 +16,18 @@ from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.engine._last_known import LastScreen
-from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
 from agent_relay.engine.legs._trackers import (
     AgentStateTracker,
     ContextTracker,
     KnownSignals,
     LegListener,
     MonitorConfig,
+    NewestPrompt,
+    RelayPrompt,
+    hear_record,
 )
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.services import LastScreen
 from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import TurnVerdict
 from agent_relay.sources.record_fields import find_names

@@ -26,6 +26,7 @@ from agent_relay.engine.legs.shutdown import (
     stop_leg,
 )
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
+from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.decision import Outcome
@@ -308,11 +309,10 @@ class LegSupervisor:
 
     async def _name(self, live: LegMonitor) -> None:
         """Find the agent's own session and transcript, and have them journalled."""
-        from agent_relay.engine.publishing.native_records import find_native
-
         session, environ = self._host.session, live.launch_environment.environ
         leg = _get_leg(session, live.leg.id)
-        found = await asyncio.to_thread(find_native, self._services, session, leg, environ)
+        loaded = self._services.get_adapter(leg.agent)
+        found = await asyncio.to_thread(find_native, loaded, session, leg, environ)
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
             self._host.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 

@@ -22,12 +22,12 @@ from agent_relay.engine.legs.headless import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import wait_for
 from agent_relay.engine.sessions.commands import begin_turn
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.opener import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import wait_for
 from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
 from agent_relay.session.handoff.lifecycle import find_native_id

@@ -21,7 +21,6 @@ from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.engine._last_known import NO_SCREEN, LastScreen
 from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.engine.publishing.waiting_packets import find_source, is_under_way, list_saved
 from agent_relay.packet.budget import fit_packet
@@ -84,7 +83,7 @@ class PacketOrder:
     at: datetime
     config: UserConfig
     adapters: Mapping[str, LoadedAdapter]
-    seen: LastScreen
+    seen: str
     extent: Extent = Extent.WHOLE
     lacks: str = ""
 
@@ -169,12 +168,11 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         order, handoff, leg, since=leg.starting_at if leg.resumes and previous else None
     )
     facts = (
-        gather_facts(order, session, leg, order.environ)
+        gather_facts(loaded, session, leg, order.environ)
         if order.extent is Extent.WHOLE
         else Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
     )
     doubt = find_record_gap(facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg)
-    seen = order.seen if doubt.is_wordless else NO_SCREEN
     facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
     packet = build_packet(
         redact_facts(facts, known=known, allow=order.allow),
@@ -190,7 +188,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         "budget": find_spent(session, handoff),
         "not_understood": doubt.sentence if loaded.adapter.transcript is not None else "",
         "last_lines": _quote_lines(order, facts.last_lines, known),
-        "last_screen": seen.screen,
+        "last_screen": order.seen if doubt.is_wordless else "",
     }
     return packet.model_copy(update={name: text for name, text in additions.items() if text})
 

@@ -25,8 +25,8 @@ from agent_relay.engine.legs.shutdown import (
 )
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import ChangeNotifier
 from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.threads import ChangeNotifier
 from agent_relay.session.decision import Outcome
 from agent_relay.session.ownership import build_move
 from agent_relay.store.session_journals import SessionJournal, ensure_indexed
