@@ -139,7 +139,6 @@ MODULES = (
     "agent_relay.engine._turn_stream",
     "agent_relay.engine.operations.headless_turns",
     "agent_relay.engine.publishing.packet_pipeline",
-    "agent_relay.engine.publishing.waiting_packets",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
     "agent_relay.redact.text",

@@ -18,8 +18,7 @@ from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, sleep_unt
 from agent_relay.engine._notifications import SessionNotifier
 from agent_relay.engine._tree_claims import TreeClaims
 from agent_relay.engine.delivery.text_delivery import SessionDeliveries
-from agent_relay.engine.legs.headless import was_begun
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment, was_begun
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
 from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
@@ -33,8 +32,12 @@ from agent_relay.engine.legs.shutdown import (
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.limited_work import ProgramPrestart, redact_event
-from agent_relay.engine.publishing.packet_publisher import PacketPublisher, load_and_publish
+from agent_relay.engine.publishing.limited_work import (
+    PacketPublisher,
+    ProgramPrestart,
+    load_and_publish,
+    redact_event,
+)
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known
@@ -172,7 +175,7 @@ class EffectRunner:
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """Return, by agent, why the packet that waits for it cannot be used."""
-        from agent_relay.engine.publishing.waiting_packets import find_spoilt
+        from agent_relay.engine.publishing.packet_pipeline import find_spoilt
 
         return find_spoilt(session, self._build_renderer)
 

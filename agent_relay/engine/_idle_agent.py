@@ -9,7 +9,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import CompactSkipped, LegQuiet
 from agent_relay.domain.session import Session
 from agent_relay.engine.delivery.text_delivery import type_line
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.packet.narrative import NarrativeOutcome

@@ -17,7 +17,7 @@ from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish

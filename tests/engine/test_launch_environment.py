@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine.legs.launch_environment import (
+from agent_relay.engine.legs.launch import (
     LaunchEnvironment,
     parse_launch_environment,
     render_launch_environment,

@@ -19,9 +19,10 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
-from agent_relay.engine.legs.headless import load_for, prepare_streams
-from agent_relay.engine.legs.launch_environment import (
+from agent_relay.engine.legs.launch import (
     LaunchEnvironment,
+    load_for,
+    prepare_streams,
     read_launch_environment,
     render_launch_environment,
 )

@@ -26,7 +26,7 @@ from agent_relay.engine.legs._trackers import (
     RelayPrompt,
     hear_record,
 )
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.services import LastScreen
 from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import TurnVerdict

@@ -3,17 +3,19 @@
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.events.session import LegNamed
 from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Spawned
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.headless import judge
+from agent_relay.domain.text.plain import find_reason
+from agent_relay.engine.legs.launch import ERRORS_FILE
 from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
@@ -30,6 +32,7 @@ from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.decision import Outcome
+from agent_relay.system.disk.regular_files import read_end
 from agent_relay.system.failures import find_passing
 
 _Found = TypeVar("_Found")
@@ -44,6 +47,7 @@ _GRACE_S = 15.0
 """How long an agent that reported the end of its headless turn may stay silent without exiting."""
 _SHORT_S = 600.0
 """How long an agent's end waits for what this machine is short of; then it is reported as far as known."""
+_ERROR_BYTES = 1 << 14
 _REPORTS = 3
 """A bug of ours that comes back with every look is reported this often for one leg."""
 
@@ -187,7 +191,7 @@ class LegSupervisor:
         """Return the ending with what the leg's records say of it."""
         leg, turn = live.leg, self._host.session.turn
         folder = f"{self._services.folders.legs}/{leg.id}"
-        ending = judge(live, ending, folder, is_overdue=leg.id in self._overdue)
+        ending = _judge_ending(live, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
         from agent_relay.engine._turn_stream import read_words
@@ -330,3 +334,32 @@ class LegSupervisor:
 
 def _get_leg(session: Session, leg_id: str) -> Leg:
     return next(leg for leg in session.legs if leg.id == leg_id)
+
+
+def _judge_ending(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
+    """Return the leg's end with what its stream said of its turn, or else why it ended.
+
+    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
+    like.
+    """
+    if not monitor.leg.headless:
+        return ending
+    verdict = monitor.verdict
+    ending = replace(ending, refused=verdict.refused)
+    if is_overdue or (verdict.is_done and ending.status <= 0):
+        return replace(ending, is_done=True)
+    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
+    if verdict.is_idle:
+        idle = f"{agent} ended its turn without doing anything"
+        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
+    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
+    return replace(ending, why=reason or how)
+
+
+def _read_why(folder: str) -> str:
+    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
+    try:
+        said = read_end(os.path.join(folder, ERRORS_FILE), limit_bytes=_ERROR_BYTES)
+    except (OSError, UntrustedDataError):
+        return ""
+    return find_reason(said.decode("utf-8", "replace"))

@@ -18,7 +18,7 @@ from agent_relay.engine._turn_stream import (
     read_stream_part,
     render_cursor,
 )
-from agent_relay.engine.legs.headless import check_headless
+from agent_relay.engine.legs.launch import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services

@@ -11,7 +11,7 @@ from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.sessions.commands import (
     find_config_note,

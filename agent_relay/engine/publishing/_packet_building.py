@@ -22,7 +22,6 @@ from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.engine.publishing.native_records import gather_facts
-from agent_relay.engine.publishing.waiting_packets import find_source, is_under_way, list_saved
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
 from agent_relay.packet.handoff_facts import (
@@ -41,7 +40,9 @@ from agent_relay.session.handoff.lifecycle import find_native_id
 from agent_relay.session.transitions import inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.session.warnings import find_spent
+from agent_relay.store.packet_publication import IMPORTED
 from agent_relay.store.packets import (
+    find_edited,
     is_emptied,
     list_packets,
     read_as_left,
@@ -300,3 +301,40 @@ def _find_signal(session: Session, handoff: Handoff) -> Signal | None:
         decides=True,
         resets_at=parse_moment(limit.until),
     )
+
+
+def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket | None:
+    """Return the packet from which one for another agent is made, as its user left it; `None` to use facts.
+
+    An imported session has no transcript. A successor that replaces one that failed to start must not read
+    what was deleted for that one either.
+    """
+    rows = [row for row in list_packets(folder) if row[0] <= session.packets]
+    brought = is_brought(session, handoff)
+    if not is_under_way(session, handoff) or not rows or not (brought or session.tried):
+        return None
+    sequence, target, _ = rows[-1]
+    if brought:
+        return read_as_left(folder, sequence, target)
+    try:
+        is_edited = find_edited(folder, sequence, target) != "nothing"
+        return read_as_left(folder, sequence, target) if is_edited else None
+    except RelayError:
+        # An edit that cannot be read keeps nobody from being told what the records say.
+        return None
+
+
+def list_saved(session: Session) -> frozenset[int]:
+    """Return the numbers of packets that were saved and that no leg was given."""
+    given = {handoff.sequence for handoff in session.done}
+    return frozenset(session.saved) - given
+
+
+def is_under_way(session: Session, handoff: Handoff) -> bool:
+    """Tell whether a successor follows; a packet may also be made without one."""
+    return session.handoff is not None and session.handoff.id == handoff.id
+
+
+def is_brought(session: Session, handoff: Handoff) -> bool:
+    """Tell whether the predecessor is an imported packet, not an agent that worked here."""
+    return any(leg.id == handoff.from_leg and leg.agent == IMPORTED for leg in session.legs)

@@ -11,7 +11,7 @@ from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.legs.shutdown import (
     UNREAD_RETENTION,
     forget_streams,

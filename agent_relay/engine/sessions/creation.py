@@ -12,7 +12,7 @@ from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.values.names import is_newer
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import Services

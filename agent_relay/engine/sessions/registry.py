@@ -16,7 +16,7 @@ from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.legs.shutdown import (
     UNREAD_RETENTION,
     forget_streams,

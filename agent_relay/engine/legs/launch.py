@@ -1,25 +1,85 @@
-"""What a headless leg is started with and how its end is judged: files in place of a screen."""
+"""The environment a leg is launched with: the user's variables, their terminal's size, what they gave."""
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import STREAM_FILE, build_headless, get_program
 from agent_relay.domain.documents.adapter import Adapter
-from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.inputs import LegGone
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Leg
-from agent_relay.domain.text.plain import find_reason
-from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services
 from agent_relay.system.disk.files import read_bounded, write_atomic
-from agent_relay.system.disk.regular_files import read_end
 from agent_relay.terminal.holder.child import UNASKED_FILE
+from agent_relay.terminal.holder_client import HolderConnection
 
-_PROMPT_FILE, _ERRORS_FILE = "prompt", "errors.log"
+
+@dataclass(frozen=True, slots=True)
+class LaunchEnvironment:
+    """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
+
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
+    what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the journal
+    has them without secrets. `more` is what another version added: it is given to later legs.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    agent: str = ""
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    model: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    task: str = field(default="", repr=False)
+    more: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+_FIELDS = {each.name for each in fields(LaunchEnvironment)} - {"more"}
+
+
+async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
+    """Return the launch environment of the holder's leg.
+
+    Raises RelayError if the holder kept something else or is gone.
+    """
+    return parse_launch_environment(await holder.luggage())
+
+
+def render_launch_environment(launch_environment: LaunchEnvironment, values: Mapping[str, str]) -> str:
+    """Return the text a holder keeps of `launch_environment`, with `values` for its leg's placeholders."""
+    known = {**asdict(launch_environment), "values": dict(values)}
+    del known["more"]
+    return json.dumps({**launch_environment.more, **known})
+
+
+def parse_launch_environment(text: str) -> LaunchEnvironment:
+    """Parse the text a holder kept, of this version or another one, which may know more or less.
+
+    Raises RelayError if it is something else: without the user's environment nothing can be started.
+    """
+    try:
+        found = json.loads(text)
+        known = {name: found.pop(name) for name in _FIELDS & found.keys()}
+        launch_environment = LaunchEnvironment(
+            **{**known, "args": tuple(known.get("args", ())), "more": found}
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        launch_environment = None
+    environ = launch_environment.environ if launch_environment is not None else None
+    if (
+        launch_environment is None
+        or not isinstance(environ, dict)
+        or not all(isinstance(one, str) for one in environ.values())
+    ):
+        raise RelayError("the holder's copy of the user's environment cannot be read")
+    return launch_environment
+
+
+_PROMPT_FILE = "prompt"
+ERRORS_FILE = "errors.log"
 _PACKET_BYTES = 4 << 20
-_ERROR_BYTES = 1 << 14
 
 
 def load_for(services: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
@@ -52,7 +112,7 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
     prompt alone is given. The user's prompt is added in their words unless the packet has them already.
     Raises RelayError if a file cannot be read or written.
     """
-    paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, _ERRORS_FILE)]
+    paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, ERRORS_FILE)]
     text = prompt
     if packet:
         said = read_bounded(packet, limit_bytes=_PACKET_BYTES).decode("utf-8", "replace")
@@ -78,32 +138,3 @@ def was_begun(services: Services, leg: Leg) -> bool:
         return True
     folder = f"{services.folders.legs}/{leg.id}"
     return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
-
-
-def judge(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
-    """Return the leg's end with what its stream said of its turn, or else why it ended.
-
-    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
-    like.
-    """
-    if not monitor.leg.headless:
-        return ending
-    verdict = monitor.verdict
-    ending = replace(ending, refused=verdict.refused)
-    if is_overdue or (verdict.is_done and ending.status <= 0):
-        return replace(ending, is_done=True)
-    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
-    if verdict.is_idle:
-        idle = f"{agent} ended its turn without doing anything"
-        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
-    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
-    return replace(ending, why=reason or how)
-
-
-def _read_why(folder: str) -> str:
-    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
-    try:
-        said = read_end(os.path.join(folder, _ERRORS_FILE), limit_bytes=_ERROR_BYTES)
-    except (OSError, UntrustedDataError):
-        return ""
-    return find_reason(said.decode("utf-8", "replace"))
