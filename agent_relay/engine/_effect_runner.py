@@ -5,19 +5,17 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.domain import effects
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
-from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Spawned
+from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, sleep_until
+from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine._notifications import SessionNotifier
 from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.delivery.text_delivery import SessionDeliveries
 from agent_relay.engine.legs.launch import LaunchEnvironment, was_begun
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
 from agent_relay.engine.legs.limits import RestWriter
@@ -35,7 +33,6 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import (
     PacketPublisher,
     ProgramPrestart,
-    load_and_publish,
     redact_event,
 )
 from agent_relay.engine.services import Services, SessionHost
@@ -83,8 +80,8 @@ class EffectRunner:
         self._starting = asyncio.Lock()
         # What is decided waits for this session's own folders only.
         self._deciding = DedicatedThread("deciding")
-        building = LimitedProcess()
-        self._packets = PacketPublisher(partial(load_and_publish, services, building), end=building.end)
+        self._building = LimitedProcess()
+        self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live)
         self._prestart = ProgramPrestart()
@@ -351,6 +348,12 @@ class EffectRunner:
         if handoff is None:
             return None
         return await self._packets.publish(self._host, handoff, self._launch_environment.environ)
+
+    def _load_and_publish(self, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> Published:
+        """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
+        from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
+
+        return publish_handoff_packet(self._services, self._building, session, handoff, environ)
 
     async def _deliver(self, handoff_id: str, leg_id: str) -> Input | None:
         handoff = self._get_handoff(handoff_id)

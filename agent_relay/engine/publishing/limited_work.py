@@ -12,7 +12,7 @@ from agent_relay.domain.events.session import Body
 from agent_relay.domain.events.work import PacketSaved
 from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.redact.event import count_redacted, redact_body
 from agent_relay.session.decision import Outcome
@@ -138,19 +138,6 @@ def _search(process: LimitedProcess, work: Callable[[], _Made]) -> _Made:
 
 Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
 """Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
-
-
-def load_and_publish(
-    services: Services,
-    building: LimitedProcess,
-    session: Session,
-    handoff: Handoff,
-    environ: Mapping[str, str],
-) -> Published:
-    """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
-    from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
-
-    return publish_handoff_packet(services, building, session, handoff, environ)
 
 
 class PacketPublisher:
