@@ -14,8 +14,6 @@ from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Re
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
-from agent_relay.engine._notifications import SessionNotifier
-from agent_relay.engine._tree_claims import TreeClaims
 from agent_relay.engine.legs.launch import LaunchEnvironment, was_begun
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
 from agent_relay.engine.legs.limits import RestWriter
@@ -28,7 +26,7 @@ from agent_relay.engine.legs.shutdown import (
     stop_leg,
 )
 from agent_relay.engine.legs.supervisor import LegSupervisor
-from agent_relay.engine.legs.terminal_messages import BarSender, show_message
+from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import (
     PacketPublisher,
@@ -55,14 +53,18 @@ _ENVIRONMENT_S = 4.0
 """How long a terminal that was attached may take to find the next daemon and send its environment."""
 
 
+EnterTree = Callable[[str], contextlib.AbstractAsyncContextManager[None]]
+"""Claims the working tree at a path while a leg is started in it. Raises TreeOwnedError."""
+
+
 class EffectRunner:
     """Performs one session's effects, with the environment the user's last terminal sent."""
 
     def __init__(
-        self, services: Services, narratives: NarrativeWriter, trees: TreeClaims, host: SessionHost
+        self, services: Services, narratives: NarrativeWriter, enter_tree: EnterTree, host: SessionHost
     ) -> None:
         self._services = services
-        self._trees = trees
+        self._enter_tree = enter_tree
         self._host = host
         self._live: dict[str, LegMonitor] = {}
         self._bar = BarSender(services, host, self._live)
@@ -307,7 +309,7 @@ class EffectRunner:
                     session = self._host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     launch = replace(self._launch_environment, task=self._task)
-                    async with self._trees.enter(session.root):
+                    async with self._enter_tree(session.root):
                         order = LegOrder(session, leg, launch, prompt, self.bar)
                         live = await start_leg(self._services, order, self._supervisor)
                 except RelayError as error:

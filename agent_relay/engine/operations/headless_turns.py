@@ -22,10 +22,9 @@ from agent_relay.engine.legs.launch import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.commands import begin_turn
+from agent_relay.engine.sessions.commands import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import wait_for
 from agent_relay.session.decision import Outcome
@@ -70,7 +69,8 @@ class HeadlessTurns:
         """
         await asyncio.to_thread(check_headless, self._services, open_request.agent, open_request.environ)
         asked = TurnAsked(open_request.agent, open_request.task, most, ends=not waits, message=message)
-        begun = await begin_turn(self._sessions, open_request, asked)
+        async with hold_session(self._sessions, open_request, message) as found:
+            begun = await take_turn(found, open_request.pack(), asked) if isinstance(found, Host) else found
         return begun.session, StreamCursor(begun.number - 1)
 
     async def follow(

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.inputs import CancelAsked, CloseAsked, ContinueAsked, ResumeAsked, RetryAsked
+from agent_relay.domain.inputs import (
+    CancelAsked,
+    CloseAsked,
+    ContinueAsked,
+    HandoffAsked,
+    ResumeAsked,
+    RetryAsked,
+)
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
@@ -13,11 +20,9 @@ from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
 from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.sessions.commands import (
     find_config_note,
-    follow_renamed,
-    get_session,
-    hand_over,
     open_session,
     save_packet,
     stop_session,
@@ -25,7 +30,6 @@ from agent_relay.engine.sessions.commands import (
 )
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import take_over
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.handoff.interventions import VERDICTS, build_handoff_plan
 from agent_relay.session.views.event_lines import list_history
@@ -166,13 +170,13 @@ def build_rest_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
 
     async def agree(asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
-        host = await get_session(sessions, asked.session)
+        host = await sessions.find(asked.session)
         session = await host.ask(ResumeAsked(asked.agreed))
         return {"session": session.id, "agreed": session.agreed}
 
     async def go_on(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Continue the work now, with an agent that is available again."""
-        host = await get_session(sessions, asked.session)
+        host = await sessions.find(asked.session)
         session = await host.ask(ContinueAsked())
         return {"session": session.id, "state": session.state.value}
 
@@ -238,8 +242,7 @@ class _Handlers:
 
     async def where(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return where a session's living leg can be attached, and what the terminal should show."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         note = await find_config_note(self._sessions.services)
         session = await host.look()
         return {**self._where(session), "note": note, **await describe_rest(host)}
@@ -249,19 +252,15 @@ class _Handlers:
 
         `passed` is whether it was begun.
         """
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         before = await host.look()
         if asked.turn and before.open_turn is None:
             return {**self._where(before), "passed": False}
-        session = await hand_over(
-            self._sessions,
-            asked.session,
-            asked.agent,
-            focus=asked.focus,
-            force=asked.yes,
-            terms=build_terms(asked, target=asked.agent),
-        )
+        terms = build_terms(asked, target=asked.agent)
+        for name in filter(None, (asked.agent, terms.rollback)):
+            self._sessions.services.get_adapter(name)
+        focus = await redact_request(asked.focus)
+        session = await host.ask(HandoffAsked(asked.agent, focus=focus, force=asked.yes, terms=terms))
         return {
             **self._where(session),
             "passed": True,
@@ -270,14 +269,12 @@ class _Handlers:
 
     async def stop(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Begin the end of the session; `note` is what keeps it from being journalled."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        session, note = await stop_session(self._sessions, asked.session)
+        session, note = await stop_session(self._sessions, asked.session, asked.root)
         return {**self._where(session), "note": note}
 
     async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         handoff = (await host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
@@ -290,8 +287,7 @@ class _Handlers:
 
     async def tell_history(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return the history of the session until now, a line for each event that matters."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         session = await host.look()
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(host.events)[: session.number]
@@ -300,7 +296,7 @@ class _Handlers:
 
     async def bring(self, asked: op.EnvironmentFields, _peer: Peer) -> Mapping[str, object]:
         """Give the session's next agent `env` if the user's environment was lost with daemon and holder."""
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session)
         offered = LaunchEnvironment(asked.env, rows=asked.rows, cols=asked.cols)
         return {"taken": host.runner.offer(offered)}
 
@@ -315,7 +311,7 @@ class _Handlers:
     async def take_tree(self, asked: op.TreeFields, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
         root = await asyncio.to_thread(find_requested_root, asked.cwd)
-        await take_over(self._sessions, root)
+        await self._sessions.take_over(root)
         return {"root": root}
 
     def _where(self, session: Session) -> dict[str, object]:
