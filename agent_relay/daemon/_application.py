@@ -20,8 +20,8 @@ from agent_relay.domain.protocol.watch_output import (
     render_live,
 )
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.operations.sessions import build_handlers, build_narrate_handlers
 from agent_relay.engine.services import Services
+from agent_relay.engine.session_operations import build_handlers, build_narrate_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
@@ -137,7 +137,7 @@ MODULES = (
     "agent_relay.domain.text.plain",
     "agent_relay.domain.values.moments",
     "agent_relay.engine._turn_stream",
-    "agent_relay.engine.operations.headless_turns",
+    "agent_relay.engine.turn_operations",
     "agent_relay.engine.publishing.packet_pipeline",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
@@ -274,12 +274,12 @@ class Application:
         }
 
     def _build_run(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.operations.headless_turns import build_run_handlers
+        from agent_relay.engine.turn_operations import build_run_handlers
 
         return build_run_handlers(self._sessions, self._services)
 
     def _build_chat(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.operations.headless_turns import build_chat_handlers
+        from agent_relay.engine.turn_operations import build_chat_handlers
 
         return build_chat_handlers(self._sessions, self._services)
 

@@ -16,11 +16,11 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.launch import check_headless
-from agent_relay.engine.operations.headless_turns import HeadlessTurns
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.commands import stop_session
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.turn_operations import HeadlessTurns
 from agent_relay.race._events import RunnerCounted
 from agent_relay.race.model import Runner, RunnerOutcome
 from agent_relay.session.turns.report import report_end

@@ -19,6 +19,7 @@ from agent_relay.session.handoff.lifecycle import (
     try_roll_back,
 )
 from agent_relay.session.rests import find_wake
+from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns.lifecycle import (
     begin_turn,
     end_resting,
@@ -28,7 +29,6 @@ from agent_relay.session.turns.lifecycle import (
     wait_or_end,
 )
 from agent_relay.session.usage_limits import turn_ended
-from agent_relay.session.warnings import find_spent
 
 _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
 _UNASKED = "the daemon was killed before an agent was asked"

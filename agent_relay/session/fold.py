@@ -8,11 +8,15 @@ from agent_relay.domain.events import work
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session.transitions import TRANSITIONS, count_leg, end_turn, find_due, fold_turn
-from agent_relay.session.warnings import (
+from agent_relay.session.transitions import (
+    TRANSITIONS,
     begin_context,
+    count_leg,
+    end_turn,
+    find_due,
     fold_context,
     fold_spending,
+    fold_turn,
     forget_leg,
     is_warning,
     note_warning,

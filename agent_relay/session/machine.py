@@ -46,7 +46,7 @@ from agent_relay.session.rests import (
     return_to_preferred,
     seen_while_resting,
 )
-from agent_relay.session.transitions import inherit_terms
+from agent_relay.session.transitions import inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
 from agent_relay.session.usage_limits import (
     apply_budgets,
@@ -57,7 +57,6 @@ from agent_relay.session.usage_limits import (
     relieve_asked,
     turn_ended,
 )
-from agent_relay.session.warnings import is_told, is_warning
 
 
 def handle_usage(

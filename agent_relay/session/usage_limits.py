@@ -15,15 +15,15 @@ from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, replace_agent
-from agent_relay.session.transitions import inherit_terms
-from agent_relay.session.views.messages import render_fill
-from agent_relay.session.warnings import (
+from agent_relay.session.transitions import (
     find_spending,
+    inherit_terms,
     is_budget_current,
     is_budget_news,
     is_budget_of,
     note_context,
 )
+from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
 

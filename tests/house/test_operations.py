@@ -8,9 +8,9 @@ import msgspec
 from agent_relay.daemon._application import build_watch_handlers
 from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
-from agent_relay.engine.operations.headless_turns import build_chat_handlers, build_run_handlers
-from agent_relay.engine.operations.sessions import build_handlers as build_session_handlers
-from agent_relay.engine.operations.sessions import build_narrate_handlers
+from agent_relay.engine.session_operations import build_handlers as build_session_handlers
+from agent_relay.engine.session_operations import build_narrate_handlers
+from agent_relay.engine.turn_operations import build_chat_handlers, build_run_handlers
 from agent_relay.race.registry import build_race_handlers
 from tests.house import tree
 

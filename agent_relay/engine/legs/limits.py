@@ -17,7 +17,7 @@ from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.rests import include_rest
-from agent_relay.session.warnings import find_spending, is_budget_news
+from agent_relay.session.transitions import find_spending, is_budget_news
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
 

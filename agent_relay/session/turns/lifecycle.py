@@ -18,9 +18,9 @@ from agent_relay.session.handoff.lifecycle import (
     rest,
     rest_cancelled,
 )
+from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
-from agent_relay.session.warnings import is_ended_by_budget
 
 
 def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Outcome:
