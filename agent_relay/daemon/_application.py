@@ -21,7 +21,7 @@ from agent_relay.domain.protocol.watch_output import (
 )
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
-from agent_relay.engine.session_operations import build_handlers, build_narrate_handlers
+from agent_relay.engine.session_operations import build_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
@@ -265,27 +265,17 @@ class Application:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handlers by name; what a start need not wait for is loaded at its first request."""
         return {
-            **build_handlers(self._sessions),
-            **build_narrate_handlers(self._sessions, self._narrating),
-            **build_late_handlers("run", self._build_run),
-            **build_late_handlers("chat", self._build_chat),
-            **build_late_handlers("watch", self._build_watch),
+            **build_handlers(self._sessions, self._narrating),
+            **build_watch_handlers(self._sessions),
+            **build_late_handlers("run", self._build_turns),
+            **build_late_handlers("chat", self._build_turns),
             **build_late_handlers("race", self._build_race),
         }
 
-    def _build_run(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.turn_operations import build_run_handlers
+    def _build_turns(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
 
-        return build_run_handlers(self._sessions, self._services)
-
-    def _build_chat(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.turn_operations import build_chat_handlers
-
-        return build_chat_handlers(self._sessions, self._services)
-
-    def _build_watch(self) -> Mapping[str, Handler]:
-
-        return build_watch_handlers(self._sessions)
+        return build_turn_handlers(self._sessions, self._services)
 
     def _build_race(self) -> Mapping[str, Handler]:
         from agent_relay.race.registry import build_race_handlers

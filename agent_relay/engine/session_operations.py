@@ -46,19 +46,6 @@ _LONGEST = 2000
 """A handoff's expectations are read by people and agents: twenty pages belong in a file."""
 
 
-def build_handoff_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-    handlers = _HandoffHandlers(sessions)
-    return dict(
-        (
-            op.HANDOFF_PLAN.performed_by(handlers.plan),
-            op.HANDOFF_CANCEL.performed_by(handlers.cancel),
-            op.HANDOFF_RETRY.performed_by(handlers.retry),
-            op.HANDOFF_CLOSE.performed_by(handlers.close),
-        )
-    )
-
-
 def build_terms(asked: op.TermsFields, *, target: str) -> Terms:
     """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions."""
     terms = Terms(
@@ -92,37 +79,6 @@ def _strip_texts(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-class _HandoffHandlers:
-    def __init__(self, sessions: SessionRegistry) -> None:
-        self._sessions = sessions
-
-    async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
-        """Return to whom a handoff would go now, and why not to the others; change nothing."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        context = await host.runner.build_context(host.session)
-        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
-
-    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
-        """Cancel the handoff; return the session's state."""
-        host = self._sessions.get(asked.session)
-        return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
-
-    async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
-        """Start the handoff again from where it stopped; return the session's state."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
-
-    async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
-        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
-        if asked.verdict not in VERDICTS:
-            raise WrongUseError(
-                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
-            )
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        closing = CloseAsked(asked.handoff, asked.verdict, asked.note)
-        return _render_answer(await host.ask(closing), asked.handoff)
-
-
 def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
     current = session.handoff
     return {
@@ -135,27 +91,6 @@ def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
     }
 
 
-def build_narrate_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-
-    async def narrate(asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
-        """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
-        if asked.env is not None:
-            # Between two headless turns nobody has it at work, and nothing holds the user's environment.
-            await take_up(sessions, asked.session, LaunchEnvironment(asked.env))
-        host = sessions.get(asked.session)
-        leg = host.session.leg
-        launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
-        result = await narratives.narrate(host.session, launch_environment, asked.focus)
-        return {"outcome": result.kind.value, "message": result.message, "text": result.text}
-
-    async def cancel(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
-        """Cancel the document that is being written; return whether there was one."""
-        return {"cancelled": narratives.cancel(sessions.get(asked.session).session.id)}
-
-    return dict((op.NARRATE.performed_by(narrate), op.NARRATE_CANCEL.performed_by(cancel)))
-
-
 async def describe_rest(host: Host) -> Mapping[str, object]:
     """Return what is to be shown of the rest, as the answer's field `rest`; nothing if no agent rests."""
     session = host.session
@@ -165,52 +100,39 @@ async def describe_rest(host: Host) -> Mapping[str, object]:
     return {"rest": view.render()} if view is not None else {}
 
 
-def build_rest_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-
-    async def agree(asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
-        """Let work go on by itself when this rest is over; with `agreed` false, do not."""
-        host = await sessions.find(asked.session)
-        session = await host.ask(ResumeAsked(asked.agreed))
-        return {"session": session.id, "agreed": session.agreed}
-
-    async def go_on(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
-        """Continue the work now, with an agent that is available again."""
-        host = await sessions.find(asked.session)
-        session = await host.ask(ContinueAsked())
-        return {"session": session.id, "state": session.state.value}
-
-    return dict((op.REST_AGREE.performed_by(agree), op.REST_GO.performed_by(go_on)))
-
-
 _CANCELLED_WHY = "cancelled while it was under way"
 
 
-def build_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
+def build_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    handlers = _Handlers(sessions)
-    return {
-        **dict(
-            (
-                op.OPEN.performed_by(handlers.open),
-                op.WHERE.performed_by(handlers.where),
-                op.USE.performed_by(handlers.use),
-                op.SESSION_STOP.performed_by(handlers.stop),
-                op.SESSION_LIST.performed_by(handlers.list),
-                op.SESSION_ENVIRONMENT.performed_by(handlers.bring),
-                op.SESSION_HOLD_BACK.performed_by(handlers.hold_back),
-                op.SESSION_HISTORY.performed_by(handlers.tell_history),
-                op.TREE_TAKE.performed_by(handlers.take_tree),
-            )
-        ),
-        **build_handoff_handlers(sessions),
-        **build_rest_handlers(sessions),
-    }
+    does = _Handlers(sessions, narratives)
+    return dict(
+        (
+            op.OPEN.performed_by(does.open),
+            op.WHERE.performed_by(does.where),
+            op.USE.performed_by(does.use),
+            op.SESSION_STOP.performed_by(does.stop),
+            op.SESSION_LIST.performed_by(does.list),
+            op.SESSION_ENVIRONMENT.performed_by(does.bring),
+            op.SESSION_HOLD_BACK.performed_by(does.hold_back),
+            op.SESSION_HISTORY.performed_by(does.tell_history),
+            op.TREE_TAKE.performed_by(does.take_tree),
+            op.HANDOFF_PLAN.performed_by(does.plan),
+            op.HANDOFF_CANCEL.performed_by(does.cancel),
+            op.HANDOFF_RETRY.performed_by(does.retry),
+            op.HANDOFF_CLOSE.performed_by(does.close),
+            op.NARRATE.performed_by(does.narrate),
+            op.NARRATE_CANCEL.performed_by(does.cancel_narrative),
+            op.REST_AGREE.performed_by(does.agree),
+            op.REST_GO.performed_by(does.go_on),
+        )
+    )
 
 
 class _Handlers:
-    def __init__(self, sessions: SessionRegistry) -> None:
+    def __init__(self, sessions: SessionRegistry, narratives: NarrativeWriter) -> None:
         self._sessions = sessions
+        self._narratives = narratives
 
     async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
@@ -313,6 +235,59 @@ class _Handlers:
         root = await asyncio.to_thread(find_requested_root, asked.cwd)
         await self._sessions.take_over(root)
         return {"root": root}
+
+    async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
+        """Return to whom a handoff would go now, and why not to the others; change nothing."""
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        context = await host.runner.build_context(host.session)
+        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
+
+    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
+        """Cancel the handoff; return the session's state."""
+        host = self._sessions.get(asked.session)
+        return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
+
+    async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
+        """Start the handoff again from where it stopped; return the session's state."""
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
+
+    async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
+        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
+        if asked.verdict not in VERDICTS:
+            raise WrongUseError(
+                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
+            )
+        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        closing = CloseAsked(asked.handoff, asked.verdict, asked.note)
+        return _render_answer(await host.ask(closing), asked.handoff)
+
+    async def agree(self, asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
+        """Let work go on by itself when this rest is over; with `agreed` false, do not."""
+        host = await self._sessions.find(asked.session)
+        session = await host.ask(ResumeAsked(asked.agreed))
+        return {"session": session.id, "agreed": session.agreed}
+
+    async def go_on(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+        """Continue the work now, with an agent that is available again."""
+        host = await self._sessions.find(asked.session)
+        session = await host.ask(ContinueAsked())
+        return {"session": session.id, "state": session.state.value}
+
+    async def narrate(self, asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
+        """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
+        if asked.env is not None:
+            # Between two headless turns nobody has it at work, and nothing holds the user's environment.
+            await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        host = self._sessions.get(asked.session)
+        leg = host.session.leg
+        launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
+        result = await self._narratives.narrate(host.session, launch_environment, asked.focus)
+        return {"outcome": result.kind.value, "message": result.message, "text": result.text}
+
+    async def cancel_narrative(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+        """Cancel the document that is being written; return whether there was one."""
+        return {"cancelled": self._narratives.cancel(self._sessions.get(asked.session).session.id)}
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg

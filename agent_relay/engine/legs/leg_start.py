@@ -4,11 +4,10 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypedDict
 
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
 from agent_relay.agents.launch import LaunchPlan, LegStart, build_values, prepare_launch
@@ -41,20 +40,6 @@ from agent_relay.terminal.holder.wire import HolderSpec
 from agent_relay.terminal.holder_client import HolderConnection, StartedHolder, start_holder
 
 _log = logging.getLogger(__name__)
-_STARTING_HOLDER_S = 5.0
-
-
-class _ScreenFields(TypedDict, total=False):
-    """The fields of a holder's spec that define what people see."""
-
-    rows: int
-    cols: int
-    library: str
-    bar: list[str]
-    holds_keys: bool
-    streams: list[str]
-
-
 KnownSignals = frozenset[tuple[str, str, str, bool]]
 """(rule, text, until, decides) of the signals a journal holds."""
 
@@ -102,24 +87,12 @@ async def _start(
     """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
     leg, started, is_whole = order.leg, None, False
     try:
-        loaded, start, values, plan = await asyncio.to_thread(_plan, services, order, made.folder)
+        planned = await asyncio.to_thread(_plan, services, order, made.folder)
+        loaded, _, values, plan = planned
         monitor = await _build_monitor(services, leg, loaded, listener, launch=order.launch, env=plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         services.evidence.follow(place, loaded.adapter.sources, monitor.hear, is_new=True)
-        give = partial(prepare_streams, loaded.adapter, made.folder, packet=start.packet, prompt=order.prompt)
-        streams = await asyncio.to_thread(give) if leg.headless else []
-        spec = partial(
-            HolderSpec,
-            argv=list(plan.argv),
-            env={**plan.env, LEG_VARIABLE: leg.id},
-            cwd=order.session.cwd,
-            leg_folder=made.folder,
-            lock_fd=lock,
-            luggage=render_launch_environment(order.launch, values),
-            again_status=loaded.adapter.launch.relaunch_status,
-            **_build_screen_fields(order, streams),
-        )
-        started = await finish(_start_holder, spec, order.session.root)
+        started = await finish(_start_holder, order, planned, made, lock)
         pids = (started.holder_pid, started.child_pid, started.child_born)
         monitor.connect(await HolderConnection.open(made.folder), *pids)
         is_whole = True
@@ -136,9 +109,10 @@ async def _start(
     return monitor
 
 
-def _plan(
-    services: Services, order: LegOrder, folder: str
-) -> tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]:
+_Planned = tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]
+
+
+def _plan(services: Services, order: LegOrder, folder: str) -> _Planned:
     """Return how the agent is started, with what goes into it; write the files that its start needs."""
     session, leg = order.session, order.leg
     loaded = load_for(services, leg, order.launch.environ)
@@ -150,25 +124,36 @@ def _plan(
     return loaded, start, values, plan
 
 
-def _build_screen_fields(order: LegOrder, streams: list[str]) -> _ScreenFields:
-    """Return what people see of a leg: a screen with its size and bar, or files if it has none."""
-    rows, cols = order.launch.rows, order.launch.cols
-    if order.leg.headless:
-        return {"rows": rows, "cols": cols, "streams": streams}
-    return {
-        "rows": rows,
-        "cols": cols,
-        "library": find_library() or "",
-        "bar": list(order.bar.texts),
-        "holds_keys": order.bar.holds_keys,
-    }
+def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock: int) -> StartedHolder:
+    """Start the holder of a new leg, which keeps others from the working tree as long as it lives.
 
-
-def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
-    """Start the holder of a new leg, which keeps others from the working tree `root` as long as it lives."""
-    tree = hold_tree(root)
+    A headless leg has files in place of a screen, which needs no emulator and shows no bar.
+    """
+    session, leg, launch = order.session, order.leg, order.launch
+    loaded, start, values, plan = planned
+    bar, streams = (NO_BAR if leg.headless else order.bar), None
+    if leg.headless:
+        streams = prepare_streams(loaded.adapter, made.folder, packet=start.packet, prompt=order.prompt)
+    tree = hold_tree(session.root)
     try:
-        return start_holder(spec(tree_fd=tree))
+        return start_holder(
+            HolderSpec(
+                argv=list(plan.argv),
+                env={**plan.env, LEG_VARIABLE: leg.id},
+                cwd=session.cwd,
+                leg_folder=made.folder,
+                rows=launch.rows,
+                cols=launch.cols,
+                lock_fd=lock,
+                tree_fd=tree,
+                library="" if leg.headless else find_library() or "",
+                luggage=render_launch_environment(launch, values),
+                again_status=loaded.adapter.launch.relaunch_status,
+                streams=streams,
+                bar=list(bar.texts),
+                holds_keys=bar.holds_keys,
+            )
+        )
     finally:
         close_claim(tree)
 
