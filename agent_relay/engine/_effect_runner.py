@@ -28,11 +28,7 @@ from agent_relay.engine.legs.shutdown import (
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.limited_work import (
-    PacketPublisher,
-    ProgramPrestart,
-    redact_event,
-)
+from agent_relay.engine.publishing.limited_work import PacketPublisher, ProgramPrestart, redact_event
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known

@@ -208,8 +208,7 @@ def note_counted(session: Session, counted: BudgetsCounted, world: DecisionConte
     )
     names = {one.budget for one in fresh}
     after = replace(
-        session,
-        budgets=(*(known for known in session.budgets if known.budget not in names), *fresh),
+        session, budgets=(*(known for known in session.budgets if known.budget not in names), *fresh)
     )
     told = Outcome(noted, (ShowMessage(leg.id),) if fresh and session.handoff is None else ())
     return told.then(apply_budgets(after, world))

@@ -207,12 +207,7 @@ class NewestPrompt:
     """
 
     def __init__(
-        self,
-        leg: Leg,
-        signs: Sequence[Progress],
-        sides: Sequence[SideTalk] = (),
-        *,
-        has_rows: bool = True,
+        self, leg: Leg, signs: Sequence[Progress], sides: Sequence[SideTalk] = (), *, has_rows: bool = True
     ) -> None:
         self._leg = leg
         self._signs = signs

@@ -64,12 +64,7 @@ class BudgetMonitor:
         self._settle_s = settle_s
         self._mistakes = ErrorDeduplicator(report)
 
-    async def follow(
-        self,
-        live: LegMonitor,
-        host: SessionHost,
-        name: Callable[[], Awaitable[None]],
-    ) -> None:
+    async def follow(self, live: LegMonitor, host: SessionHost, name: Callable[[], Awaitable[None]]) -> None:
         """Report every mark passed while the leg lives; the first count reports the state of all budgets.
 
         If an agent does not say which of its sessions it works in, `name` finds that out for its leg once it

@@ -18,12 +18,7 @@ from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.names import is_ulid, read_moment_ms
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import (
-    UNREAD_RETENTION,
-    forget_streams,
-    note_ended,
-    release_legs,
-)
+from agent_relay.engine.legs.shutdown import UNREAD_RETENTION, forget_streams, note_ended, release_legs
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions import creation
 from agent_relay.engine.sessions.host import Host

@@ -20,12 +20,7 @@ from agent_relay.domain.events.session import (
     SessionRested,
     SignalSeen,
 )
-from agent_relay.domain.events.work import (
-    HandoffBegun,
-    HandoffConfirmed,
-    PacketPublished,
-    PredecessorStopped,
-)
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, PacketPublished, PredecessorStopped
 from agent_relay.domain.inputs import Input, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State

@@ -19,12 +19,7 @@ from agent_relay.domain.values.ids import AgentName, Owner
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import (
-    UNREAD_RETENTION,
-    forget_streams,
-    note_ended,
-    release_legs,
-)
+from agent_relay.engine.legs.shutdown import UNREAD_RETENTION, forget_streams, note_ended, release_legs
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.host import Host

@@ -86,12 +86,7 @@ def report_agent_output(said: OutputItem, leg: Leg) -> run_output.RunEvent | Non
             )
         case "tool":
             return run_output.ToolCalled(
-                leg=leg.id,
-                agent=leg.agent,
-                name=said.name,
-                call=said.call,
-                input=said.text,
-                about=said.about,
+                leg=leg.id, agent=leg.agent, name=said.name, call=said.call, input=said.text, about=said.about
             )
         case "result":
             return run_output.ToolAnswered(
