@@ -10,15 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
+from agent_relay.domain.protocol import watch_output
 from agent_relay.domain.protocol.operations import LISTEN_S, OPERATIONS, WATCH_FOLLOW, WatchFields
 from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer
-from agent_relay.domain.protocol.watch_output import (
-    LiveSession,
-    WindowUsed,
-    build_context,
-    cut_screen,
-    render_live,
-)
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
 from agent_relay.engine.session_operations import build_handlers
@@ -73,7 +67,7 @@ def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     told: list[dict[str, object]] = []
     size = 0
     for host in hosts:
-        live = render_live(build_live(host))
+        live = watch_output.render_live(build_live(host))
         told.append(live)
         seen = host.changes.number
         size += len(json.dumps(live))
@@ -82,17 +76,17 @@ def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     return told, seen
 
 
-def build_live(host: Host) -> LiveSession:
+def build_live(host: Host) -> watch_output.LiveSession:
     """Return the session as its daemon knows it."""
     session = host.session
     leg = session.living_leg
     live = host.runner.find_live(leg.id) if leg is not None else None
     if leg is None or live is None:
-        return LiveSession(session.id, session.number, trouble=host.trouble)
-    title, rows = cut_screen(live.screen) if live.screen is not None else ("", ())
+        return watch_output.LiveSession(session.id, session.number, trouble=host.trouble)
+    title, rows = watch_output.cut_screen(live.screen) if live.screen is not None else ("", ())
     reading = live.reading
     windows = tuple(
-        WindowUsed(
+        watch_output.WindowUsed(
             name=one.window.name,
             minutes=one.minutes,
             used_percent=one.used,
@@ -100,7 +94,7 @@ def build_live(host: Host) -> LiveSession:
         )
         for one in live.windows
     )
-    return LiveSession(
+    return watch_output.LiveSession(
         session=session.id,
         number=session.number,
         leg=leg.id,
@@ -108,7 +102,7 @@ def build_live(host: Host) -> LiveSession:
         rows=rows,
         trouble=host.trouble,
         model=reading.model if reading is not None else "",
-        context=build_context(reading.used, reading.room) if reading is not None else None,
+        context=watch_output.build_context(reading.used, reading.room) if reading is not None else None,
         windows=windows,
     )
 

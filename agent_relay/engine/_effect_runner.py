@@ -14,17 +14,11 @@ from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Re
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
+from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.launch import LaunchEnvironment, was_begun
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
 from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.shutdown import (
-    can_use_pids,
-    dismiss_holder,
-    end_lost_leg,
-    find_launch_environment,
-    stop_leg,
-)
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
@@ -113,7 +107,11 @@ class EffectRunner:
     async def await_launch_environment(self) -> None:
         """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
         leg = self._host.session.leg
-        if leg is None or self._host.session.state is State.STOPPING or not can_use_pids(self._services, leg):
+        if (
+            leg is None
+            or self._host.session.state is State.STOPPING
+            or not shutdown.can_use_pids(self._services, leg)
+        ):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENVIRONMENT_S):
@@ -246,7 +244,7 @@ class EffectRunner:
                 self._prestart.prepare()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._services, leg)
-        if (found := await find_launch_environment(self._services, session)) is not None:
+        if (found := await shutdown.find_launch_environment(self._services, session)) is not None:
             self.take(found)
         return Restarted(leg_lives=False, leg_began=began)
 
@@ -325,17 +323,17 @@ class EffectRunner:
         leg = self._get_leg(leg_id)
         if live is None:
             await self._supervisor.end_by_force(leg)
-            await end_lost_leg(self._services, leg)
+            await shutdown.end_lost_leg(self._services, leg)
             return LegGone(leg_id, "stopped")
         # Keys pressed from now on are for the successor.
         await self._bar.show()
         if self._host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
-            await dismiss_holder(live)
+            await shutdown.dismiss_holder(live)
         elif not leg.headless:
             await live.wait_for_prompt()
         try:
-            await stop_leg(live, live.adapter.quit)
+            await shutdown.stop_leg(live, live.adapter.quit)
         except RelayError as error:
             self._troubles["stop"] = error.sentence
             await self._supervisor.end_by_force(live.leg)

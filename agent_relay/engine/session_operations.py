@@ -4,15 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from agent_relay.detect.window_usage import render_windows
+from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.inputs import (
-    CancelAsked,
-    CloseAsked,
-    ContinueAsked,
-    HandoffAsked,
-    ResumeAsked,
-    RetryAsked,
-)
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
@@ -21,24 +14,13 @@ from agent_relay.domain.text.plain import capitalize
 from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
-from agent_relay.engine.sessions.commands import (
-    find_config_note,
-    open_session,
-    save_packet,
-    stop_session,
-    take_up,
-)
+from agent_relay.engine.sessions import commands
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.handoff.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.views import messages
 from agent_relay.session.views.event_lines import list_history
-from agent_relay.session.views.messages import (
-    render_intervention,
-    render_message,
-    render_saved,
-    session_folder,
-)
 from agent_relay.session.views.waiting import build_rest_view
 
 _MOST = 20
@@ -87,7 +69,7 @@ def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
         "state": session.shown_state.value,
         "agent": session.agent,
         "under_way": current.id if current is not None else "",
-        "message": render_intervention(session, handoff),
+        "message": messages.render_intervention(session, handoff),
     }
 
 
@@ -156,16 +138,16 @@ class _Handlers:
             terms=build_terms(asked, target=asked.agent),
         )
         if open_request.launch:
-            opened, note = await open_session(self._sessions, open_request)
+            opened, note = await commands.open_session(self._sessions, open_request)
             rest = await describe_rest(self._sessions.get(opened.id))
             return {**self._where(opened), "note": note, **rest}
-        session, path = await save_packet(self._sessions, open_request)
-        return {**self._where(session), "message": render_saved(session, open_request.agent, path)}
+        session, path = await commands.save_packet(self._sessions, open_request)
+        return {**self._where(session), "message": messages.render_saved(session, open_request.agent, path)}
 
     async def where(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return where a session's living leg can be attached, and what the terminal should show."""
         host = await self._sessions.find(asked.session, asked.root)
-        note = await find_config_note(self._sessions.services)
+        note = await commands.find_config_note(self._sessions.services)
         session = await host.look()
         return {**self._where(session), "note": note, **await describe_rest(host)}
 
@@ -182,16 +164,16 @@ class _Handlers:
         for name in filter(None, (asked.agent, terms.rollback)):
             self._sessions.services.get_adapter(name)
         focus = await redact_request(asked.focus)
-        session = await host.ask(HandoffAsked(asked.agent, focus=focus, force=asked.yes, terms=terms))
+        session = await host.ask(inputs.HandoffAsked(asked.agent, focus=focus, force=asked.yes, terms=terms))
         return {
             **self._where(session),
             "passed": True,
-            "note": await find_config_note(self._sessions.services),
+            "note": await commands.find_config_note(self._sessions.services),
         }
 
     async def stop(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Begin the end of the session; `note` is what keeps it from being journalled."""
-        session, note = await stop_session(self._sessions, asked.session, asked.root)
+        session, note = await commands.stop_session(self._sessions, asked.session, asked.root)
         return {**self._where(session), "note": note}
 
     async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
@@ -201,11 +183,11 @@ class _Handlers:
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
         try:
-            session = await host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
+            session = await host.ask(inputs.CancelAsked(handoff.id, _CANCELLED_WHY))
         except WrongUseError as error:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
-        return {"held_back": True, "message": render_intervention(session, handoff.id)}
+        return {"held_back": True, "message": messages.render_intervention(session, handoff.id)}
 
     async def tell_history(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return the history of the session until now, a line for each event that matters."""
@@ -238,19 +220,21 @@ class _Handlers:
 
     async def plan(self, asked: op.PlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
         context = await host.runner.build_context(host.session)
         return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
 
     async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff; return the session's state."""
         host = self._sessions.get(asked.session)
-        return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
+        return _render_answer(await host.ask(inputs.CancelAsked(asked.handoff, asked.note)), asked.handoff)
 
     async def retry(self, asked: op.RetryFields, _peer: Peer) -> Mapping[str, object]:
         """Start the handoff again from where it stopped; return the session's state."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        return _render_answer(
+            await host.ask(inputs.RetryAsked(asked.handoff, force=asked.yes)), asked.handoff
+        )
 
     async def close(self, asked: op.CloseFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
@@ -258,27 +242,27 @@ class _Handlers:
             raise WrongUseError(
                 f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
             )
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        closing = CloseAsked(asked.handoff, asked.verdict, asked.note)
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        closing = inputs.CloseAsked(asked.handoff, asked.verdict, asked.note)
         return _render_answer(await host.ask(closing), asked.handoff)
 
     async def agree(self, asked: op.AgreeFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
         host = await self._sessions.find(asked.session)
-        session = await host.ask(ResumeAsked(asked.agreed))
+        session = await host.ask(inputs.ResumeAsked(asked.agreed))
         return {"session": session.id, "agreed": session.agreed}
 
     async def go_on(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Continue the work now, with an agent that is available again."""
         host = await self._sessions.find(asked.session)
-        session = await host.ask(ContinueAsked())
+        session = await host.ask(inputs.ContinueAsked())
         return {"session": session.id, "state": session.state.value}
 
     async def narrate(self, asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
         """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
         if asked.env is not None:
             # Between two headless turns nobody has it at work, and nothing holds the user's environment.
-            await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+            await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
         host = self._sessions.get(asked.session)
         leg = host.session.leg
         launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
@@ -301,8 +285,8 @@ class _Handlers:
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.get_socket(leg.id) if leg is not None and attachable else "",
             "headless": session.open_turn is not None,
-            "message": render_message(session, self._sessions.services.zone, sign_in=sign_in),
-            "folder": session_folder(session),
+            "message": messages.render_message(session, self._sessions.services.zone, sign_in=sign_in),
+            "folder": messages.session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
             "successor": session.handoff.to_agent if session.handoff is not None else "",
             "handoffs": len(session.done),

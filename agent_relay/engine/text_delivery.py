@@ -8,15 +8,8 @@ from typing import Literal
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
+from agent_relay.engine.legs import terminal_messages
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.terminal_messages import (
-    SILENT_S,
-    Announce,
-    Tell,
-    announce_nothing,
-    describe_wait,
-    wait_with_reports,
-)
 from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.system.processes import pause_at
 from agent_relay.terminal.holder_client import HolderError
@@ -65,8 +58,8 @@ async def deliver_text(
     deliver: Deliver,
     text: TurnInput,
     *,
-    tell: Tell,
-    announce: Announce = announce_nothing,
+    tell: terminal_messages.Tell,
+    announce: terminal_messages.Announce = terminal_messages.announce_nothing,
 ) -> None:
     """Paste and submit `text`, once, and wait until the agent is seen to take it.
 
@@ -98,7 +91,12 @@ class _Delivery:
     """
 
     def __init__(
-        self, monitor: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
+        self,
+        monitor: LegMonitor,
+        deliver: Deliver,
+        text: TurnInput,
+        tell: terminal_messages.Tell,
+        announce: terminal_messages.Announce,
     ) -> None:
         packet = _escape(text.packet, deliver.packet_escapes)
         self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
@@ -161,7 +159,7 @@ class _Delivery:
                     raise
                 refusals += 1
                 if refusals == _TOLD_REFUSALS:
-                    await self._tell(describe_wait(monitor))
+                    await self._tell(terminal_messages.describe_wait(monitor))
                 await asyncio.sleep(_TYPING_S)
                 await monitor.settle_evidence()
             else:
@@ -185,7 +183,7 @@ class _Delivery:
         Text that stays in the line is somebody's: wait as long again, and do not hold their keys.
         """
         monitor = self._monitor
-        if not await wait_with_reports(
+        if not await terminal_messages.wait_with_reports(
             monitor, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
         ):
             return False
@@ -194,7 +192,9 @@ class _Delivery:
             lambda: not self._is_theirs(), limit_s=_PAINTED_S
         ):
             await self._announce(DeliveryStage.WAITS_FOR_LINE)
-            await wait_with_reports(monitor, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
+            await terminal_messages.wait_with_reports(
+                monitor, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell
+            )
             await self._announce(DeliveryStage.NONE)
         return True
 
@@ -224,7 +224,7 @@ class _Delivery:
         await monitor.wait_until(lambda: is_shown() or monitor.state == "asking", limit_s=_SHOWN_S)
         is_asked = monitor.state == "asking"
         if is_asked or (monitor.state != "ready" and not is_shown()):
-            await wait_with_reports(
+            await terminal_messages.wait_with_reports(
                 monitor, lambda: is_shown() or monitor.state == "ready", limit_s=_READY_S, tell=self._tell
             )
             await monitor.wait_until(is_shown, limit_s=_SHOWN_S)
@@ -232,7 +232,7 @@ class _Delivery:
             return "lost" if is_lost() else "asked"
         if is_lost():
             _log.info("paste-unseen leg=%s", monitor.leg.id)
-            await wait_with_reports(
+            await terminal_messages.wait_with_reports(
                 monitor, lambda: is_shown() or monitor.state != "ready", limit_s=_READ_S, tell=self._tell
             )
         return "lost" if is_lost() else "shown"
@@ -282,7 +282,7 @@ class _Delivery:
             if await monitor.wait_until(self._is_taken, limit_s=pause_s):
                 break
             self._waited_s += pause_s
-            if self._waited_s >= SILENT_S:
+            if self._waited_s >= terminal_messages.SILENT_S:
                 await self._tell(
                     f"{monitor.leg.agent} has not begun to work on its packet for {self._waited_s:.0f} s"
                 )
@@ -327,11 +327,11 @@ class _Delivery:
         if self._is_taken() or monitor.state == "ready":
             return
         _log.info("submit-waits leg=%s state=%s", monitor.leg.id, monitor.state)
-        is_ours = await wait_with_reports(
+        is_ours = await terminal_messages.wait_with_reports(
             monitor, lambda: self._is_taken() or monitor.state == "ready", limit_s=_TURN_S, tell=self._tell
         )
         if not is_ours:
-            raise RelayError(f"{describe_wait(monitor)}, after {_TURN_S:.0f} s")
+            raise RelayError(f"{terminal_messages.describe_wait(monitor)}, after {_TURN_S:.0f} s")
 
     async def _press(self) -> None:
         """Press return, unless somebody has typed into the line meanwhile: it is theirs to send."""

@@ -8,19 +8,7 @@ from agent_relay.domain.events import work
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session.transitions import (
-    TRANSITIONS,
-    begin_context,
-    count_leg,
-    end_turn,
-    find_due,
-    fold_context,
-    fold_spending,
-    fold_turn,
-    forget_leg,
-    is_warning,
-    note_warning,
-)
+from agent_relay.session import transitions
 
 
 class ImpossibleEventError(AssertionError):
@@ -53,7 +41,7 @@ def fold_event(session: Session | None, event: events.Event) -> Session | None:
             task=body.task,
             number=event.number,
         )
-    target = TRANSITIONS.get(type(body), {}).get(session.state)
+    target = transitions.TRANSITIONS.get(type(body), {}).get(session.state)
     if target is None:
         raise ImpossibleEventError(f"{body.name} while {session.state}")
     if isinstance(body, events.SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
@@ -102,8 +90,8 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
         case events.SignalSeen() if is_refusal(body):
             refusal = _build_limit(body, event)
             return replace(session, refused=(*_leave_out(session.refused, body.agent), refusal))
-        case events.SignalSeen() if is_warning(body):
-            return note_warning(session, _build_limit(body, event))
+        case events.SignalSeen() if transitions.is_warning(body):
+            return transitions.note_warning(session, _build_limit(body, event))
         case events.SignalSeen() if body.decides and is_limit(body):
             return _note_limit(session, _build_limit(body, event))
         case (
@@ -113,9 +101,13 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             | work.DraftBegun(leg)
         ):
             is_own = session.leg is not None and session.leg.id == leg
-            return replace(session, context=fold_context(session.context, body, event)) if is_own else session
+            return (
+                replace(session, context=transitions.fold_context(session.context, body, event))
+                if is_own
+                else session
+            )
         case work.BudgetNoted() | work.BudgetApplied():
-            return fold_spending(session, body, event)
+            return transitions.fold_spending(session, body, event)
         case events.ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case events.ResumeAgreed() | events.LegContinues() | events.SessionWoke():
@@ -155,7 +147,9 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
             return replace(session, handoff=again, retriable=None, due=None, tried=(), failure="", why="")
         case work.HandoffClosed(handoff):
-            return replace(session, closed=(*session.closed, handoff), due=find_due(session, body))
+            return replace(
+                session, closed=(*session.closed, handoff), due=transitions.find_due(session, body)
+            )
         case events.LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
         case events.SessionRested():
@@ -165,10 +159,14 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
         case events.SessionEnded(why) | events.SessionStopping(why):
             left = session.handoff or session.retriable
-            known = end_turn(session, "stopped", why) if isinstance(body, events.SessionEnded) else session
+            known = (
+                transitions.end_turn(session, "stopped", why)
+                if isinstance(body, events.SessionEnded)
+                else session
+            )
             return replace(known, why=why or session.why, handoff=None, tried=(), retriable=left)
         case work.TurnBegun() | work.TurnEnded():
-            return fold_turn(session, body)
+            return transitions.fold_turn(session, body)
         case _:
             return session
 
@@ -212,7 +210,7 @@ def _end_own_offer(session: Session) -> Session:
 def _fail_handoff(session: Session, body: work.HandoffFailed) -> Session:
     # Who was not given its packet took over all the same: it lives and is in charge, and counts
     # as one that failed only if it ends before it works.
-    left, due = session.handoff or session.retriable, find_due(session, body)
+    left, due = session.handoff or session.retriable, transitions.find_due(session, body)
     is_over = left is not None and body.step != "deliver"
     tried = (*session.tried, left.to_agent) if left is not None and is_over else session.tried
     return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
@@ -259,12 +257,12 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
     return replace(
-        forget_leg(session, event.at),
-        turn=count_leg(session.turn, is_headless=leg.headless),
+        transitions.forget_leg(session, event.at),
+        turn=transitions.count_leg(session.turn, is_headless=leg.headless),
         legs=legs,
         generation=body.generation,
         handoff=handoff,
-        context=begin_context(session.context, is_relief=_is_relief(session, body)),
+        context=transitions.begin_context(session.context, is_relief=_is_relief(session, body)),
         rested_until="",
         offer="",
         agreed=False,

@@ -18,45 +18,14 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session import rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.fold import is_refusal
-from agent_relay.session.handoff.interventions import (
-    RETRIED_FROM,
-    check_waiting_packet,
-    intervene,
-    resume_handoff,
-)
-from agent_relay.session.handoff.lifecycle import (
-    begin_handoff,
-    begin_leg,
-    find_delivery,
-    find_native_id,
-    handle_delivery,
-    note_refused,
-    publish_failed,
-    published,
-    remedy_limit,
-)
-from agent_relay.session.rests import (
-    answered,
-    handle_rest,
-    include_rest,
-    reset_passed,
-    return_to_preferred,
-    seen_while_resting,
-)
+from agent_relay.session.handoff import interventions
+from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
-from agent_relay.session.usage_limits import (
-    apply_budgets,
-    apply_quietly,
-    note_counted,
-    note_fill,
-    note_spent,
-    relieve_asked,
-    turn_ended,
-)
 
 
 def handle_usage(
@@ -67,22 +36,22 @@ def handle_usage(
     """Decide what follows if a context or budget passed a mark, or the moment to act on one has come."""
     match happened:
         case inputs.BudgetsCounted():
-            return note_counted(session, happened, world)
+            return usage_limits.note_counted(session, happened, world)
         case inputs.LegQuiet():
-            applied = apply_quietly(session, happened, world)
-            return applied if applied.bodies else note_fill(session, happened, world)
+            applied = usage_limits.apply_quietly(session, happened, world)
+            return applied if applied.bodies else usage_limits.note_fill(session, happened, world)
         case _:
-            return note_fill(session, happened, world)
+            return usage_limits.note_fill(session, happened, world)
 
 
 def finish_turn(session: Session, world: DecisionContext) -> Outcome:
     """Begin what waited for a turn's end: the return to a preferred agent, else a budget, else a context."""
-    back = return_to_preferred(session, world)
+    back = rests.return_to_preferred(session, world)
     if back.bodies:
         return back
     after = replace(session, state=State.READY)
-    applied = apply_budgets(after, world)
-    return applied if applied.effects else turn_ended(after, world)
+    applied = usage_limits.apply_budgets(after, world)
+    return applied if applied.effects else usage_limits.turn_ended(after, world)
 
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -97,18 +66,18 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     """
     # Who is asked for by name may have been signed in since, and is believed to have been.
     if not (isinstance(happened, inputs.HandoffAsked) and happened.agent):
-        world = note_spent(session, note_refused(session, world))
+        world = usage_limits.note_spent(session, handoffs.note_refused(session, world))
     match happened:
         case inputs.HandoffAsked():
             return _asked(session, happened, world)
         case inputs.CancelAsked() | inputs.RetryAsked() | inputs.CloseAsked():
-            return intervene(session, happened, world)
+            return interventions.intervene(session, happened, world)
         case inputs.SignalFound(leg, signal):
             return _heard(session, leg, signal, world)
         case inputs.StateSeen(leg, state):
             return _screen_says(session, leg, state, world)
         case inputs.Answered():
-            return answered(session, happened, world.now)
+            return rests.answered(session, happened, world.now)
         case inputs.ClockSetBack(leg, since):
             return Outcome((events.ClockWasSetBack(leg, since.isoformat()),))
         case inputs.PromptTaken(leg):
@@ -120,13 +89,13 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
         case inputs.Spawned():
             return _spawned(session, happened)
         case inputs.Published():
-            return published(session, happened, world)
+            return handoffs.published(session, happened, world)
         case inputs.PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
-            return publish_failed(session, happened, session.handoff, world)
+            return handoffs.publish_failed(session, happened, session.handoff, world)
         case inputs.Delivered() | inputs.DeliverFailed() | inputs.TaskGiven():
-            return handle_delivery(session, happened, world)
+            return handoffs.handle_delivery(session, happened, world)
         case inputs.ResetPassed():
-            return reset_passed(session, world)
+            return rests.reset_passed(session, world)
         case inputs.StopAsked(why):
             return _stop_asked(session, why)
         case inputs.TurnAsked():
@@ -134,7 +103,7 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
         case inputs.Restarted():
             return restarted(session, world, happened)
         case _:
-            return handle_rest(session, happened, world)
+            return rests.handle_rest(session, happened, world)
 
 
 def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext) -> Outcome:
@@ -152,21 +121,21 @@ def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext)
     if asked.force and state is not None:
         known = {**known, asked.agent: replace(state, resting=False)}
     terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
-    relieved = NOTHING if asked.agent else relieve_asked(session, asked, terms, world)
+    relieved = NOTHING if asked.agent else usage_limits.relieve_asked(session, asked, terms, world)
     if relieved.bodies:
         return relieved
     choice = choose_successor(
         roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs
     )
-    check_waiting_packet(session, choice.successor, world)
+    interventions.check_waiting_packet(session, choice.successor, world)
     if not choice.successor:
         raise NobodyAvailableError(
             "; ".join(choice.skipped) or "there is nobody else in the order",
             hint=_tell_force(session, asked.agent),
         )
     if session.leg is None:
-        return begin_leg(session, choice.successor, world)
-    return begin_handoff(
+        return handoffs.begin_leg(session, choice.successor, world)
+    return handoffs.begin_handoff(
         session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
     )
 
@@ -199,16 +168,20 @@ def _begin_again(
 
     A packet that never reached its successor goes to the agent that takes its place.
     """
-    check_waiting_packet(session, asked.agent, world)
+    interventions.check_waiting_packet(session, asked.agent, world)
     owed = session.retriable
     if owed is not None and owed.to_agent == asked.agent:
         is_plain = not asked.focus and asked.terms.is_empty and owed.sequence >= max(session.saved, default=0)
-        return resume_handoff(session, owed, world) if is_plain and session.state in RETRIED_FROM else None
+        return (
+            interventions.resume_handoff(session, owed, world)
+            if is_plain and session.state in interventions.RETRIED_FROM
+            else None
+        )
     if last.agent != asked.agent:
         return None
     # Its conversation is not known by name: what it worked on would be lost in a new one.
-    is_nameless = last.was_busy and bool(last.handoff) and not find_native_id(session, last.agent)
-    return None if is_nameless else begin_leg(session, last.agent, world, resumes=True)
+    is_nameless = last.was_busy and bool(last.handoff) and not handoffs.find_native_id(session, last.agent)
+    return None if is_nameless else handoffs.begin_leg(session, last.agent, world, resumes=True)
 
 
 def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -> Outcome:
@@ -223,7 +196,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
         told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
-        return told.then(turn_ended(replace(session, near=_build_limit(seen, world)), world))
+        return told.then(usage_limits.turn_ended(replace(session, near=_build_limit(seen, world)), world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
@@ -233,9 +206,9 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
         is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     # The ledger learns of it only after this was decided.
-    known = include_rest(world, rest)
+    known = rests.include_rest(world, rest)
     why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
-    after = remedy_limit(session, known, _build_limit(seen, world), why=why)
+    after = handoffs.remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 
 
@@ -273,14 +246,14 @@ def _build_seen(leg: str, signal: Signal) -> events.SignalSeen:
 def _screen_says(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or session.state not in LIVE:
-        return seen_while_resting(session, leg, state, world)
+        return rests.seen_while_resting(session, leg, state, world)
     if session.state.value == state:
         # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
-        return Outcome((), find_delivery(session, living) if session.state is State.READY else ())
+        return Outcome((), handoffs.find_delivery(session, living) if session.state is State.READY else ())
     handoff = session.handoff
     match state:
         case State.READY:
-            ready = Outcome((events.LegReady(leg),), find_delivery(session, living))
+            ready = Outcome((events.LegReady(leg),), handoffs.find_delivery(session, living))
             return ready if ready.effects else ready.then(finish_turn(session, world))
         case State.BUSY:
             confirmed: tuple[events.Body, ...] = ()
@@ -315,7 +288,9 @@ def _spawned(session: Session, spawned: inputs.Spawned) -> Outcome:
         return headless_spawned(session, leg, started)
     handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
     waits = session.state is State.READY
-    return Outcome((started,), find_delivery(replace(session, handoff=handoff), leg) if waits else ())
+    return Outcome(
+        (started,), handoffs.find_delivery(replace(session, handoff=handoff), leg) if waits else ()
+    )
 
 
 def _stop_asked(session: Session, why: str) -> Outcome:

@@ -13,16 +13,9 @@ from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, replace_agent
-from agent_relay.session.transitions import (
-    find_spending,
-    inherit_terms,
-    is_budget_current,
-    is_budget_news,
-    is_budget_of,
-    note_context,
-)
 from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
@@ -74,7 +67,7 @@ def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> 
     if level in (Level.UNKNOWN, before.level):
         return NOTHING
     noted = work.ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
-    after = replace(session, context=note_context(before, noted, filled.at))
+    after = replace(session, context=transitions.note_context(before, noted, filled.at))
     told = {one for one in _TOLD if not one.is_above(level) and one.is_above(before.peak)}
     said = Outcome((noted,), (ShowMessage(leg.id),) if told and session.handoff is None else ())
     return said.then(turn_ended(after, world))
@@ -105,7 +98,7 @@ def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
         return NOTHING
     if world.context.mode == "compact":
         return Outcome((work.ContextCompacting(leg.id),), (Compact(leg.id),))
-    successor, skipped = _choose(session, world, inherit_terms(session).needs)
+    successor, skipped = _choose(session, world, transitions.inherit_terms(session).needs)
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
 
@@ -201,7 +194,11 @@ def note_counted(session: Session, counted: BudgetsCounted, world: DecisionConte
     leg = session.living_leg
     if leg is None or leg.id != counted.leg:
         return NOTHING
-    fresh = [found for found in counted.found if is_budget_news(find_spending(session, found.budget), found)]
+    fresh = [
+        found
+        for found in counted.found
+        if transitions.is_budget_news(transitions.find_spending(session, found.budget), found)
+    ]
     noted = tuple(
         work.BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
         for one in fresh
@@ -262,8 +259,8 @@ def _find_due(session: Session, leg: Leg, world: DecisionContext) -> Spending | 
         for known in session.budgets
         if known.mark is Mark.SPENT
         and known.then in ("stop", "handoff")
-        and is_budget_of(known, leg.agent)
-        and is_budget_current(known, world.now)
+        and transitions.is_budget_of(known, leg.agent)
+        and transitions.is_budget_current(known, world.now)
         and (leg.headless or not known.is_done)
     ]
     return max(due, key=lambda known: known.then == "stop", default=None)

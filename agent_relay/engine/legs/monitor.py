@@ -16,16 +16,7 @@ from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.engine.legs._trackers import (
-    AgentStateTracker,
-    ContextTracker,
-    KnownSignals,
-    LegListener,
-    MonitorConfig,
-    NewestPrompt,
-    RelayPrompt,
-    hear_record,
-)
+from agent_relay.engine.legs import _trackers as trackers
 from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.services import LastScreen
 from agent_relay.session.decision import Outcome
@@ -66,13 +57,13 @@ class LegMonitor:
     def __init__(
         self,
         leg: Leg,
-        config: MonitorConfig,
+        config: trackers.MonitorConfig,
         *,
         clock: Clock,
         adapter: Adapter,
         launch_environment: LaunchEnvironment,
         poke: Callable[[], Awaitable[None]],
-        listener: LegListener,
+        listener: trackers.LegListener,
     ) -> None:
         self.leg = leg
         self.adapter = adapter
@@ -93,17 +84,17 @@ class LegMonitor:
         self._clock = JumpingClock(clock)
         self._began = start_at(clock.now())
         self._poke = poke
-        self._known = KnownSignals(config.known)
-        self._state_tracker = AgentStateTracker(leg, config)
+        self._known = trackers.KnownSignals(config.known)
+        self._state_tracker = trackers.AgentStateTracker(leg, config)
         self._again: asyncio.Task[None] | None = None
         self._detector = _build_detector(leg, config)
-        self._context_tracker = ContextTracker(leg, config)
+        self._context_tracker = trackers.ContextTracker(leg, config)
         progress, sides = config.rules.progress, config.rules.context.sides
-        self._prompt = NewestPrompt(leg, progress, sides, has_rows=config.reads(Source.TRANSCRIPT))
+        self._prompt = trackers.NewestPrompt(leg, progress, sides, has_rows=config.reads(Source.TRANSCRIPT))
         self._prompt_signs = [one for one in progress if one.means == "prompt" and config.reads(one.source)]
         self.hears_prompts = bool(self._prompt_signs)
         self.hears_old_prompts = any(sign.source is not Source.EVENT for sign in self._prompt_signs)
-        self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
+        self.own = trackers.RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
         self._reported_continues: datetime | None = None
 
@@ -191,7 +182,7 @@ class LegMonitor:
             self._state_tracker.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
-            hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
+            trackers.hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
             self._note_progress(record)
             self._rename(record)
             self._note_prompt(record, now)
@@ -378,7 +369,7 @@ class LegMonitor:
         return inputs.LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
 
 
-def _build_detector(leg: Leg, config: MonitorConfig) -> Detector:
+def _build_detector(leg: Leg, config: trackers.MonitorConfig) -> Detector:
     return Detector(
         config.rules,
         agent=AgentName(leg.agent),

@@ -15,18 +15,11 @@ from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Sp
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import find_reason
+from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.launch import ERRORS_FILE
 from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.shutdown import (
-    end_agent,
-    end_by_force,
-    end_lost_leg,
-    is_held,
-    release_legs,
-    stop_leg,
-)
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
 from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
@@ -86,7 +79,7 @@ class LegSupervisor:
 
     def release(self, session: Session) -> None:
         """End the holders kept from earlier legs: their environment was passed on or is not needed."""
-        self._run(release_legs(self._services, session))
+        self._run(shutdown.release_legs(self._services, session))
 
     async def adopt(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> bool:
         """Tell whether the leg's holder lives; if so, monitor the leg and call `taken` as soon as it answers.
@@ -96,14 +89,14 @@ class LegSupervisor:
         """
         clock = asyncio.get_running_loop().time
         until = clock() + (0 if leg.child_pid else _STARTING_S)
-        while await is_held(self._services, leg):
+        while await shutdown.is_held(self._services, leg):
             if await self._try_adopting(leg, known, taken):
                 return True
             if clock() >= until:
                 self._late[leg.id] = self._run(self._adopt_late(leg, known, taken))
                 return True
             await asyncio.sleep(_LOOK_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
+        await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, leg))
         self.trouble = ""
         return False
 
@@ -118,7 +111,9 @@ class LegSupervisor:
     async def end_by_force(self, leg: Leg) -> None:
         """End the agent and its holder; the monitor, if there is one, reports it."""
         live = self._live.get(leg.id)
-        await end_by_force(self._services, leg, live.leg.holder_pid if live is not None else leg.holder_pid)
+        await shutdown.end_by_force(
+            self._services, leg, live.leg.holder_pid if live is not None else leg.holder_pid
+        )
 
     def is_collecting(self, session: Session) -> bool:
         """Tell whether an agent's end is being read, or what an ended session used is being released."""
@@ -152,12 +147,12 @@ class LegSupervisor:
 
     async def _adopt_late(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> None:
         wait_s = _AGAIN_S
-        while await is_held(self._services, leg):
+        while await shutdown.is_held(self._services, leg):
             if await self._try_adopting(leg, known, taken):
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
+        await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, leg))
         self.trouble = ""
         self._host.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
@@ -179,9 +174,9 @@ class LegSupervisor:
         ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
         self._overdue.discard(leg.id)
         if ending.how == "exited":
-            await self._do_at_last(leg, lambda: end_agent(self._services, live.leg))
+            await self._do_at_last(leg, lambda: shutdown.end_agent(self._services, live.leg))
         else:
-            await self._do_at_last(leg, lambda: end_lost_leg(self._services, live.leg))
+            await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, live.leg))
         self._live.pop(leg.id, None)
         self.trouble = ""
         self._host.tell(ending)
@@ -258,7 +253,7 @@ class LegSupervisor:
             self._overdue.add(live.leg.id)
         # Its supervisor sees to one that survives even that.
         with contextlib.suppress(RelayError):
-            await stop_leg(live, live.adapter.quit)
+            await shutdown.stop_leg(live, live.adapter.quit)
 
     async def _count(self, live: LegMonitor) -> None:
         """Find the agent's own session, and count the user's budgets while the leg lives."""
@@ -279,7 +274,7 @@ class LegSupervisor:
                     reports += 1
                     if reports <= _REPORTS:
                         self._services.report(error)
-            if not await is_held(self._services, live.leg):
+            if not await shutdown.is_held(self._services, live.leg):
                 # At once: shells in Unix sessions of their own are found only while their agent lives.
                 await self._do_at_last(live.leg, partial(self.end_by_force, live.leg))
                 return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")

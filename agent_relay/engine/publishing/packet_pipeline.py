@@ -24,29 +24,14 @@ from agent_relay.engine.publishing._packet_building import (
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.publishing.native_records import find_own, read_own_facts
 from agent_relay.engine.services import Services
+from agent_relay.packet import handoff_facts
 from agent_relay.packet.freshness import list_later, verify_freshness
-from agent_relay.packet.handoff_facts import (
-    AUTOMATIC,
-    add_newest_prompt,
-    has_own_terms,
-    is_prompt_unanswered,
-    list_missing_terms,
-)
 from agent_relay.packet.render import mark_stale
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.views.messages import session_folder
+from agent_relay.store import packets
 from agent_relay.store.packet_publication import IMPORTED, publish_packet
-from agent_relay.store.packets import (
-    LIMIT_BYTES,
-    find_edited,
-    list_packets,
-    read_delivery_text,
-    read_document,
-    read_packet,
-    replace_file,
-    save_beside_packets,
-)
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.files import read_bounded
@@ -80,7 +65,7 @@ def publish_handoff_packet(
     order = _order(services, session, handoff, environ, folder=folder, sequence=sequence)
     if waiting is not None:
         path = f"{folder}/{waiting.json_path}"
-        if has_own_terms(session, handoff):
+        if handoff_facts.has_own_terms(session, handoff):
             take_terms(path, run_limited(building, _LIMITS[0][1], partial(add_given_terms, order, path)))
         return waiting
     built = _build(building, order)
@@ -142,10 +127,10 @@ def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
 
 def _save_to_disk(services: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
     """Write the text of an automatic handoff's packet into a file of its own, if the user wants that."""
-    if not services.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
+    if not services.config.handoff.save_to_disk or handoff.reason not in handoff_facts.AUTOMATIC:
         return
     try:
-        save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
+        packets.save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
     except RelayError as error:
         _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
 
@@ -157,10 +142,14 @@ def read_packet_text(services: Services, session: Session, handoff: Handoff) -> 
     """
     folder = session_folder(session)
     render = build_renderer(services.get_adapter(handoff.to_agent), folder)
-    text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
-    packet = read_packet(f"{folder}/{handoff.json_path}")
+    text = packets.read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+    packet = packets.read_packet(f"{folder}/{handoff.json_path}")
     notes = verify_freshness(packet, read_tree(session.cwd))
-    missing = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
+    missing = (
+        handoff_facts.list_missing_terms(packet, text)
+        if handoff_facts.has_own_terms(session, handoff)
+        else ()
+    )
     return mark_stale(text, (*notes, *_list_later(services, session, handoff, packet), *missing))
 
 
@@ -179,8 +168,10 @@ def _list_later(
     if facts.unread:
         return (*notes, f"cannot tell what {leg.agent} was asked since then: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)
-    waits = is_prompt_unanswered(session, leg, handoff)
-    facts = add_newest_prompt(facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known))
+    waits = handoff_facts.is_prompt_unanswered(session, leg, handoff)
+    facts = handoff_facts.add_newest_prompt(
+        facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known)
+    )
     later = list_later(facts, leg.agent, packet.created_at)
     allow = get_allow(services)
     return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
@@ -198,7 +189,7 @@ def _find_sequence(session: Session, handoff: Handoff) -> int:
     A handoff given up while its packet was being written leaves a number the journal does not know.
     """
     highest = session.packets
-    for sequence, target, path in list_packets(session_folder(session)):
+    for sequence, target, path in packets.list_packets(session_folder(session)):
         if sequence > session.packets and target == handoff.to_agent and _is_packet(path, handoff.id):
             return sequence
         highest = max(highest, sequence)
@@ -207,7 +198,7 @@ def _find_sequence(session: Session, handoff: Handoff) -> int:
 
 def _is_packet(path: str, packet_id: str) -> bool:
     try:
-        return read_packet(path).packet_id == packet_id
+        return packets.read_packet(path).packet_id == packet_id
     except RelayError:
         return False
 
@@ -218,7 +209,7 @@ def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published |
     A person who hands over by hand means the packet they edited for that agent, if it is the newest; an
     imported session has nothing else. Raises UntrustedDataError if it cannot be trusted.
     """
-    rows = [row for row in list_packets(folder) if row[1] == handoff.to_agent]
+    rows = [row for row in packets.list_packets(folder) if row[1] == handoff.to_agent]
     if not is_under_way(session, handoff) or not rows:
         return None
     sequence, target, path = rows[-1]
@@ -226,8 +217,8 @@ def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published |
         return None
     if not is_brought(session, handoff) and not _is_meant(session, handoff, folder, sequence):
         return None
-    packet = read_packet(path)
-    seal = read_document(path).get("published")
+    packet = packets.read_packet(path)
+    seal = packets.read_document(path).get("published")
     known = str(seal.get("document")) if isinstance(seal, dict) else ""
     stem = f"resume/{sequence:04}-{target}"
     return Published(handoff.id, packet.packet_id, sequence, f"{stem}.json", f"{stem}.md", known)
@@ -241,7 +232,7 @@ def _is_meant(session: Session, handoff: Handoff, folder: str, sequence: int) ->
     if handoff.reason != "manual":
         return False
     is_idle = any(leg.id == handoff.from_leg and leg.handoff and not leg.was_busy for leg in session.legs)
-    return is_idle or find_edited(folder, sequence, handoff.to_agent) != "nothing"
+    return is_idle or packets.find_edited(folder, sequence, handoff.to_agent) != "nothing"
 
 
 def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket], str]]) -> dict[str, str]:
@@ -262,7 +253,7 @@ def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket
 def _list_waiting(session: Session) -> list[tuple[int, str, bool]]:
     """List the packets that would be picked up: number, target, and whether they are given as they are."""
     folder, saved, owed = session_folder(session), list_saved(session), session.retriable
-    newest = {target: sequence for sequence, target, _ in list_packets(folder)}
+    newest = {target: sequence for sequence, target, _ in packets.list_packets(folder)}
     brought = any(leg.agent == IMPORTED for leg in session.legs[-1:])
     waiting = [(sequence, target, brought) for target, sequence in newest.items() if sequence in saved]
     if owed is not None and owed.sequence and newest.get(owed.to_agent, 0) <= owed.sequence:
@@ -284,10 +275,10 @@ def _find_fault(
     """
     stem = f"{folder}/resume/{sequence:04}-{target}"
     try:
-        if find_edited(folder, sequence, target) == "nothing" and not is_given:
+        if packets.find_edited(folder, sequence, target) == "nothing" and not is_given:
             return ""
-        text = read_delivery_text(folder, sequence, target, render=render(target)).text
-        read_packet(f"{stem}.json")
+        text = packets.read_delivery_text(folder, sequence, target, render=render(target)).text
+        packets.read_packet(f"{stem}.json")
     except ConfigurationError:
         return ""
     except RelayError as error:
@@ -301,9 +292,9 @@ def take_terms(path: str, given: ResumePacket) -> None:
     Raises RelayError if it was changed at that moment, or cannot be written.
     """
     terms = given.model_dump(mode="json", include={"expectations", "rollback"}, exclude_none=True)
-    before = read_bounded(path, limit_bytes=LIMIT_BYTES)
+    before = read_bounded(path, limit_bytes=packets.LIMIT_BYTES)
     document = parse_document(before, name=path)
     after = {**document, **terms}
     if after != document:
         data = render_json(after).encode("utf-8", "backslashreplace")
-        replace_file(path, data, before=before, is_picked_up=lambda: False)
+        packets.replace_file(path, data, before=before, is_picked_up=lambda: False)

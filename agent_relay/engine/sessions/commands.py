@@ -17,8 +17,8 @@ from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.names import is_ulid, read_moment_ms
 from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import UNREAD_RETENTION, forget_streams, note_ended, release_legs
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions import creation
 from agent_relay.engine.sessions.host import Host
@@ -239,12 +239,12 @@ async def _recover(registry: SessionRegistry, session_id: str, root: str) -> Non
     if session is None:
         return
     if session.state is State.ENDED:
-        await release_legs(registry.services, session)
-        is_old = has_passed(UNREAD_RETENTION, session.updated_at, registry.services.clock.now())
+        await shutdown.release_legs(registry.services, session)
+        is_old = has_passed(shutdown.UNREAD_RETENTION, session.updated_at, registry.services.clock.now())
         if is_old:
-            await forget_streams(registry.services, session)
+            await shutdown.forget_streams(registry.services, session)
         if is_old or not any(leg.headless for leg in session.legs):
-            await note_ended(registry.services, session)
+            await shutdown.note_ended(registry.services, session)
         return
     await registry.enter(session_id, root)
 

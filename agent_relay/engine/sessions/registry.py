@@ -18,8 +18,8 @@ from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.ids import AgentName, Owner
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine._effect_runner import EffectRunner
+from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import UNREAD_RETENTION, forget_streams, note_ended, release_legs
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.host import Host
@@ -27,17 +27,10 @@ from agent_relay.engine.threads import ChangeNotifier
 from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
 from agent_relay.session.ownership import OwnerRelation, build_move, find_owner_relation
+from agent_relay.store import tree_owner
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_root, was_moved, write_entry
 from agent_relay.store.session_journals import SessionJournal, ensure_indexed, open_journal
-from agent_relay.store.tree_owner import (
-    TreeOwnedError,
-    claim_tree,
-    close_claim,
-    is_claim_gone,
-    is_claim_of,
-    release_tree,
-)
 
 _OURS_S = 15.0
 """How long an earlier daemon may take to release its claim: longer than it waits for its own end."""
@@ -72,7 +65,7 @@ class TreeClaims:
         """Release the claim of a tree in which none of our sessions is at work any more."""
         async with self._turns[root]:
             if root in self._claims and not self._entering[root] and not self._is_used(root):
-                await asyncio.to_thread(release_tree, root, self._claims.pop(root))
+                await asyncio.to_thread(tree_owner.release_tree, root, self._claims.pop(root))
 
     async def follow_move(self, old: str, new: str) -> None:
         """Move the claim of a renamed tree to its new path."""
@@ -80,32 +73,32 @@ class TreeClaims:
             claim = self._claims.pop(old, None)
             if claim is None:
                 return
-            if new in self._claims or not await asyncio.to_thread(is_claim_of, claim, new):
-                close_claim(claim)
+            if new in self._claims or not await asyncio.to_thread(tree_owner.is_claim_of, claim, new):
+                tree_owner.close_claim(claim)
             else:
                 self._claims[new] = claim
 
     def close(self) -> None:
         """Close the claims; their trees stay recorded as ours, for the next daemon."""
         for claim in self._claims.values():
-            close_claim(claim)
+            tree_owner.close_claim(claim)
         self._claims.clear()
 
     async def _claim(self, root: str, *, by_hand: bool) -> None:
         async with self._turns[root]:
             held = self._claims.get(root)
             if held is not None:
-                if not await asyncio.to_thread(is_claim_gone, held):
+                if not await asyncio.to_thread(tree_owner.is_claim_gone, held):
                     return
                 # Its folder was deleted under us, and others would find nobody there.
-                close_claim(self._claims.pop(root))
+                tree_owner.close_claim(self._claims.pop(root))
             until = asyncio.get_running_loop().time() + _OURS_S
             while True:
                 try:
                     self._claims[root] = await asyncio.to_thread(
-                        claim_tree, root, self._owner, by_hand=by_hand
+                        tree_owner.claim_tree, root, self._owner, by_hand=by_hand
                     )
-                except TreeOwnedError as error:
+                except tree_owner.TreeOwnedError as error:
                     is_ours = (
                         error.owner.is_known
                         and find_owner_relation(error.owner, self._owner) is OwnerRelation.SELF
@@ -143,7 +136,7 @@ class SessionRegistry:
         self.changes = ChangeNotifier()
         self._wakers: set[asyncio.Task[None]] = set()
         self.trees = TreeClaims(services.owner, self._is_at_work_in)
-        self.owned_elsewhere: dict[str, TreeOwnedError] = {}
+        self.owned_elsewhere: dict[str, tree_owner.TreeOwnedError] = {}
 
     def __contains__(self, session_id: object) -> bool:
         """Tell whether the session is in the registry."""
@@ -307,13 +300,15 @@ class SessionRegistry:
         now = self.services.clock.now()
         for host in list(self._hosts.values()):
             session = host.session
-            remembered = _REMEMBERED if session.turn is None or host.followers.is_done else UNREAD_RETENTION
+            remembered = (
+                _REMEMBERED if session.turn is None or host.followers.is_done else shutdown.UNREAD_RETENTION
+            )
             is_old = has_passed(remembered, session.updated_at, now)
             if session.state is State.ENDED and is_old and host.is_idle:
                 del self._hosts[session.id]
                 await host.close()
-                await forget_streams(self.services, session)
-                await note_ended(self.services, session)
+                await shutdown.forget_streams(self.services, session)
+                await shutdown.note_ended(self.services, session)
 
     async def abandon(self, session_id: str) -> Session:
         """End everything of a session whose folder is gone; return it as it last was."""
@@ -322,8 +317,8 @@ class SessionRegistry:
         await host.close()
         legs = tuple(replace(leg, how=leg.how or "lost") for leg in host.session.legs)
         left = replace(host.session, legs=legs)
-        await release_legs(self.services, left)
-        await forget_streams(self.services, left)
+        await shutdown.release_legs(self.services, left)
+        await shutdown.forget_streams(self.services, left)
         await self.trees.tidy(host.session.root)
         return host.session
 
@@ -371,4 +366,4 @@ class SessionRegistry:
         host = self._hosts.get(session.id)
         if host is not None and host.followers.is_done:
             # Who followed its last turn may have read all of it before the session was over.
-            await forget_streams(self.services, session)
+            await shutdown.forget_streams(self.services, session)

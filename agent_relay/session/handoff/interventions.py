@@ -16,13 +16,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
 from agent_relay.session.decision import DecisionContext, Outcome, choose_successor, explain_unavailable
 from agent_relay.session.fold import find_step_left
-from agent_relay.session.handoff.lifecycle import (
-    find_delivery,
-    note_refused,
-    rest_cancelled,
-    start_successor,
-    try_roll_back,
-)
+from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import inherit_terms
 
 if TYPE_CHECKING:
@@ -81,7 +75,7 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
             # The predecessor's end, or its packet, is on the way, and brings the rest.
             return cancelled
         case Step.PUBLISHED:
-            return cancelled.then(rest_cancelled(handoff))
+            return cancelled.then(handoffs.rest_cancelled(handoff))
         case _:
             return cancelled.then(Outcome((), (StopLeg(handoff.leg),)))
 
@@ -107,7 +101,7 @@ def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outco
         retried = Outcome((work.HandoffRetried(handoff.id),))
         ready = session.state is State.READY
         return retried.then(
-            Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
+            Outcome((), handoffs.find_delivery(replace(session, handoff=again), living) if ready else ())
         )
     check_waiting_packet(session, handoff.to_agent, world)
     _check_target(handoff, world, force=asked.force)
@@ -134,7 +128,7 @@ def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -
     if step is Step.STOPPED:
         return retried.then(Outcome((), (PublishPacket(handoff.id),)))
     again = replace(handoff, step=step, is_cancelled=False)
-    return retried.then(start_successor(session, again, world, packet=handoff.packet))
+    return retried.then(handoffs.start_successor(session, again, world, packet=handoff.packet))
 
 
 def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
@@ -172,7 +166,9 @@ def _roll_back(
         return Outcome(), f"{name}: the session is {session.state}"
     if session.leg is None or session.leg.id != handoff.leg:
         return Outcome(), f"{name}: the session has gone on under {session.agent}"
-    found = try_roll_back(session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed")
+    found = handoffs.try_roll_back(
+        session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed"
+    )
     return (Outcome(), found) if isinstance(found, str) else (found, "")
 
 
@@ -223,7 +219,7 @@ def build_handoff_plan(
     (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,
     `next`, `later` or `skipped`) and why.
     """
-    world = note_refused(session, world)
+    world = handoffs.note_refused(session, world)
     needs = tuple(needs) or inherit_terms(session).needs
     known, now, zone = world.availability, world.now, world.zone
     choice = choose_successor(session.roster, known, current=session.agent, now=now, zone=zone, needs=needs)

@@ -10,14 +10,7 @@ from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import (
-    HEADLESS,
-    begin_handoff,
-    begin_leg,
-    replace_agent,
-    rest,
-    rest_cancelled,
-)
+from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
@@ -56,20 +49,22 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
         for name, state in world.availability.items()
     }
     order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
-    choice = choose_successor(order, known, current="", now=world.now, zone=world.zone, needs=(HEADLESS,))
+    choice = choose_successor(
+        order, known, current="", now=world.now, zone=world.zone, needs=(handoffs.HEADLESS,)
+    )
     if not choice.successor:
-        return rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
+        return handoffs.rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
     is_told = bool(turn.seat) and choice.successor == turn.agent
     if session.leg is None:
-        return begin_leg(session, choice.successor, world, resumes=False)
+        return handoffs.begin_leg(session, choice.successor, world, resumes=False)
     if session.agent == choice.successor or is_told:
         relief = NOTHING if turn.seat else relieve_turn(session, world)
-        return relief if relief.bodies else begin_leg(session, choice.successor, world, resumes=True)
+        return relief if relief.bodies else handoffs.begin_leg(session, choice.successor, world, resumes=True)
     is_asked = choice.successor == turn.agent
     why = "asked for" if is_asked else "; ".join(choice.skipped)
     reason = "manual" if is_asked else "rate_limit"
-    return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
+    return handoffs.begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
 
 
 def headless_spawned(session: Session, leg: Leg, started: events.LegStarted) -> Outcome:
@@ -146,7 +141,7 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
         stopped = work.PredecessorStopped(handoff.id, leg.id)
         return Outcome((ended, stopped), (PublishPacket(handoff.id),))
     if handoff is not None and handoff.leg == leg.id and handoff.is_cancelled:
-        return Outcome((ended,)).then(rest_cancelled(handoff))
+        return Outcome((ended,)).then(handoffs.rest_cancelled(handoff))
     if handoff is not None and handoff.leg == leg.id and is_failure(session, leg, handoff, gone):
         return Outcome((ended,)).then(successor_failed(session, handoff, ended, gone.why, world))
     if leg.headless:
@@ -199,7 +194,7 @@ def successor_failed(
         for leg in session.legs
     )
     after = replace(session, handoff=None, retriable=handoff, tried=tried, legs=legs, state=State.LIMITED)
-    return Outcome((failed,)).then(replace_agent(after, world, reason="failure", why=failed.why))
+    return Outcome((failed,)).then(handoffs.replace_agent(after, world, reason="failure", why=failed.why))
 
 
 def _tell_end(session: Session, handoff: Handoff) -> str:

@@ -11,14 +11,7 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_events
 from agent_relay.session.turns.output import OutputItem
-from agent_relay.session.views.messages import (
-    render_handoff_line,
-    render_rest_line,
-    render_seat_line,
-    render_sign_in,
-    render_spending_line,
-    session_folder,
-)
+from agent_relay.session.views import messages
 
 
 def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> run_output.RunEvent | None:  # noqa: PLR0911 - one arm an event
@@ -63,7 +56,7 @@ def _report_begun(session: Session | None, body: TurnBegun, at: str) -> run_outp
     return run_output.Began(
         session=session.id if session is not None else "",
         agent=body.agent,
-        folder=session_folder(session) if session is not None else "",
+        folder=messages.session_folder(session) if session is not None else "",
         at=at,
         message=body.message or None,
     )
@@ -118,7 +111,7 @@ def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> run_outp
         return None
     outcome = turn.outcome or ("resting" if is_held else "stopped")
     is_resting = outcome == "resting"
-    render = render_seat_line if turn.seat else render_rest_line
+    render = messages.render_seat_line if turn.seat else messages.render_rest_line
     return run_output.Ended(
         session=session.id,
         agent=session.agent or turn.agent,
@@ -128,7 +121,9 @@ def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> run_outp
         skipped=session.skipped if is_resting else (),
         message=render(session, zone) if is_resting else "",
         never_began=turn.never_began or None,
-        hint=render_sign_in(session.agent, sign_in) if outcome == "failed" and session.refusal else None,
+        hint=messages.render_sign_in(session.agent, sign_in)
+        if outcome == "failed" and session.refusal
+        else None,
         refused=turn.refused,
     )
 
@@ -143,7 +138,7 @@ def _report_budget(body: BudgetNoted, at: str) -> run_output.BudgetTold | None:
         case _:
             return None
     known = Spending(body.budget, Mark(mark), body.text, body.agent, body.then)
-    message = render_spending_line(known)
+    message = messages.render_spending_line(known)
     return run_output.BudgetTold(leg=body.leg, budget=body.budget, mark=mark, message=message, at=at)
 
 
@@ -162,7 +157,7 @@ def _report_handoff(session: Session | None, zone: tzinfo, at: str) -> run_outpu
         from_agent=handoff.from_agent,
         to_agent=handoff.to_agent,
         reason=handoff.reason,
-        packet=f"{session_folder(session)}/{handoff.text_path}",
-        message=render_handoff_line(session, handoff, zone),
+        packet=f"{messages.session_folder(session)}/{handoff.text_path}",
+        message=messages.render_handoff_line(session, handoff, zone),
         at=at,
     )
