@@ -15,15 +15,14 @@ from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown
-from agent_relay.engine.legs.launch import LaunchEnvironment, was_begun
-from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
+from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg, was_begun
 from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import PacketPublisher, ProgramPrestart, redact_event
-from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known
 from agent_relay.session.decision import DecisionContext

@@ -11,11 +11,10 @@ from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import CompactSkipped, Delivered, DeliverFailed, Input, LegQuiet, TaskGiven
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.text_delivery import TurnInput, deliver_text
 from agent_relay.packet.narrative import NarrativeOutcome
 from agent_relay.session.views.waiting import DeliveryProgress, DeliveryStage

@@ -17,9 +17,8 @@ from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.publishing.native_records import find_native
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.threads import finish
 from agent_relay.packet import narrative
 from agent_relay.sources.native_fork import fork_session, remove_fork

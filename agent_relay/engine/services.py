@@ -1,18 +1,17 @@
-"""What all sessions of a daemon share: folders, clock, adapters, ledger, configuration, outside notifiers.
+"""What the parts of the engine are given: services all sessions share, a leg's launch environment, a host.
 
-Nothing here belongs to one session. The last screen of each leg and the last usage windows of each agent are
-kept beyond the legs, while the daemon runs: screens go into packets of agents whose own records do not hold
-their prompts, and windows belong to the account, whichever leg reported them. `OutsideNotifiers` sends what
-leaves the daemon for other programs: notifications for the desktop and for webhooks. `SessionHost` is what
-the parts of a session know of its host.
+Of the services nothing belongs to one session. The last screens and usage windows outlive the legs while the
+daemon runs: screens go into packets of agents whose own records do not hold their prompts, and windows belong
+to the account. `SessionHost` is what the parts of a session know of its host.
 """
 
 import contextlib
+import json
 import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -41,7 +40,7 @@ from agent_relay.domain.values.elapsed import is_later
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.rests import add_rest, end_rests, find_rest
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
@@ -49,10 +48,10 @@ from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.net.desktop_notification import show_on_desktop
-from agent_relay.terminal.holder_client import HolderCheck
+from agent_relay.terminal.holder_client import HolderCheck, HolderConnection
 
 if TYPE_CHECKING:
-    from agent_relay.detect.usage_windows import WindowReading
+    from agent_relay.detect.reported_usage import WindowReading
     from agent_relay.system.net.webhook import Webhook
 
 
@@ -311,6 +310,67 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
         fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEnvironment:
+    """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
+
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
+    what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the journal
+    has them without secrets. `more` is what another version added: it is given to later legs.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    agent: str = ""
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    model: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    task: str = field(default="", repr=False)
+    more: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+_FIELDS = {each.name for each in fields(LaunchEnvironment)} - {"more"}
+
+
+async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
+    """Return the launch environment of the holder's leg.
+
+    Raises RelayError if the holder kept something else or is gone.
+    """
+    return parse_launch_environment(await holder.luggage())
+
+
+def render_launch_environment(launch_environment: LaunchEnvironment, values: Mapping[str, str]) -> str:
+    """Return the text a holder keeps of `launch_environment`, with `values` for its leg's placeholders."""
+    known = {**asdict(launch_environment), "values": dict(values)}
+    del known["more"]
+    return json.dumps({**launch_environment.more, **known})
+
+
+def parse_launch_environment(text: str) -> LaunchEnvironment:
+    """Parse the text a holder kept, of this version or another one, which may know more or less.
+
+    Raises RelayError if it is something else: without the user's environment nothing can be started.
+    """
+    try:
+        found = json.loads(text)
+        known = {name: found.pop(name) for name in _FIELDS & found.keys()}
+        launch_environment = LaunchEnvironment(
+            **{**known, "args": tuple(known.get("args", ())), "more": found}
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        launch_environment = None
+    environ = launch_environment.environ if launch_environment is not None else None
+    if (
+        launch_environment is None
+        or not isinstance(environ, dict)
+        or not all(isinstance(one, str) for one in environ.values())
+    ):
+        raise RelayError("the holder's copy of the user's environment cannot be read")
+    return launch_environment
 
 
 class SessionHost(Protocol):

@@ -11,14 +11,14 @@ from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
+from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions import commands
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.session.handoff.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.interventions import VERDICTS, build_handoff_plan
 from agent_relay.session.views import messages
 from agent_relay.session.views.event_lines import list_history
 from agent_relay.session.views.waiting import build_rest_view

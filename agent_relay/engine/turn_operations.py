@@ -14,7 +14,7 @@ from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNe
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine._turn_stream import StreamPart, read_stream_part
-from agent_relay.engine.legs.launch import check_headless
+from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
@@ -25,7 +25,7 @@ from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import wait_for
 from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
-from agent_relay.session.handoff.lifecycle import find_native_id
+from agent_relay.session.handoffs import find_native_id
 from agent_relay.session.turns.chat import (
     Chat,
     ChatEnd,

@@ -15,7 +15,7 @@ from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.legs.launch import check_headless
+from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.commands import stop_session
 from agent_relay.engine.sessions.creation import OpenRequest

@@ -9,8 +9,8 @@ from agent_relay.domain.inputs import LegGone, Restarted
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
-from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.rests import find_wake
 from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns import lifecycle as turns

@@ -18,12 +18,10 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session import rests, usage_limits
+from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.fold import is_refusal
-from agent_relay.session.handoff import interventions
-from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
 

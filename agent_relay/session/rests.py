@@ -14,7 +14,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import is_later
 from agent_relay.domain.values.moments import find_end, is_lasting, parse_moment
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import begin_handoff, replace_agent
+from agent_relay.session.handoffs import begin_handoff, replace_agent
 
 TYPE_CHECKING = False
 

@@ -1,4 +1,9 @@
-"""Define the table of state changes, and what events do to a session's turn and a handoff's lineage."""
+"""Define the table of state changes, and what an event does to one part of a session.
+
+The parts are its turn, a handoff's lineage, its context, near limits and budgets. The user is warned once for
+each window of a limit: a session remembers the warnings its user has seen. Fold and messages both import this
+module, so it imports nothing but the domain.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

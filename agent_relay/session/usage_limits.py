@@ -15,7 +15,7 @@ from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, replace_agent
+from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
 from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})

@@ -19,9 +19,8 @@ from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
 from agent_relay.domain.values.ids import UNKNOWN_OWNER
 from agent_relay.engine._effect_runner import EffectRunner
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.registry import TreeClaims
 from agent_relay.session.decision import Availability
 from agent_relay.sources.live.record_dispatch import RecordDispatcher

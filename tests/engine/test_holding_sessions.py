@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.engine.legs.launch import LaunchEnvironment
+from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions.commands import TurnStart, hold_session
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host

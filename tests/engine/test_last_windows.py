@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from agent_relay.detect.usage_windows import WindowReading
+from agent_relay.detect.reported_usage import WindowReading
 from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import Source
 from agent_relay.engine.services import LastWindows

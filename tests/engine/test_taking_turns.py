@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import TurnAsked
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.launch import LaunchEnvironment
+from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions.commands import take_turn
 from tests.session.turn_story import TurnStory
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Protocol
 
-from agent_relay.detect.context_gauge import ContextGauge
+from agent_relay.detect.reported_usage import ContextGauge
 from agent_relay.detect.screen_state import AgentState, InputState, believe_state, read_input, read_state
 from agent_relay.domain.documents.adapter import SourceSpec, StreamRule
 from agent_relay.domain.documents.record_matching import (

@@ -1,4 +1,7 @@
-"""Start a leg and its holder, or adopt one whose holder lives; either way, return the leg's monitor."""
+"""Start a leg and its holder, or adopt one whose holder lives; either way, return the leg's monitor.
+
+A headless leg has files in place of a screen.
+"""
 
 import asyncio
 import contextlib
@@ -10,34 +13,105 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
-from agent_relay.agents.launch import LaunchPlan, LegStart, build_values, prepare_launch
+from agent_relay.agents.launch import (
+    STREAM_FILE,
+    LaunchPlan,
+    LegStart,
+    build_headless,
+    build_values,
+    get_program,
+    prepare_launch,
+)
 from agent_relay.agents.source_paths import LegPlace
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
-from agent_relay.engine.legs.launch import (
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.publishing.native_records import check_owners
+from agent_relay.engine.services import (
     LaunchEnvironment,
-    load_for,
-    prepare_streams,
+    Services,
     read_launch_environment,
     render_launch_environment,
 )
-from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.publishing.native_records import check_owners
-from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish
 from agent_relay.session.views.waiting import NO_BAR, HandoffBar
 from agent_relay.store.session_journals import write_leg_owner
 from agent_relay.store.tree_owner import close_claim, hold_tree
-from agent_relay.system.disk.files import write_atomic
+from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.processes import end_session, get_age_s
 from agent_relay.terminal import leg_folder as legs
 from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.child import UNASKED_FILE
 from agent_relay.terminal.holder.wire import HolderSpec
 from agent_relay.terminal.holder_client import HolderConnection, StartedHolder, start_holder
+
+_PROMPT_FILE = "prompt"
+ERRORS_FILE = "errors.log"
+_PACKET_BYTES = 4 << 20
+
+
+def load_for(services: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
+    """Return the adapter of the leg's agent for this kind of leg. Raise WrongUseError if it has none.
+
+    It is fitted to the version installed in `environ`, which reads disk; without `environ` the version is
+    unknown.
+    """
+    loaded = (
+        services.get_adapter(leg.agent) if environ is None else services.fit_installed(leg.agent, environ)
+    )
+    if not leg.headless:
+        return loaded
+    adapter = build_headless(loaded.adapter)
+    if adapter is None:
+        raise WrongUseError(f"{loaded.adapter.title} cannot work without a screen, as its adapter says")
+    return replace(loaded, adapter=adapter)
+
+
+def check_headless(services: Services, agent: str, environ: Mapping[str, str]) -> None:
+    """Raise RelayError if the agent is not installed or cannot work headless. Reads disk."""
+    leg = Leg("", agent, 0, services.clock.now(), headless=True)
+    get_program(load_for(services, leg), environ)
+
+
+def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) -> list[str]:
+    """Write the leg's input file; return the paths of its standard input, output and error.
+
+    The input holds all the leg is to do. `packet` is the path of the packet's text, empty for none; then the
+    prompt alone is given. The user's prompt is added in their words unless the packet has them already.
+    Raises RelayError if a file cannot be read or written.
+    """
+    paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, ERRORS_FILE)]
+    text = prompt
+    if packet:
+        said = read_bounded(packet, limit_bytes=_PACKET_BYTES).decode("utf-8", "replace")
+        is_known = prompt.strip() in said
+        if adapter.deliver.packet_by == "paste":
+            for mark, escaped in adapter.deliver.packet_escapes.items():
+                said = said.replace(mark, escaped)
+        else:
+            said = ""
+        text = "\n\n".join(
+            part for part in (said, adapter.deliver.opening, "" if is_known else prompt) if part
+        )
+    write_atomic(paths[0], text.encode("utf-8", "surrogateescape"), durable=False)
+    return paths
+
+
+def was_begun(services: Services, leg: Leg) -> bool:
+    """Tell whether the leg's program may have got its prompt: then its output has a file.
+
+    A program that a holder ended before it had read or said anything does not count.
+    """
+    if leg.child_pid > 0:
+        return True
+    folder = f"{services.folders.legs}/{leg.id}"
+    return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
+
 
 _log = logging.getLogger(__name__)
 KnownSignals = frozenset[tuple[str, str, str, bool]]

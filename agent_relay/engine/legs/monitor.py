@@ -17,8 +17,7 @@ from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine.legs import _trackers as trackers
-from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.services import LastScreen
+from agent_relay.engine.services import LastScreen, LaunchEnvironment
 from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import TurnVerdict
 from agent_relay.sources.record_fields import find_names
@@ -26,8 +25,8 @@ from agent_relay.system.clock import Clock, JumpingClock
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
+    from agent_relay.detect.reported_usage import WindowReading as Window
     from agent_relay.detect.screen_state import AgentState, InputState
-    from agent_relay.detect.usage_windows import WindowReading as Window
     from agent_relay.domain.limits import Reading
     from agent_relay.domain.screen import Screen
 

@@ -14,9 +14,8 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
-from agent_relay.engine.legs.launch import LaunchEnvironment, read_launch_environment
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services, read_launch_environment
 from agent_relay.session.ownership import may_use_pid
 from agent_relay.store.session_index import mark_ended
 from agent_relay.system.machine_identity import read_boot_moment

@@ -16,8 +16,7 @@ from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import find_reason
 from agent_relay.engine.legs import shutdown
-from agent_relay.engine.legs.launch import ERRORS_FILE
-from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
+from agent_relay.engine.legs.leg_start import ERRORS_FILE, KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start

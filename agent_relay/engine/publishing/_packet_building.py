@@ -29,7 +29,7 @@ from agent_relay.packet.narrative import render_narrative
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
-from agent_relay.session.handoff.lifecycle import find_native_id
+from agent_relay.session.handoffs import find_native_id
 from agent_relay.session.transitions import find_spent, inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets

@@ -18,14 +18,13 @@ from agent_relay.domain.values.elapsed import has_passed
 from agent_relay.domain.values.names import is_ulid, read_moment_ms
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs import shutdown
-from agent_relay.engine.legs.launch import LaunchEnvironment
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions import creation
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.fold import fold_events
-from agent_relay.session.handoff.lifecycle import begin_leg, find_native_id
+from agent_relay.session.handoffs import begin_leg, find_native_id
 from agent_relay.session.ownership import check_conversations
 from agent_relay.session.transitions import find_turn_by_message
 from agent_relay.session.turns.lifecycle import check_free

@@ -13,10 +13,9 @@ from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values.names import is_newer
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.decision import Outcome

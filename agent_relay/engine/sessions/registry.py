@@ -19,9 +19,8 @@ from agent_relay.domain.values.ids import AgentName, Owner
 from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.legs import shutdown
-from agent_relay.engine.legs.launch import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.threads import ChangeNotifier
 from agent_relay.session.decision import Outcome

@@ -17,7 +17,7 @@ from agent_relay.domain.text.plain import quote_text, render_count
 from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 
 AGREED = "AGREED"
 """The line an agent ends with when it has nothing to add."""

@@ -9,8 +9,8 @@ from agent_relay.domain.events import work
 from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
+from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end

@@ -14,9 +14,9 @@ from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
+from agent_relay.session import handoffs
 from agent_relay.session.decision import DecisionContext, Outcome, choose_successor, explain_unavailable
 from agent_relay.session.fold import find_step_left
-from agent_relay.session.handoff import lifecycle as handoffs
 from agent_relay.session.transitions import inherit_terms
 
 if TYPE_CHECKING:
