@@ -195,17 +195,20 @@ class EffectRunner:
         self._troubles.pop("installation", None)
         return ""
 
-    async def perform(self, effect: effects.Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
+    async def perform(self, effect: effects.Effect) -> Input | None:  # noqa: C901, PLR0911, PLR0912 - one arm an effect
         """Perform the effect; return its result, or `None` if that is reported elsewhere."""
         match effect:
             case effects.SpawnLeg(leg):
                 return await self._spawn(self._get_leg(leg))
             case effects.StopLeg(leg):
                 return await self._stop(leg)
-            case effects.PublishPacket(handoff):
-                return await self._publish(handoff)
-            case effects.DeliverPacket(handoff, leg):
-                return await self._deliver(handoff, leg)
+            case effects.PublishPacket(handoff) if (due := self._find_handoff(handoff)) is not None:
+                environ = self._launch_environment.environ
+                return await self._packets.publish(self._host, due, environ)
+            case effects.DeliverPacket(handoff, leg) if (due := self._find_handoff(handoff)) is not None:
+                return await self._deliveries.deliver_packet(self._host.session, due, leg)
+            case effects.PublishPacket() | effects.DeliverPacket():
+                return None
             case effects.DeliverTask(leg):
                 task = self._task or self._host.session.task
                 return await self._try("task", self._deliveries.deliver_task(task, leg))
@@ -288,7 +291,7 @@ class EffectRunner:
     def _get_leg(self, leg_id: str) -> Leg:
         return next(leg for leg in self._host.session.legs if leg.id == leg_id)
 
-    def _get_handoff(self, handoff_id: str) -> Handoff | None:
+    def _find_handoff(self, handoff_id: str) -> Handoff | None:
         handoff = self._host.session.handoff
         return handoff if handoff is not None and handoff.id == handoff_id else None
 
@@ -338,23 +341,11 @@ class EffectRunner:
             await self._supervisor.end_by_force(live.leg)
         return None
 
-    async def _publish(self, handoff_id: str) -> Input | None:
-        handoff = self._get_handoff(handoff_id)
-        if handoff is None:
-            return None
-        return await self._packets.publish(self._host, handoff, self._launch_environment.environ)
-
     def _load_and_publish(self, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> Published:
         """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
         from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
 
         return publish_handoff_packet(self._services, self._building, session, handoff, environ)
-
-    async def _deliver(self, handoff_id: str, leg_id: str) -> Input | None:
-        handoff = self._get_handoff(handoff_id)
-        if handoff is None:
-            return None
-        return await self._deliveries.deliver_packet(self._host.session, handoff, leg_id)
 
     async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
         """Return what `work` returns; `None` if it cannot be done, with the reason kept for `trouble`."""

@@ -14,7 +14,7 @@ from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, Publi
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 
 HEADLESS = "headless"
@@ -146,13 +146,10 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
     current = "" if session.agent in failing else session.agent
     others = turn.others if turn is not None else ()
     order = dict.fromkeys((*failing, *rollback, *session.roster))
-    choice = choose_successor(
+    choice = world.choose(
         tuple(name for name in order if name not in others),
-        world.availability,
         current=current,
         tried=session.tried,
-        now=world.now,
-        zone=world.zone,
         needs=(*inherit_terms(session).needs, *((HEADLESS,) if turn is not None else ())),
     )
     if choice.successor in rollback and choice.successor not in failing and failed is not None:
@@ -209,10 +206,7 @@ def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, 
     living = session.living_leg
     if living is not None and living.agent == name:
         return f"{name}: at work already"
-    needs = failed.terms.needs
-    choice = choose_successor(
-        (name,), world.availability, current="", now=world.now, zone=world.zone, needs=needs
-    )
+    choice = world.choose((name,), needs=failed.terms.needs)
     return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
 
 
@@ -330,7 +324,7 @@ def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, 
         return ""
     # Its own packet could not be written either: what it knew itself is what is left.
     name = handoff.to_agent
-    choice = choose_successor((name,), world.availability, current="", now=world.now, zone=world.zone)
+    choice = world.choose((name,))
     if not choice.successor:
         return choice.skipped[0]
     return Outcome((events.SessionRested(why),)).then(begin_leg(session, name, world, resumes=True))

@@ -15,7 +15,7 @@ from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
 from agent_relay.session import handoffs
-from agent_relay.session.decision import DecisionContext, Outcome, choose_successor, explain_unavailable
+from agent_relay.session.decision import DecisionContext, Outcome, explain_unavailable
 from agent_relay.session.fold import find_step_left
 from agent_relay.session.transitions import inherit_terms
 
@@ -39,20 +39,7 @@ RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
 VERDICTS = ("completed", "failed")
 
 
-def intervene(
-    session: Session, asked: CancelAsked | RetryAsked | CloseAsked, world: DecisionContext
-) -> Outcome:
-    """Carry out what was asked; raise WrongUseError or NobodyAvailableError if it cannot be done."""
-    match asked:
-        case CancelAsked():
-            return _cancel(session, asked)
-        case RetryAsked():
-            return _retry(session, asked, world)
-        case _:
-            return _close(session, asked, world)
-
-
-def _cancel(session: Session, asked: CancelAsked) -> Outcome:
+def cancel(session: Session, asked: CancelAsked) -> Outcome:
     """Cancel the handoff under way: finish or undo what it has begun, then let the session rest.
 
     Its predecessor is already being stopped, so the packet is made all the same; a successor that has not
@@ -80,7 +67,7 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
             return cancelled.then(Outcome((), (StopLeg(handoff.leg),)))
 
 
-def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
+def retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
     """Resume the last handoff where it failed or was cancelled, with the packet it had.
 
     Raises WrongUseError if the session has gone on since, NobodyAvailableError if its target is unavailable.
@@ -131,7 +118,7 @@ def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -
     return retried.then(handoffs.start_successor(session, again, world, packet=handoff.packet))
 
 
-def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
+def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
     """Record a person's verdict on a finished handoff; on failure hand over to its rollback agent.
 
     Raises WrongUseError for one that was not made, or was judged before.
@@ -174,11 +161,7 @@ def _roll_back(
 
 def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> None:
     known, name = world.availability, handoff.to_agent
-    if force and name in known:
-        known = {**known, name: replace(known[name], resting=False)}
-    choice = choose_successor(
-        (name,), known, current="", now=world.now, zone=world.zone, needs=handoff.terms.needs
-    )
+    choice = (world.wake(name) if force else world).choose((name,), needs=handoff.terms.needs)
     if not choice.successor:
         # Nothing but its rest can be overridden.
         rests = not force and name in known and known[name].resting
@@ -222,7 +205,7 @@ def build_handoff_plan(
     world = handoffs.note_refused(session, world)
     needs = tuple(needs) or inherit_terms(session).needs
     known, now, zone = world.availability, world.now, world.zone
-    choice = choose_successor(session.roster, known, current=session.agent, now=now, zone=zone, needs=needs)
+    choice = world.choose(session.roster, current=session.agent, needs=needs)
     rows, is_found = [], False
     for place, name in enumerate(session.roster, start=1):
         why = explain_unavailable(known.get(name), now=now, zone=zone, needs=needs)

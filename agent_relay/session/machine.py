@@ -20,26 +20,10 @@ from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
 from agent_relay.session.transitions import inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
-
-
-def handle_usage(
-    session: Session,
-    happened: inputs.ContextFilled | inputs.LegQuiet | inputs.CompactSkipped | inputs.BudgetsCounted,
-    world: DecisionContext,
-) -> Outcome:
-    """Decide what follows if a context or budget passed a mark, or the moment to act on one has come."""
-    match happened:
-        case inputs.BudgetsCounted():
-            return usage_limits.note_counted(session, happened, world)
-        case inputs.LegQuiet():
-            applied = usage_limits.apply_quietly(session, happened, world)
-            return applied if applied.bodies else usage_limits.note_fill(session, happened, world)
-        case _:
-            return usage_limits.note_fill(session, happened, world)
 
 
 def finish_turn(session: Session, world: DecisionContext) -> Outcome:
@@ -68,8 +52,12 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     match happened:
         case inputs.HandoffAsked():
             return _asked(session, happened, world)
-        case inputs.CancelAsked() | inputs.RetryAsked() | inputs.CloseAsked():
-            return interventions.intervene(session, happened, world)
+        case inputs.CancelAsked():
+            return interventions.cancel(session, happened)
+        case inputs.RetryAsked():
+            return interventions.retry(session, happened, world)
+        case inputs.CloseAsked():
+            return interventions.close(session, happened, world)
         case inputs.SignalFound(leg, signal):
             return _heard(session, leg, signal, world)
         case inputs.StateSeen(leg, state):
@@ -80,8 +68,15 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
             return Outcome((events.ClockWasSetBack(leg, since.isoformat()),))
         case inputs.PromptTaken(leg):
             return _prompted(session, leg)
-        case inputs.ContextFilled() | inputs.LegQuiet() | inputs.CompactSkipped() | inputs.BudgetsCounted():
-            return handle_usage(session, happened, world)
+        case inputs.ContextFilled():
+            return usage_limits.filled(session, happened, world)
+        case inputs.CompactSkipped(leg):
+            return usage_limits.spared(session, leg)
+        case inputs.BudgetsCounted():
+            return usage_limits.note_counted(session, happened, world)
+        case inputs.LegQuiet(leg):
+            applied = usage_limits.apply_quietly(session, leg, world)
+            return applied if applied.bodies else usage_limits.quiet(session, leg, world)
         case inputs.LegGone():
             return leg_gone(session, happened, world)
         case inputs.Spawned():
@@ -100,8 +95,14 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
             return take_turn(session, happened, world)
         case inputs.Restarted():
             return restarted(session, world, happened)
+        case inputs.ContinueAnnounced():
+            return rests.continues(session, happened, world)
+        case inputs.ResumeAsked():
+            return rests.resume_wished(session, happened)
+        case inputs.ContinueAsked():
+            return rests.go_on_asked(session, world)
         case _:
-            return rests.handle_rest(session, happened, world)
+            return NOTHING
 
 
 def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext) -> Outcome:
@@ -111,20 +112,15 @@ def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext)
         begun = _begin_again(session, session.leg, asked, world)
         if begun is not None:
             return begun
-    state = world.availability.get(asked.agent)
     # Without a name the next one of the order is meant; whoever works now is not.
     roster = (asked.agent,) if asked.agent else session.roster
     current = "" if asked.agent else session.agent
-    known = world.availability
-    if asked.force and state is not None:
-        known = {**known, asked.agent: replace(state, resting=False)}
     terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
     relieved = NOTHING if asked.agent else usage_limits.relieve_asked(session, asked, terms, world)
     if relieved.bodies:
         return relieved
-    choice = choose_successor(
-        roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs
-    )
+    believed = world.wake(asked.agent) if asked.force else world
+    choice = believed.choose(roster, current=current, needs=terms.needs)
     interventions.check_waiting_packet(session, choice.successor, world)
     if not choice.successor:
         raise NobodyAvailableError(

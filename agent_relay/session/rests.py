@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
-from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
+from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import is_later
 from agent_relay.domain.values.moments import find_end, is_lasting, parse_moment
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff, replace_agent
 
 TYPE_CHECKING = False
@@ -94,23 +94,7 @@ _EARLY = timedelta(minutes=1)
 """A countdown names a minute, rounded: its agent may act that much before it."""
 
 
-def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Outcome:
-    """Return what follows from an input about a rest; nothing from any other input.
-
-    Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
-    """
-    match happened:
-        case ContinueAnnounced():
-            return _continues(session, happened, world)
-        case ResumeAsked():
-            return _resume_wished(session, happened)
-        case ContinueAsked():
-            return _go_on_asked(session, world)
-        case _:
-            return NOTHING
-
-
-def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
+def continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
     """Leave an agent's own timer to it, or cancel it if nothing may go on by itself then.
 
     The same timer announced again changes nothing; if it is to be cancelled, it is cancelled again.
@@ -173,7 +157,7 @@ def seen_while_resting(session: Session, leg: str, state: str, world: DecisionCo
     return Outcome((events.SessionWoke(f"{living.agent} went on by itself"), events.LegBusy(leg)))
 
 
-def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
+def resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
     """Journal whether the person agreed to go on at the reset; raise WrongUseError if none is known."""
     _check_resting(session)
     if not session.rested_until:
@@ -185,7 +169,7 @@ def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
     return Outcome((events.ResumeAgreed(wish.agreed),))
 
 
-def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
+def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
     """Continue now with an agent that is available; raise NobodyAvailableError if none is."""
     if session.state is State.READY and session.offer == session.agent:
         return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
@@ -199,7 +183,7 @@ def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
 def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:
     """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
     order = tuple(dict.fromkeys((session.agent, *session.roster)))
-    choice = choose_successor(order, world.availability, current="", now=world.now, zone=world.zone)
+    choice = world.choose(order)
     return choice.successor, choice.skipped
 
 

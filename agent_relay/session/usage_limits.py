@@ -7,14 +7,14 @@ from datetime import datetime
 from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, NoteRest, ShowMessage, StopLeg
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.inputs import BudgetsCounted, CompactSkipped, ContextFilled, HandoffAsked, LegQuiet
+from agent_relay.domain.inputs import BudgetsCounted, ContextFilled, HandoffAsked
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session import transitions
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
 from agent_relay.session.views.messages import render_fill
 
@@ -37,20 +37,7 @@ def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
     return Level.MIDDLE if percent >= wishes.rearm else Level.LOW
 
 
-def note_fill(
-    session: Session, happened: ContextFilled | LegQuiet | CompactSkipped, world: DecisionContext
-) -> Outcome:
-    """Decide what follows if a context passed a mark, or a quiet moment to act came or was missed."""
-    match happened:
-        case LegQuiet(leg):
-            return _quiet(session, leg, world)
-        case CompactSkipped(leg):
-            return _spared(session, leg)
-        case _:
-            return _filled(session, happened, world)
-
-
-def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
+def filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
     """Journal a reading of the running leg's context, and act on it.
 
     One that is not newer than the last one noted is an old record read again, and is ignored.
@@ -90,7 +77,7 @@ def turn_ended(session: Session, world: DecisionContext) -> Outcome:
     return draft.then(waits)
 
 
-def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
+def quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
     """Hand the leg over, or tell its agent to compact, now that it is ready and nobody is typing."""
     leg = session.living_leg
     is_ready = session.state is State.READY and session.handoff is None
@@ -110,7 +97,7 @@ def relieve_turn(session: Session, world: DecisionContext) -> Outcome:
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
 
-def _spared(session: Session, leg_id: str) -> Outcome:
+def spared(session: Session, leg_id: str) -> Outcome:
     """Wait for the next quiet moment: somebody had begun to type."""
     leg = session.living_leg
     if leg is None or leg.id != leg_id:
@@ -179,9 +166,7 @@ def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> t
     others = tuple(name for name in session.roster if name != session.agent)
     order = {"same": (), "next": others}.get(wanted, (wanted,))
     names = tuple(dict.fromkeys((*order, session.agent, *others)))
-    choice = choose_successor(
-        names, world.availability, current="", now=world.now, zone=world.zone, needs=needs
-    )
+    choice = world.choose(names, needs=needs)
     return choice.successor, choice.skipped
 
 
@@ -236,10 +221,10 @@ def apply_budgets(session: Session, world: DecisionContext) -> Outcome:
     return Outcome((), (AwaitQuiet(leg.id),)) if session.state is State.READY else NOTHING
 
 
-def apply_quietly(session: Session, quiet: LegQuiet, world: DecisionContext) -> Outcome:
+def apply_quietly(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
     """Act on a used-up budget now that nobody is typing; do nothing if none is due."""
     leg = session.living_leg
-    if leg is None or leg.id != quiet.leg or session.state is not State.READY:
+    if leg is None or leg.id != leg_id or session.state is not State.READY:
         return NOTHING
     due = _find_due(session, leg, world)
     return _apply(session, leg, due, world) if due is not None else NOTHING

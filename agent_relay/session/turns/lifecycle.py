@@ -10,7 +10,7 @@ from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.session import handoffs
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
@@ -49,9 +49,7 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
         for name, state in world.availability.items()
     }
     order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
-    choice = choose_successor(
-        order, known, current="", now=world.now, zone=world.zone, needs=(handoffs.HEADLESS,)
-    )
+    choice = replace(world, availability=known).choose(order, needs=(handoffs.HEADLESS,))
     if not choice.successor:
         return handoffs.rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
