@@ -88,12 +88,12 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
         case events.ClockWasSetBack(leg, since):
             return _begin_earlier(session, leg, since)
         case events.SignalSeen() if is_refusal(body):
-            refusal = _build_limit(body, event)
+            refusal = transitions.build_limit(body, event.at)
             return replace(session, refused=(*_leave_out(session.refused, body.agent), refusal))
         case events.SignalSeen() if transitions.is_warning(body):
-            return transitions.note_warning(session, _build_limit(body, event))
+            return transitions.note_warning(session, transitions.build_limit(body, event.at))
         case events.SignalSeen() if body.decides and is_limit(body):
-            return _note_limit(session, _build_limit(body, event))
+            return _note_limit(session, transitions.build_limit(body, event.at))
         case (
             work.ContextNoted(leg)
             | work.ContextCompacting(leg)
@@ -234,10 +234,6 @@ def find_step_left(session: Session) -> Step:
 
 def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
     return tuple(found for found in refused if found.agent != agent)
-
-
-def _build_limit(body: events.SignalSeen, event: events.Event) -> Limit:
-    return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
 
 
 def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) -> Session:

@@ -22,7 +22,7 @@ from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
-from agent_relay.session.transitions import inherit_terms, is_told, is_warning
+from agent_relay.session.transitions import build_limit, inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
 
 
@@ -190,7 +190,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
         told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
-        return told.then(usage_limits.turn_ended(replace(session, near=_build_limit(seen, world)), world))
+        return told.then(usage_limits.turn_ended(replace(session, near=build_limit(seen, world.now)), world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
@@ -202,7 +202,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     # The ledger learns of it only after this was decided.
     known = rests.include_rest(world, rest)
     why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
-    after = handoffs.remedy_limit(session, known, _build_limit(seen, world), why=why)
+    after = handoffs.remedy_limit(session, known, build_limit(seen, world.now), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 
 
@@ -216,10 +216,6 @@ def _is_exacter(limit: Limit | None, seen: events.SignalSeen) -> bool:
         return False
     known, new = parse_moment(limit.until), parse_moment(seen.until)
     return known is not None and new is not None and timedelta(0) < new - known < timedelta(minutes=1)
-
-
-def _build_limit(seen: events.SignalSeen, world: DecisionContext) -> Limit:
-    return Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
 
 
 def _build_seen(leg: str, signal: Signal) -> events.SignalSeen:

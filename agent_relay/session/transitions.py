@@ -212,6 +212,11 @@ def begin_context(context: Context, *, is_relief: bool) -> Context:
 _SAME_WINDOW = timedelta(minutes=10)
 
 
+def build_limit(body: events.SignalSeen, at: datetime) -> Limit:
+    """Return the limit a signal tells of, seen `at` that moment."""
+    return Limit(body.agent, body.scope, body.until, body.text, body.source, at, body.model)
+
+
 def is_warning(body: events.SignalSeen) -> bool:
     """Return whether a seen signal says for certain that a limit is close."""
     return body.decides and body.scope == "warning"

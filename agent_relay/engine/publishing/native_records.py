@@ -134,8 +134,6 @@ async def check_owners(
 
     The last moment to check is right before a successor starts, however that was requested.
     """
-    if not is_only_adopted(session):
-        return
     try:
         found = await asyncio.to_thread(list_adopted_owners, services, session, environ)
     except RelayError:

@@ -240,8 +240,6 @@ def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket
 
     `render` returns the function that renders packets for an agent. Reads disk.
     """
-    if not session.may_owe_packet:
-        return {}
     spoilt: dict[str, str] = {}
     for sequence, target, is_given in _list_waiting(session):
         why = _find_fault(session_folder(session), sequence, target, is_given=is_given, render=render)

@@ -6,11 +6,12 @@ from datetime import tzinfo
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.session import BY_HAND, Limit, Session, Step
+from agent_relay.domain.session import BY_HAND, Session, Step
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values.moments import render_moment_text
 from agent_relay.session.fold import fold_event, is_limit, is_refusal
+from agent_relay.session.transitions import build_limit
 from agent_relay.session.views.messages import render_handoff_line, render_limit
 
 _ENDS = {"lost": "was lost", "unstarted": "could not be started"}
@@ -243,8 +244,7 @@ def _render(session: Session, event: events.Event, zone: tzinfo) -> str:  # noqa
     """Return what the event means for whoever works in the session; empty if it is no news to them."""
     match event.body:
         case events.SignalSeen() as body if body.decides and is_limit(body):
-            limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
-            return render_limit(limit, event.at, zone)
+            return render_limit(build_limit(body, event.at), event.at, zone)
         case events.SignalSeen() as body if is_refusal(body):
             return render_event_line(session, event, zone)
         case work.HandoffConfirmed() if session.done:
