@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
+from agent_relay.domain.protocol import watch_output
 from agent_relay.domain.protocol.operations import (
     LISTEN_S,
     OPERATIONS,
@@ -19,20 +20,13 @@ from agent_relay.domain.protocol.operations import (
     Peer,
     WatchFields,
 )
-from agent_relay.domain.protocol.watch_output import (
-    LiveSession,
-    WindowUsed,
-    build_context,
-    cut_screen,
-    render_live,
-)
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.operations.sessions import build_handlers, build_narrate_handlers
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import wait_for
+from agent_relay.engine.session_operations import build_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import wait_for
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.system.config.config_file import ReloadingConfig
@@ -80,7 +74,7 @@ def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     told: list[dict[str, object]] = []
     size = 0
     for host in hosts:
-        live = render_live(build_live(host))
+        live = watch_output.render_live(build_live(host))
         told.append(live)
         seen = host.changes.number
         size += len(json.dumps(live))
@@ -89,17 +83,17 @@ def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     return told, seen
 
 
-def build_live(host: Host) -> LiveSession:
+def build_live(host: Host) -> watch_output.LiveSession:
     """Return the session as its daemon knows it."""
     session = host.session
     leg = session.living_leg
     live = host.runner.find_live(leg.id) if leg is not None else None
     if leg is None or live is None:
-        return LiveSession(session.id, session.number, trouble=host.trouble)
-    title, rows = cut_screen(live.screen) if live.screen is not None else ("", ())
+        return watch_output.LiveSession(session.id, session.number, trouble=host.trouble)
+    title, rows = watch_output.cut_screen(live.screen) if live.screen is not None else ("", ())
     reading = live.reading
     windows = tuple(
-        WindowUsed(
+        watch_output.WindowUsed(
             name=one.window.name,
             minutes=one.minutes,
             used_percent=one.used,
@@ -107,7 +101,7 @@ def build_live(host: Host) -> LiveSession:
         )
         for one in live.windows
     )
-    return LiveSession(
+    return watch_output.LiveSession(
         session=session.id,
         number=session.number,
         leg=leg.id,
@@ -115,7 +109,7 @@ def build_live(host: Host) -> LiveSession:
         rows=rows,
         trouble=host.trouble,
         model=reading.model if reading is not None else "",
-        context=build_context(reading.used, reading.room) if reading is not None else None,
+        context=watch_output.build_context(reading.used, reading.room) if reading is not None else None,
         windows=windows,
     )
 
@@ -144,10 +138,8 @@ MODULES = (
     "agent_relay.domain.text.plain",
     "agent_relay.domain.values.moments",
     "agent_relay.engine._turn_stream",
-    "agent_relay.engine.operations.headless_turns",
-    "agent_relay.engine.publishing.native_records",
+    "agent_relay.engine.turn_operations",
     "agent_relay.engine.publishing.packet_pipeline",
-    "agent_relay.engine.publishing.waiting_packets",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
     "agent_relay.redact.text",
@@ -274,27 +266,17 @@ class Application:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handlers by name; what a start need not wait for is loaded at its first request."""
         return {
-            **build_handlers(self._sessions),
-            **build_narrate_handlers(self._sessions, self._narrating),
-            **build_late_handlers("run", self._build_run),
-            **build_late_handlers("chat", self._build_chat),
-            **build_late_handlers("watch", self._build_watch),
+            **build_handlers(self._sessions, self._narrating),
+            **build_watch_handlers(self._sessions),
+            **build_late_handlers("run", self._build_turns),
+            **build_late_handlers("chat", self._build_turns),
             **build_late_handlers("race", self._build_race),
         }
 
-    def _build_run(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.operations.headless_turns import build_run_handlers
+    def _build_turns(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
 
-        return build_run_handlers(self._sessions, self._services)
-
-    def _build_chat(self) -> Mapping[str, Handler]:
-        from agent_relay.engine.operations.headless_turns import build_chat_handlers
-
-        return build_chat_handlers(self._sessions, self._services)
-
-    def _build_watch(self) -> Mapping[str, Handler]:
-
-        return build_watch_handlers(self._sessions)
+        return build_turn_handlers(self._sessions, self._services)
 
     def _build_race(self) -> Mapping[str, Handler]:
         from agent_relay.race.registry import build_race_handlers

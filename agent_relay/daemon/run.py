@@ -1,20 +1,35 @@
-"""Run the daemon once it owns its socket: serve until asked to stop; keep socket and lock in place."""
+"""Run the daemon once it owns its socket: serve until asked to stop; keep socket and lock in place.
+
+Its operations on itself are here; the application's are added to them.
+"""
 
 import asyncio
 import logging
 import os
+import platform
 import resource
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from agent_relay import __version__
-from agent_relay.daemon._operations import Daemon, build_handlers
 from agent_relay.daemon.server import CONNECTION_LIMIT, Notices, Report, Server
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.operations import App, NoticeSender
+from agent_relay.domain.protocol.operations import (
+    DAEMON_LOGS,
+    DAEMON_STATUS,
+    DAEMON_STOP,
+    PING,
+    App,
+    Fields,
+    Handler,
+    NoticeSender,
+    Peer,
+)
 from agent_relay.system.clock import Clock
 from agent_relay.system.crash_reports import write_crash
 from agent_relay.system.disk.folder_alarm import FolderAlarm, identify, identify_open
@@ -22,6 +37,62 @@ from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.failures import find_outer_cause
 from agent_relay.system.net.unix_sockets import listen
+from agent_relay.terminal.holder_client import HolderCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """What the daemon knows of itself. `count_*` are called at the time of the answer."""
+
+    folders: Folders
+    started_at: datetime
+    count_connections: Callable[[], int]
+    count_subscribers: Callable[[], int]
+    stop: Callable[[], None]
+
+
+def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Handler]:
+    """Return every handler by name. Raise ValueError if one of the application's hides the daemon's own."""
+    holders = HolderCheck()
+
+    async def ping(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
+        return {}
+
+    async def status(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
+        trouble = await asyncio.to_thread(holders.find_fault)
+        return {
+            **({"trouble": trouble} if trouble else {}),
+            "pid": os.getpid(),
+            "daemon": __version__,
+            "python": platform.python_version(),
+            "started_at": daemon.started_at.isoformat(),
+            "connections": daemon.count_connections(),
+            "subscribers": daemon.count_subscribers(),
+            "socket": daemon.folders.daemon_socket,
+            "log": daemon.folders.daemon_log,
+            "crashes": daemon.folders.crashes,
+        }
+
+    async def stop(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
+        daemon.stop()
+        return {"pid": os.getpid()}
+
+    async def logs(_sent: Fields, _peer: Peer) -> Mapping[str, object]:
+        return {"log": daemon.folders.daemon_log}
+
+    own = dict(
+        (
+            PING.performed_by(ping),
+            DAEMON_STATUS.performed_by(status),
+            DAEMON_STOP.performed_by(stop),
+            DAEMON_LOGS.performed_by(logs),
+        )
+    )
+    twice = sorted(own.keys() & app.keys())
+    if twice:
+        raise ValueError(f"two handlers for {', '.join(twice)}")
+    return own | dict(app)
+
 
 _folder_log = logging.getLogger(__name__)
 

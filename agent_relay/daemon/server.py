@@ -8,25 +8,9 @@ import socket
 from collections.abc import Callable, Mapping
 
 from agent_relay import __version__
-from agent_relay.domain.errors import (
-    DaemonUnreachableError,
-    OurBugError,
-    RelayError,
-    UntrustedDataError,
-    WrongUseError,
-)
+from agent_relay.domain import errors
+from agent_relay.domain.protocol import wire
 from agent_relay.domain.protocol.operations import Handler, Peer
-from agent_relay.domain.protocol.wire import (
-    LINE_LIMIT_BYTES,
-    NOTICE_SESSION,
-    NOTICE_STOPPING,
-    OP_HELLO,
-    OP_SUBSCRIBE,
-    WIRE_VERSION,
-    build_refusal,
-    parse_line,
-    render_line,
-)
 from agent_relay.system.failures import find_outer_cause
 from agent_relay.system.net.unix_sockets import peer_of
 
@@ -131,7 +115,7 @@ class Server:
     async def start(self, listening: socket.socket) -> None:
         """Serve from now on; clients that connected before are served first."""
         self._listener = await asyncio.start_server(
-            self._accept, sock=listening, limit=LINE_LIMIT_BYTES, backlog=_BACKLOG
+            self._accept, sock=listening, limit=wire.LINE_LIMIT_BYTES, backlog=_BACKLOG
         )
 
     async def listen_again(self, listening: socket.socket) -> None:
@@ -162,7 +146,7 @@ class Server:
         try:
             await self._serve(line)
         except asyncio.CancelledError:
-            line.say({"notice": NOTICE_STOPPING})
+            line.say({"notice": wire.NOTICE_STOPPING})
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client went away, which is its right at any byte
         except Exception as error:  # noqa: BLE001 - the root of one connection's task
@@ -174,19 +158,19 @@ class Server:
     async def _serve(self, line: "_Line") -> None:
         try:
             peer = await self._greet(line)
-        except RelayError as error:
-            await line.send(render_line({"id": None, **build_refusal(error), **_introduction()}))
+        except errors.RelayError as error:
+            await line.send(wire.render_line({"id": None, **wire.build_refusal(error), **_introduction()}))
             return
         sender: asyncio.Task[None] | None = None
         subscription: Subscription | None = None
         try:
             while True:
                 try:
-                    message = parse_line(await line.read())
-                except UntrustedDataError as error:
-                    await line.send(render_line({"id": None, **build_refusal(error)}))
+                    message = wire.parse_line(await line.read())
+                except errors.UntrustedDataError as error:
+                    await line.send(wire.render_line({"id": None, **wire.build_refusal(error)}))
                     return
-                if message.get("op") == OP_SUBSCRIBE and subscription is None:
+                if message.get("op") == wire.OP_SUBSCRIBE and subscription is None:
                     subscription = self._notices.subscribe()
                     sender = asyncio.create_task(_send_notices(line, subscription))
                 await line.send(await self._answer(message, peer))
@@ -202,27 +186,28 @@ class Server:
         pid, uid = line.credentials()
         if uid != self._uid:
             _log.warning("stranger uid=%d", uid)
-            raise DaemonUnreachableError("this daemon serves another user")
+            raise errors.DaemonUnreachableError("this daemon serves another user")
         if len(self._tasks) > self._connection_limit:
             _log.warning("crowded connections=%d", len(self._tasks))
-            raise DaemonUnreachableError(
+            raise errors.DaemonUnreachableError(
                 f"the daemon already serves {self._connection_limit} connections",
                 hint="Close some terminals, or run: agent-relay daemon restart",
             )
         try:
             async with asyncio.timeout(self._hello_limit_s):
-                message = parse_line(await line.read())
+                message = wire.parse_line(await line.read())
         except TimeoutError:
-            raise UntrustedDataError(f"no hello came within {self._hello_limit_s:g} s") from None
-        if message.get("op") != OP_HELLO:
-            raise WrongUseError("the first message of a connection must be hello")
-        if message.get("version") != WIRE_VERSION:
-            raise DaemonUnreachableError(
-                f"the running daemon ({__version__}) speaks protocol {WIRE_VERSION}, not the one asked for",
+            raise errors.UntrustedDataError(f"no hello came within {self._hello_limit_s:g} s") from None
+        if message.get("op") != wire.OP_HELLO:
+            raise errors.WrongUseError("the first message of a connection must be hello")
+        if message.get("version") != wire.WIRE_VERSION:
+            raise errors.DaemonUnreachableError(
+                f"the running daemon ({__version__}) speaks protocol {wire.WIRE_VERSION},"
+                " not the one asked for",
                 hint="Run: agent-relay daemon restart",
             )
         client = message.get("client")
-        await line.send(render_line({"id": _id_of(message), "ok": True, **_introduction()}))
+        await line.send(wire.render_line({"id": _id_of(message), "ok": True, **_introduction()}))
         return Peer(pid, uid, client[:_ID_LIMIT] if isinstance(client, str) else "")
 
     async def _answer(self, message: dict[str, object], peer: Peer) -> bytes:
@@ -230,20 +215,20 @@ class Server:
         op, number = message.get("op"), _id_of(message)
         try:
             answer = {**await self._perform(op, message, peer), "id": number, "ok": True}
-            return render_line(answer)
-        except RelayError as error:
-            refusal = build_refusal(error)
+            return wire.render_line(answer)
+        except errors.RelayError as error:
+            refusal = wire.build_refusal(error)
         except Exception as error:  # noqa: BLE001 - the root of one request; the daemon lives on
             path = self._report(error, f"answering {op}")
-            refusal = build_refusal(_tell_failure(op, path, error))
-        return render_line({"id": number, **refusal})
+            refusal = wire.build_refusal(_tell_failure(op, path, error))
+        return wire.render_line({"id": number, **refusal})
 
     async def _perform(self, op: object, message: dict[str, object], peer: Peer) -> Mapping[str, object]:
-        if op == OP_SUBSCRIBE:
+        if op == wire.OP_SUBSCRIBE:
             return {}
         handler = self._handlers.get(op) if isinstance(op, str) else None
         if handler is None or not isinstance(op, str):
-            raise WrongUseError("the daemon does not know this operation", hint=_OTHER_VERSION)
+            raise errors.WrongUseError("the daemon does not know this operation", hint=_OTHER_VERSION)
         fields = {name: value for name, value in message.items() if name not in ("op", "id")}
         return await handler(fields, peer)
 
@@ -269,7 +254,7 @@ class _Line:
         try:
             return await self._reader.readuntil(b"\n")
         except asyncio.LimitOverrunError:
-            raise UntrustedDataError(f"a line is longer than {LINE_LIMIT_BYTES} bytes") from None
+            raise errors.UntrustedDataError(f"a line is longer than {wire.LINE_LIMIT_BYTES} bytes") from None
 
     async def send(self, line: bytes) -> None:
         async with self._turn:
@@ -279,7 +264,7 @@ class _Line:
     def say(self, message: Mapping[str, object]) -> None:
         """Send the message if that is possible at once: for connections that are being closed."""
         if not self._turn.locked():
-            self._writer.write(render_line(message))
+            self._writer.write(wire.render_line(message))
 
     def close(self) -> None:
         """Close the connection; what the socket has taken still goes out, the rest is dropped."""
@@ -294,19 +279,21 @@ async def _send_notices(line: _Line, subscription: Subscription) -> None:
     with contextlib.suppress(ConnectionError):
         while True:
             for session in await subscription.wait():
-                await line.send(render_line({"notice": NOTICE_SESSION, "session": session}))
+                await line.send(wire.render_line({"notice": wire.NOTICE_SESSION, "session": session}))
 
 
-def _tell_failure(op: object, report: str, error: Exception) -> RelayError:
+def _tell_failure(op: object, report: str, error: Exception) -> errors.RelayError:
     """Return the error a client gets for an unexpected one; `report` is the path of its crash report."""
     if why := find_outer_cause(error):
-        return RelayError(f"the daemon could not do that just now: {why}", hint="Try again in a moment.")
+        return errors.RelayError(
+            f"the daemon could not do that just now: {why}", hint="Try again in a moment."
+        )
     hint = f"A crash report without contents is in {report}" if report else ""
-    return OurBugError(f"an internal error occurred in the daemon while it answered {op}", hint=hint)
+    return errors.OurBugError(f"an internal error occurred in the daemon while it answered {op}", hint=hint)
 
 
 def _introduction() -> dict[str, object]:
-    return {"version": WIRE_VERSION, "daemon": __version__, "pid": os.getpid()}
+    return {"version": wire.WIRE_VERSION, "daemon": __version__, "pid": os.getpid()}
 
 
 def _id_of(message: Mapping[str, object]) -> int | str | None:

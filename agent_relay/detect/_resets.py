@@ -35,12 +35,10 @@ _FLAGS = re.IGNORECASE
 _CLOCKS = (compile_late(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])", _FLAGS),)
 _DATE_CLOCKS = (
     compile_late(
-        rf"{_MONTH}{_GAP}{_DAY}(?:,?{_GAP}{_YEAR})?,?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])",
-        _FLAGS,
+        rf"{_MONTH}{_GAP}{_DAY}(?:,?{_GAP}{_YEAR})?,?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])", _FLAGS
     ),
     compile_late(
-        rf"{_YEAR}-(?P<month>\d{{2}})-(?P<day>\d{{2}}),?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])",
-        _FLAGS,
+        rf"{_YEAR}-(?P<month>\d{{2}})-(?P<day>\d{{2}}),?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])", _FLAGS
     ),
     compile_late(rf"{_CLOCK}{_ZONE}{_GAP}on{_GAP}{_DAY}{_GAP}{_MONTH}(?:,?{_GAP}{_YEAR})?", _FLAGS),
 )

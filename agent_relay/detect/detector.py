@@ -5,8 +5,8 @@ from datetime import datetime, timedelta, tzinfo
 
 from agent_relay.detect._conversation import Continuation, LegConversation
 from agent_relay.detect._limits import LimitFinding, LimitReader, ReportedSignals
+from agent_relay.detect.reported_usage import FULL_PERCENT, UsageWindows, WindowReading
 from agent_relay.detect.screen_state import find_notices, read_input
-from agent_relay.detect.usage_windows import FULL_PERCENT, UsageWindows, WindowReading
 from agent_relay.domain.documents.record_matching import find_text, is_meant, open_envelope
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.limits import DATED, Evidence, Kind, Record, Scope, Signal, Source

@@ -5,51 +5,24 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_relay.domain.effects import (
-    AwaitQuiet,
-    CancelContinue,
-    Compact,
-    DeliverPacket,
-    DeliverTask,
-    Draft,
-    Effect,
-    NoteRest,
-    PublishPacket,
-    ShowMessage,
-    SpawnLeg,
-    StopLeg,
-    WakeAt,
-)
+from agent_relay.domain import effects
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
-from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Spawned
+from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, sleep_until
-from agent_relay.engine._notifications import SessionNotifier
-from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.delivery.text_delivery import SessionDeliveries
-from agent_relay.engine.legs.headless import was_begun
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg
+from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
+from agent_relay.engine.legs import shutdown
+from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg, was_begun
 from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.shutdown import (
-    can_use_pids,
-    dismiss_holder,
-    end_lost_leg,
-    find_launch_environment,
-    stop_leg,
-)
 from agent_relay.engine.legs.supervisor import LegSupervisor
-from agent_relay.engine.legs.terminal_messages import BarSender, show_message
+from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.limited_work import ProgramPrestart, redact_event
-from agent_relay.engine.publishing.packet_publisher import PacketPublisher, load_and_publish
-from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.publishing.limited_work import PacketPublisher, ProgramPrestart, redact_event
+from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known
 from agent_relay.session.decision import DecisionContext
@@ -69,14 +42,18 @@ _ENVIRONMENT_S = 4.0
 """How long a terminal that was attached may take to find the next daemon and send its environment."""
 
 
+EnterTree = Callable[[str], contextlib.AbstractAsyncContextManager[None]]
+"""Claims the working tree at a path while a leg is started in it. Raises TreeOwnedError."""
+
+
 class EffectRunner:
     """Performs one session's effects, with the environment the user's last terminal sent."""
 
     def __init__(
-        self, services: Services, narratives: NarrativeWriter, trees: TreeClaims, host: SessionHost
+        self, services: Services, narratives: NarrativeWriter, enter_tree: EnterTree, host: SessionHost
     ) -> None:
         self._services = services
-        self._trees = trees
+        self._enter_tree = enter_tree
         self._host = host
         self._live: dict[str, LegMonitor] = {}
         self._bar = BarSender(services, host, self._live)
@@ -94,8 +71,8 @@ class EffectRunner:
         self._starting = asyncio.Lock()
         # What is decided waits for this session's own folders only.
         self._deciding = DedicatedThread("deciding")
-        building = LimitedProcess()
-        self._packets = PacketPublisher(partial(load_and_publish, services, building), end=building.end)
+        self._building = LimitedProcess()
+        self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live)
         self._prestart = ProgramPrestart()
@@ -129,7 +106,11 @@ class EffectRunner:
     async def await_launch_environment(self) -> None:
         """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
         leg = self._host.session.leg
-        if leg is None or self._host.session.state is State.STOPPING or not can_use_pids(self._services, leg):
+        if (
+            leg is None
+            or self._host.session.state is State.STOPPING
+            or not shutdown.can_use_pids(self._services, leg)
+        ):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENVIRONMENT_S):
@@ -186,7 +167,7 @@ class EffectRunner:
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """Return, by agent, why the packet that waits for it cannot be used."""
-        from agent_relay.engine.publishing.waiting_packets import find_spoilt
+        from agent_relay.engine.publishing.packet_pipeline import find_spoilt
 
         return find_spoilt(session, self._build_renderer)
 
@@ -214,37 +195,40 @@ class EffectRunner:
         self._troubles.pop("installation", None)
         return ""
 
-    async def perform(self, effect: Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
+    async def perform(self, effect: effects.Effect) -> Input | None:  # noqa: C901, PLR0911, PLR0912 - one arm an effect
         """Perform the effect; return its result, or `None` if that is reported elsewhere."""
         match effect:
-            case SpawnLeg(leg):
+            case effects.SpawnLeg(leg):
                 return await self._spawn(self._get_leg(leg))
-            case StopLeg(leg):
+            case effects.StopLeg(leg):
                 return await self._stop(leg)
-            case PublishPacket(handoff):
-                return await self._publish(handoff)
-            case DeliverPacket(handoff, leg):
-                return await self._deliver(handoff, leg)
-            case DeliverTask(leg):
+            case effects.PublishPacket(handoff) if (due := self._find_handoff(handoff)) is not None:
+                environ = self._launch_environment.environ
+                return await self._packets.publish(self._host, due, environ)
+            case effects.DeliverPacket(handoff, leg) if (due := self._find_handoff(handoff)) is not None:
+                return await self._deliveries.deliver_packet(self._host.session, due, leg)
+            case effects.PublishPacket() | effects.DeliverPacket():
+                return None
+            case effects.DeliverTask(leg):
                 task = self._task or self._host.session.task
                 return await self._try("task", self._deliveries.deliver_task(task, leg))
-            case NoteRest():
+            case effects.NoteRest():
                 await self._rests.write(effect)
                 return None
-            case ShowMessage(leg):
+            case effects.ShowMessage(leg):
                 await show_message(self._live.get(leg), self._host.session, self._services.zone)
                 return None
-            case WakeAt(at):
+            case effects.WakeAt(at):
                 await sleep_until(self._services.clock, at)
                 return ResetPassed()
-            case Draft(leg):
+            case effects.Draft(leg):
                 await self._relief.draft(self._host.session, leg, self.get_launch_environment(leg))
                 return None
-            case AwaitQuiet(leg):
+            case effects.AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
-            case CancelContinue(leg, at):
+            case effects.CancelContinue(leg, at):
                 return await self._try("timer", self._agent_timers.cancel(leg, at))
-            case Compact(leg):
+            case effects.Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 
     async def adopt(self, session: Session) -> Restarted:
@@ -262,7 +246,7 @@ class EffectRunner:
                 self._prestart.prepare()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._services, leg)
-        if (found := await find_launch_environment(self._services, session)) is not None:
+        if (found := await shutdown.find_launch_environment(self._services, session)) is not None:
             self.take(found)
         return Restarted(leg_lives=False, leg_began=began)
 
@@ -307,7 +291,7 @@ class EffectRunner:
     def _get_leg(self, leg_id: str) -> Leg:
         return next(leg for leg in self._host.session.legs if leg.id == leg_id)
 
-    def _get_handoff(self, handoff_id: str) -> Handoff | None:
+    def _find_handoff(self, handoff_id: str) -> Handoff | None:
         handoff = self._host.session.handoff
         return handoff if handoff is not None and handoff.id == handoff_id else None
 
@@ -321,7 +305,7 @@ class EffectRunner:
                     session = self._host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     launch = replace(self._launch_environment, task=self._task)
-                    async with self._trees.enter(session.root):
+                    async with self._enter_tree(session.root):
                         order = LegOrder(session, leg, launch, prompt, self.bar)
                         live = await start_leg(self._services, order, self._supervisor)
                 except RelayError as error:
@@ -341,33 +325,27 @@ class EffectRunner:
         leg = self._get_leg(leg_id)
         if live is None:
             await self._supervisor.end_by_force(leg)
-            await end_lost_leg(self._services, leg)
+            await shutdown.end_lost_leg(self._services, leg)
             return LegGone(leg_id, "stopped")
         # Keys pressed from now on are for the successor.
         await self._bar.show()
         if self._host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
-            await dismiss_holder(live)
+            await shutdown.dismiss_holder(live)
         elif not leg.headless:
             await live.wait_for_prompt()
         try:
-            await stop_leg(live, live.adapter.quit)
+            await shutdown.stop_leg(live, live.adapter.quit)
         except RelayError as error:
             self._troubles["stop"] = error.sentence
             await self._supervisor.end_by_force(live.leg)
         return None
 
-    async def _publish(self, handoff_id: str) -> Input | None:
-        handoff = self._get_handoff(handoff_id)
-        if handoff is None:
-            return None
-        return await self._packets.publish(self._host, handoff, self._launch_environment.environ)
+    def _load_and_publish(self, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> Published:
+        """Make the handoff's packet visible; load the code for it only now, as a start would wait for it."""
+        from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
 
-    async def _deliver(self, handoff_id: str, leg_id: str) -> Input | None:
-        handoff = self._get_handoff(handoff_id)
-        if handoff is None:
-            return None
-        return await self._deliveries.deliver_packet(self._host.session, handoff, leg_id)
+        return publish_handoff_packet(self._services, self._building, session, handoff, environ)
 
     async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
         """Return what `work` returns; `None` if it cannot be done, with the reason kept for `trouble`."""

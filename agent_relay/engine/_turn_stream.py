@@ -185,8 +185,3 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
             elif (record := parse_object(line)) is not None:
                 yield offset, end, record
             offset, is_within = end, not is_whole
-
-
-def render_cursor(cursor: StreamCursor) -> dict[str, object]:
-    """Return the cursor as an answer carries it."""
-    return {"number": cursor.number, "leg": cursor.leg, "offset": cursor.offset, "events": cursor.events}

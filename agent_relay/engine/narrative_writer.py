@@ -10,32 +10,23 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LaunchPlan, LegStart, prepare_launch
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.services import Services
+from agent_relay.engine.publishing.native_records import find_native
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.threads import finish
-from agent_relay.packet.narrative import (
-    NarrativeOutcome,
-    NarrativeResult,
-    build_request,
-    fail,
-    has_messages,
-    read_answer,
-)
+from agent_relay.packet import narrative
 from agent_relay.sources.native_fork import fork_session, remove_fork
+from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
-
-if TYPE_CHECKING:
-    from agent_relay.domain.facts import NativeSession
 
 _log = logging.getLogger(__name__)
 _FOLDER = "narratives"
@@ -57,14 +48,14 @@ class NarrativeWriter:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._runs: dict[str, asyncio.Task[NarrativeResult]] = {}
+        self._runs: dict[str, asyncio.Task[narrative.NarrativeResult]] = {}
         self._drafts: set[str] = set()
         self._is_swept = False
         self._making = threading.Lock()
 
     async def narrate(
         self, session: Session, launch_environment: LaunchEnvironment, focus: str = ""
-    ) -> NarrativeResult:
+    ) -> narrative.NarrativeResult:
         """Have the session's newest agent write a document, kept for the next packet; return the result.
 
         A draft that is being written is cancelled. Raises WrongUseError if a document was requested already.
@@ -74,7 +65,9 @@ class NarrativeWriter:
             await self.wait_for_draft(session.id)
         return await self._begin(session, launch_environment, focus)
 
-    async def draft(self, session: Session, launch_environment: LaunchEnvironment) -> NarrativeResult:
+    async def draft(
+        self, session: Session, launch_environment: LaunchEnvironment
+    ) -> narrative.NarrativeResult:
         """Do what `narrate` does ahead of time, unrequested; a later request takes precedence."""
         self._drafts.add(session.id)
         try:
@@ -95,10 +88,10 @@ class NarrativeWriter:
 
     async def _begin(
         self, session: Session, launch_environment: LaunchEnvironment, focus: str
-    ) -> NarrativeResult:
+    ) -> narrative.NarrativeResult:
         leg = session.leg
         if leg is None:
-            return NarrativeResult(NarrativeOutcome.NOTHING)
+            return narrative.NarrativeResult(narrative.NarrativeOutcome.NOTHING)
         own = launch_environment.model if launch_environment.agent == leg.agent else ""
         model = leg.model or own or self._services.config.get_agent(leg.agent).model
         occasion = NarrativeRequest(session, leg, launch_environment.environ, model, focus)
@@ -114,7 +107,11 @@ class NarrativeWriter:
             raise
         finally:
             del self._runs[session.id]
-        return NarrativeResult(NarrativeOutcome.CANCELLED) if run.cancelled() else run.result()
+        return (
+            narrative.NarrativeResult(narrative.NarrativeOutcome.CANCELLED)
+            if run.cancelled()
+            else run.result()
+        )
 
     def cancel(self, session: str) -> bool:
         """Cancel the document being written; return whether there was one.
@@ -131,27 +128,27 @@ class NarrativeWriter:
             run.cancel()
         await asyncio.gather(*runs, return_exceptions=True)
 
-    async def _run(self, occasion: NarrativeRequest) -> NarrativeResult:
+    async def _run(self, occasion: NarrativeRequest) -> narrative.NarrativeResult:
         loaded = self._services.get_adapter(occasion.leg.agent)
         spec = loaded.adapter.narrative
         if spec is None:
-            return NarrativeResult(NarrativeOutcome.UNABLE)
+            return narrative.NarrativeResult(narrative.NarrativeOutcome.UNABLE)
         try:
             result = await self._ask(occasion, loaded, spec)
             return await finish(self._keep, occasion, result) if result.text else result
         except RelayError as error:
-            return fail(error.sentence)
+            return narrative.fail(error.sentence)
 
     async def _ask(
         self, occasion: NarrativeRequest, loaded: LoadedAdapter, spec: Narrative
-    ) -> NarrativeResult:
+    ) -> narrative.NarrativeResult:
         native = await finish(self._find_native, occasion, loaded)
         if native is None:
-            return NarrativeResult(NarrativeOutcome.NOTHING)
+            return narrative.NarrativeResult(narrative.NarrativeOutcome.NOTHING)
         folder = await finish(self._make_folder)
         try:
             plan = await finish(self._prepare, occasion, loaded, spec, native, folder)
-            request = build_request(occasion.focus)
+            request = narrative.build_request(occasion.focus)
             for sign, escaped in loaded.adapter.deliver.packet_escapes.items():
                 request = request.replace(sign, escaped)
             ran = await run_headless(
@@ -164,22 +161,18 @@ class NarrativeWriter:
             )
         finally:
             _remove(folder)
-        return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
+        return narrative.read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
 
-    def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> "NativeSession | None":
+    def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> NativeSession | None:
         """Return the leg's native session if it holds something to hand off, else `None`."""
-        from agent_relay.domain.facts import NativeSession
-        from agent_relay.engine.publishing.native_records import find_native
-        from agent_relay.sources.transcript_reader import read_facts
-
         leg, spec = occasion.leg, loaded.adapter.transcript
-        native = find_native(self._services, occasion.session, leg, occasion.environ)
+        native = find_native(loaded, occasion.session, leg, occasion.environ)
         if native is None and leg.native_id and os.path.exists(leg.transcript):
             native = NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
         if native is None or spec is None:
             return None
         facts = read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
-        return native if has_messages(facts) else None
+        return native if narrative.has_messages(facts) else None
 
     def _make_folder(self) -> str:
         """Create a private folder for one run; first remove what the runs of a dead daemon left."""
@@ -197,7 +190,7 @@ class NarrativeWriter:
         occasion: NarrativeRequest,
         loaded: LoadedAdapter,
         spec: Narrative,
-        native: "NativeSession",
+        native: NativeSession,
         folder: str,
     ) -> LaunchPlan:
         """Return the launch plan of the fork, its files in `folder`.
@@ -220,7 +213,9 @@ class NarrativeWriter:
         withheld = self._services.withheld_keys()
         return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
 
-    def _keep(self, occasion: NarrativeRequest, result: NarrativeResult) -> NarrativeResult:
+    def _keep(
+        self, occasion: NarrativeRequest, result: narrative.NarrativeResult
+    ) -> narrative.NarrativeResult:
         """Remove secrets from the document, keep it for the next packet and return it.
 
         Raises RelayError if it cannot be kept.
@@ -243,7 +238,7 @@ class NarrativeWriter:
                 save_beside_packets(folder, text, at)
             except RelayError as error:
                 _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
-        return NarrativeResult(result.kind, text)
+        return narrative.NarrativeResult(result.kind, text)
 
 
 def _remove(folder: str) -> None:

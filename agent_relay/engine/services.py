@@ -1,15 +1,17 @@
-"""What all sessions of a daemon share: folders, clock, adapters, ledger, configuration, outside notifiers.
+"""What the parts of the engine are given: services all sessions share, a leg's launch environment, a host.
 
-Nothing here belongs to one session. `OutsideNotifiers` sends what leaves the daemon for other programs:
-notifications for the desktop and for webhooks. `SessionHost` is what the parts of a session know of its host.
+Of the services nothing belongs to one session. The last screens and usage windows outlive the legs while the
+daemon runs: screens go into packets of agents whose own records do not hold their prompts, and windows belong
+to the account. `SessionHost` is what the parts of a session know of its host.
 """
 
 import contextlib
+import json
 import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -24,6 +26,8 @@ from agent_relay.agents.adapters import (
 )
 from agent_relay.agents.catalog import AdapterCatalog
 from agent_relay.agents.launch import chooses_session
+from agent_relay.detect.screen_state import AgentState
+from agent_relay.detect.window_usage import WindowUsage, list_current_windows
 from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import ConfigurationError, RelayError
@@ -32,11 +36,11 @@ from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
+from agent_relay.domain.values.elapsed import is_later
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
-from agent_relay.engine._last_known import LastScreens, LastWindows
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.rests import add_rest, end_rests, find_rest
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
@@ -44,10 +48,78 @@ from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.net.desktop_notification import show_on_desktop
-from agent_relay.terminal.holder_client import HolderCheck
+from agent_relay.terminal.holder_client import HolderCheck, HolderConnection
 
 if TYPE_CHECKING:
+    from agent_relay.detect.reported_usage import WindowReading
     from agent_relay.system.net.webhook import Webhook
+
+
+_LEGS = 64
+_LINES = 60
+_OWN_STATES = ("ready", "busy", "asking")
+
+
+@dataclass(slots=True)
+class LastScreen:
+    """What an agent last showed as its own screen."""
+
+    screen: str = ""
+
+    def see(self, lines: Sequence[str], state: AgentState) -> None:
+        """Record the screen if it is in a state of the agent's own, or if none was recorded yet.
+
+        What it shows after the agent has left is not the agent's any more.
+        """
+        shown = [line for line in lines if line.strip()]
+        if shown and (state in _OWN_STATES or not self.screen):
+            self.screen = "\n".join(shown[-_LINES:])
+
+
+class LastScreens:
+    """The last screens by leg. They outlive the legs, not the daemon; the newest 64 are kept."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, LastScreen] = {}
+
+    def note(self, leg_id: str, seen: LastScreen) -> None:
+        """Keep the last screen of the leg, and forget the oldest legs beyond the limit."""
+        self._seen[leg_id] = seen
+        while len(self._seen) > _LEGS:
+            del self._seen[next(iter(self._seen))]
+
+    def get(self, leg_id: str) -> str:
+        """Return the last screen of the leg; empty if another daemon saw it."""
+        seen = self._seen.get(leg_id)
+        return seen.screen if seen is not None else ""
+
+
+class LastWindows:
+    """The last usage windows by agent. Use it from the event loop only.
+
+    They outlive the legs, not the daemon: agents report them again.
+    """
+
+    def __init__(self) -> None:
+        self._readings: dict[str, dict[str, WindowReading]] = {}
+
+    def note(self, agent: str, readings: "Sequence[WindowReading]", now: datetime) -> None:
+        """Record the readings of one leg of `agent`; of two readings of a window the newer one counts."""
+        known = self._readings.setdefault(agent, {}) if readings else {}
+        for reading in readings:
+            before = known.get(reading.window.name)
+            if before is None or before.at == reading.at or is_later(reading.at, before.at, now):
+                known[reading.window.name] = reading
+
+    def list_known(self, now: datetime) -> dict[str, tuple[WindowUsage, ...]]:
+        """Return the windows that have not begun anew, by agent; agents without any are left out."""
+        found = {agent: list_current_windows(_read(known), now) for agent, known in self._readings.items()}
+        return {agent: tuple(windows) for agent, windows in found.items() if windows}
+
+
+def _read(known: "dict[str, WindowReading]") -> list[WindowUsage]:
+    return [WindowUsage(one.window.name, one.minutes, one.used, one.resets_at) for one in known.values()]
+
 
 _log = logging.getLogger(__name__)
 
@@ -238,6 +310,67 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
         fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEnvironment:
+    """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
+
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
+    what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the journal
+    has them without secrets. `more` is what another version added: it is given to later legs.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    agent: str = ""
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    model: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    task: str = field(default="", repr=False)
+    more: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+_FIELDS = {each.name for each in fields(LaunchEnvironment)} - {"more"}
+
+
+async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
+    """Return the launch environment of the holder's leg.
+
+    Raises RelayError if the holder kept something else or is gone.
+    """
+    return parse_launch_environment(await holder.luggage())
+
+
+def render_launch_environment(launch_environment: LaunchEnvironment, values: Mapping[str, str]) -> str:
+    """Return the text a holder keeps of `launch_environment`, with `values` for its leg's placeholders."""
+    known = {**asdict(launch_environment), "values": dict(values)}
+    del known["more"]
+    return json.dumps({**launch_environment.more, **known})
+
+
+def parse_launch_environment(text: str) -> LaunchEnvironment:
+    """Parse the text a holder kept, of this version or another one, which may know more or less.
+
+    Raises RelayError if it is something else: without the user's environment nothing can be started.
+    """
+    try:
+        found = json.loads(text)
+        known = {name: found.pop(name) for name in _FIELDS & found.keys()}
+        launch_environment = LaunchEnvironment(
+            **{**known, "args": tuple(known.get("args", ())), "more": found}
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        launch_environment = None
+    environ = launch_environment.environ if launch_environment is not None else None
+    if (
+        launch_environment is None
+        or not isinstance(environ, dict)
+        or not all(isinstance(one, str) for one in environ.values())
+    ):
+        raise RelayError("the holder's copy of the user's environment cannot be read")
+    return launch_environment
 
 
 class SessionHost(Protocol):

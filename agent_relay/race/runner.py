@@ -15,13 +15,12 @@ from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.legs.headless import check_headless
-from agent_relay.engine.operations.headless_turns import HeadlessTurns
+from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.commands import get_session, stop_session
+from agent_relay.engine.sessions.commands import stop_session
 from agent_relay.engine.sessions.creation import OpenRequest
-from agent_relay.engine.sessions.opener import enter_released
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.turn_operations import HeadlessTurns
 from agent_relay.race._events import RunnerCounted
 from agent_relay.race.model import Runner, RunnerOutcome
 from agent_relay.session.turns.report import report_end
@@ -148,7 +147,7 @@ class SessionRunners:
         Raises TreeOwnedError if another owner has one: removing the tree would take it from under its agent.
         """
         async with self._sessions.lock:
-            await enter_released(self._sessions, tree)
+            await self._sessions.enter_released(tree)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 while here := [one for one in self._sessions.at_work() if one.root == tree]:
@@ -182,7 +181,7 @@ class SessionRunners:
     async def _check_ours(self, session: str) -> None:
         """Raise TreeOwnedError if another owner has the session: its end would go unseen here."""
         with contextlib.suppress(WrongUseError):
-            await get_session(self._sessions, session)
+            await self._sessions.find(session)
 
     def _is_at_work(self, session: str) -> bool:
         return any(one.id == session for one in self._sessions.at_work())

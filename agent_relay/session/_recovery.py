@@ -9,26 +9,12 @@ from agent_relay.domain.inputs import LegGone, Restarted
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
-from agent_relay.session.handoff.lifecycle import (
-    find_delivery,
-    remedy_limit,
-    replace_agent,
-    rest_cancelled,
-    start_successor,
-    try_roll_back,
-)
 from agent_relay.session.rests import find_wake
-from agent_relay.session.turns.lifecycle import (
-    begin_turn,
-    end_resting,
-    is_failure,
-    leg_gone,
-    successor_failed,
-    wait_or_end,
-)
+from agent_relay.session.transitions import find_spent
+from agent_relay.session.turns import lifecycle as turns
 from agent_relay.session.usage_limits import turn_ended
-from agent_relay.session.warnings import find_spent
 
 _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
 _UNASKED = "the daemon was killed before an agent was asked"
@@ -61,7 +47,7 @@ def _take_up(session: Session, world: DecisionContext, news: Restarted) -> Outco
     if leg is not None and not news.leg_lives and not (handoff and handoff.step is Step.SPAWNING):
         return _leg_was_lost(session, leg, news, world)
     if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING, State.LIMITED}:
-        rolled = try_roll_back(session, session.due, world, why=session.due.why)
+        rolled = handoffs.try_roll_back(session, session.due, world, why=session.due.why)
         if isinstance(rolled, Outcome):
             return rolled
     match session.state:
@@ -79,7 +65,7 @@ def _take_up(session: Session, world: DecisionContext, news: Restarted) -> Outco
             if leg is None and _is_unasked(session):
                 return _go_on_beginning(session, session.open_turn, world)
             ready = leg is not None and session.state is State.READY
-            given = find_delivery(session, leg) if leg and ready else ()
+            given = handoffs.find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
             return went_on if given else went_on.then(turn_ended(session, world))
 
@@ -118,7 +104,7 @@ def _go_on_beginning(session: Session, turn: Turn | None, world: DecisionContext
     if turn is None:
         return Outcome((SessionEnded(_UNASKED),))
     if not turn.ends:
-        return begin_turn(session, turn, world)
+        return turns.begin_turn(session, turn, world)
     return Outcome((TurnEnded("", "stopped", _UNASKED), SessionEnded(_UNASKED)))
 
 
@@ -128,24 +114,24 @@ def _end(session: Session, world: DecisionContext) -> Outcome:
     if handoff is not None and session.leg is not None and _has_failed(session, session.leg, handoff):
         # Nobody asked for the end: another successor was about to take the place of this one.
         ended = LegEnded(session.leg.id, session.leg.how, session.leg.status)
-        return successor_failed(session, handoff, ended, "", world)
+        return turns.successor_failed(session, handoff, ended, "", world)
     is_headless = session.leg is not None and session.leg.headless
     if turn is None or not is_headless or not turn.outcome or session.why:
         return Outcome((SessionEnded(session.why),))
-    return Outcome((wait_or_end(turn, turn.why),))
+    return Outcome((turns.wait_or_end(turn, turn.why),))
 
 
 def _has_failed(session: Session, leg: Leg, handoff: Handoff) -> bool:
     """Return whether the newest leg, which is over, was a successor that did not work on its packet."""
     if leg.headless or handoff.is_cancelled or handoff.leg != leg.id:
         return False
-    return is_failure(session, leg, handoff, LegGone(leg.id, leg.how, leg.status))
+    return turns.is_failure(session, leg, handoff, LegGone(leg.id, leg.how, leg.status))
 
 
 def _go_on_resting(session: Session, leg: Leg | None, world: DecisionContext) -> Outcome:
     turn, newest = session.turn, session.leg
     wake = find_wake(session, world)
-    over = () if session.is_held else end_resting(session)
+    over = () if session.is_held else turns.end_resting(session)
     if leg is not None and leg.headless:
         return Outcome(over, (*wake, StopLeg(leg.id)))
     # A person may have gone on since on a screen: then the session is theirs, and rests for them.
@@ -162,13 +148,15 @@ def _leg_was_lost(session: Session, leg: Leg, news: Restarted, world: DecisionCo
         legs = (*session.legs[:-1], replace(leg, how="lost"))
         after = _give_way(replace(session, legs=legs), world)
         return Outcome((LegEnded(leg.id, "lost"),)).then(after)
-    return leg_gone(session, LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"), world)
+    return turns.leg_gone(
+        session, LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"), world
+    )
 
 
 def _give_way(session: Session, world: DecisionContext) -> Outcome:
     if session.limit is None:
-        return replace_agent(session, world, reason="rate_limit", why="limit")
-    return remedy_limit(session, world, session.limit, why="limit")
+        return handoffs.replace_agent(session, world, reason="rate_limit", why="limit")
+    return handoffs.remedy_limit(session, world, session.limit, why="limit")
 
 
 def _go_on(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911 - one arm a step
@@ -182,13 +170,13 @@ def _go_on(session: Session, handoff: Handoff, world: DecisionContext) -> Outcom
             return Outcome((), (PublishPacket(handoff.id),))
         case _ if handoff.is_cancelled:
             lives = session.living_leg is not None
-            return Outcome((), (StopLeg(handoff.leg),)) if lives else rest_cancelled(handoff)
+            return Outcome((), (StopLeg(handoff.leg),)) if lives else handoffs.rest_cancelled(handoff)
         case Step.PUBLISHED:
-            return start_successor(session, handoff, world, packet=handoff.packet)
+            return handoffs.start_successor(session, handoff, world, packet=handoff.packet)
         case Step.SPAWNING:
             return Outcome((), (SpawnLeg(handoff.leg),))
         case Step.SPAWNED if session.state is State.READY and session.living_leg is not None:
-            return Outcome((), find_delivery(session, session.living_leg))
+            return Outcome((), handoffs.find_delivery(session, session.living_leg))
         case Step.SPAWNED if session.living_leg is not None and session.living_leg.headless:
             return Outcome((PacketDelivered(handoff.id, handoff.leg),))
         case Step.DELIVERED if session.living_leg is not None and session.living_leg.headless:

@@ -1,7 +1,7 @@
 """Define what a decision may know and what it returns, and choose a successor by the policy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 
 from agent_relay.domain.effects import (
@@ -151,6 +151,26 @@ class DecisionContext:
     draft_near_limit: bool = False
     spoilt: Mapping[str, str] = field(default_factory=dict)
     owner: Owner = UNKNOWN_OWNER
+
+    def choose(
+        self,
+        roster: Sequence[str],
+        *,
+        current: str = "",
+        tried: Sequence[str] = (),
+        needs: Sequence[str] = (),
+    ) -> Choice:
+        """Return whom the policy picks now, as `choose_successor` does."""
+        return choose_successor(
+            roster, self.availability, current=current, tried=tried, now=self.now, zone=self.zone, needs=needs
+        )
+
+    def wake(self, agent: str) -> "DecisionContext":
+        """Return the context in which `agent` does not rest, because a person says so."""
+        state = self.availability.get(agent)
+        if state is None:
+            return self
+        return replace(self, availability={**self.availability, agent: replace(state, resting=False)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,84 +3,32 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from agent_relay.domain.events.session import (
-    Body,
-    ClockWasSetBack,
-    Event,
-    LegAnswered,
-    LegBusy,
-    LegContinues,
-    LegEnded,
-    LegNamed,
-    LegPrompted,
-    LegReady,
-    LegStarted,
-    LegStarting,
-    PromptSeen,
-    ResumeAgreed,
-    ReturnOffered,
-    SessionCreated,
-    SessionEnded,
-    SessionMoved,
-    SessionRested,
-    SessionStopping,
-    SessionWoke,
-    SignalSeen,
-    TaskDelivered,
-    Unknown,
-)
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    PredecessorStopped,
-    TurnBegun,
-    TurnEnded,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session.transitions import TRANSITIONS, count_leg, end_turn, find_due, fold_turn
-from agent_relay.session.warnings import (
-    begin_context,
-    fold_context,
-    fold_spending,
-    forget_leg,
-    is_warning,
-    note_warning,
-)
+from agent_relay.session import transitions
 
 
 class ImpossibleEventError(AssertionError):
     """An event arrived in a state it cannot follow: a bug, never the user's fault."""
 
 
-def fold_events(events: Iterable[Event]) -> Session | None:
+def fold_events(journal: Iterable[events.Event]) -> Session | None:
     """Return the session a whole journal describes; `None` for a journal without its first event."""
     session: Session | None = None
-    for event in events:
+    for event in journal:
         session = fold_event(session, event)
     return session
 
 
-def fold_event(session: Session | None, event: Event) -> Session | None:
+def fold_event(session: Session | None, event: events.Event) -> Session | None:
     """Return the session after one more event; raise ImpossibleEventError if no transition allows it."""
     body = event.body
     if session is None:
-        if not isinstance(body, SessionCreated):
-            if isinstance(body, Unknown):
+        if not isinstance(body, events.SessionCreated):
+            if isinstance(body, events.Unknown):
                 return None
             raise ImpossibleEventError(f"{body.name} before session.created")
         return Session(
@@ -93,77 +41,86 @@ def fold_event(session: Session | None, event: Event) -> Session | None:
             task=body.task,
             number=event.number,
         )
-    target = TRANSITIONS.get(type(body), {}).get(session.state)
+    target = transitions.TRANSITIONS.get(type(body), {}).get(session.state)
     if target is None:
         raise ImpossibleEventError(f"{body.name} while {session.state}")
-    if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
+    if isinstance(body, events.SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
         target = State.LIMITED
     changed = replace(session, state=target, updated_at=event.at, number=event.number)
-    if isinstance(body, SessionMoved):
+    if isinstance(body, events.SessionMoved):
         return replace(changed, root=body.root, cwd=body.cwd)
     return _apply(changed, body, event)
 
 
-def is_limit(body: SignalSeen) -> bool:
+def is_limit(body: events.SignalSeen) -> bool:
     """Return whether a seen signal means that the agent will not answer until a reset."""
     return body.kind in {"limit", "silent-limit"} and body.scope in {"model", "account", "billing"}
 
 
-def is_refusal(body: SignalSeen) -> bool:
+def is_refusal(body: events.SignalSeen) -> bool:
     """Return whether a seen signal means that the agent is signed out or its key was refused."""
     return body.decides and body.scope == "auth"
 
 
-def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901, PLR0911, PLR0912 - one arm an event
+def _apply(session: Session, body: events.Body, event: events.Event) -> Session:  # noqa: C901, PLR0911, PLR0912 - one arm an event
     match body:
-        case LegStarting():
+        case events.LegStarting():
             return _begin_leg(session, body, event)
-        case LegStarted(leg, holder_pid, child_pid, child_born):
+        case events.LegStarted(leg, holder_pid, child_pid, child_born):
             handoff = session.handoff
             if handoff is not None and handoff.leg == leg:
                 handoff = _advance(handoff, Step.SPAWNED)
             pids = {"holder_pid": holder_pid, "child_pid": child_pid, "child_born": child_born}
             return replace(_with_leg(session, leg, pids), handoff=handoff)
-        case LegNamed(leg, native_id, transcript):
+        case events.LegNamed(leg, native_id, transcript):
             return _with_leg(session, leg, {"native_id": native_id, "transcript": transcript})
-        case LegReady() | PromptSeen():
+        case events.LegReady() | events.PromptSeen():
             return _note_turn(session, body)
-        case LegBusy(leg) | LegPrompted(leg):
+        case events.LegBusy(leg) | events.LegPrompted(leg):
             # Whoever works without its packet has taken over; one that still waits for it may yet fail.
             tried = session.tried if session.handoff is not None else ()
-            known = _end_own_offer(session) if isinstance(body, LegBusy) else session
+            known = _end_own_offer(session) if isinstance(body, events.LegBusy) else session
             return replace(_with_leg(known, leg, {"was_busy": True}), due=None, tried=tried)
-        case TaskDelivered(leg):
+        case events.TaskDelivered(leg):
             return _with_leg(session, leg, {"was_given": True})
-        case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
+        case events.LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
             return replace(session, refused=_leave_out(session.refused, session.agent))
-        case ClockWasSetBack(leg, since):
+        case events.ClockWasSetBack(leg, since):
             return _begin_earlier(session, leg, since)
-        case SignalSeen() if is_refusal(body):
-            refusal = _build_limit(body, event)
+        case events.SignalSeen() if is_refusal(body):
+            refusal = transitions.build_limit(body, event.at)
             return replace(session, refused=(*_leave_out(session.refused, body.agent), refusal))
-        case SignalSeen() if is_warning(body):
-            return note_warning(session, _build_limit(body, event))
-        case SignalSeen() if body.decides and is_limit(body):
-            return _note_limit(session, _build_limit(body, event))
-        case ContextNoted(leg) | ContextCompacting(leg) | ContextSpared(leg) | DraftBegun(leg):
+        case events.SignalSeen() if transitions.is_warning(body):
+            return transitions.note_warning(session, transitions.build_limit(body, event.at))
+        case events.SignalSeen() if body.decides and is_limit(body):
+            return _note_limit(session, transitions.build_limit(body, event.at))
+        case (
+            work.ContextNoted(leg)
+            | work.ContextCompacting(leg)
+            | work.ContextSpared(leg)
+            | work.DraftBegun(leg)
+        ):
             is_own = session.leg is not None and session.leg.id == leg
-            return replace(session, context=fold_context(session.context, body, event)) if is_own else session
-        case BudgetNoted() | BudgetApplied():
-            return fold_spending(session, body, event)
-        case ReturnOffered(agent, by_itself):
+            return (
+                replace(session, context=transitions.fold_context(session.context, body, event))
+                if is_own
+                else session
+            )
+        case work.BudgetNoted() | work.BudgetApplied():
+            return transitions.fold_spending(session, body, event)
+        case events.ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
-        case ResumeAgreed() | LegContinues() | SessionWoke():
+        case events.ResumeAgreed() | events.LegContinues() | events.SessionWoke():
             return _note_rest(session, body)
-        case HandoffBegun():
+        case work.HandoffBegun():
             begun = _begin_handoff(body, event)
             fresh = replace(session, why="", failure="", skipped=body.skipped, retriable=None, due=None)
             relieves = replace(session.context, relieved_at=event.at)
             context = relieves if begun.reason == "context" else session.context
             return replace(fresh, handoff=begun, context=context)
-        case PredecessorStopped():
+        case work.PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
-        case PacketPublished():
+        case work.PacketPublished():
             handoff = _advance(
                 session.handoff,
                 Step.PUBLISHED,
@@ -174,46 +131,52 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
                 lacks=body.lacks,
             )
             return replace(session, handoff=handoff, packets=max(session.packets, body.sequence))
-        case PacketSaved(_, sequence):
+        case work.PacketSaved(_, sequence):
             packets = max(session.packets, sequence)
             return replace(session, packets=packets, saved=(*session.saved, sequence))
-        case PacketDelivered():
+        case work.PacketDelivered():
             return replace(session, handoff=_advance(session.handoff, Step.DELIVERED))
-        case HandoffConfirmed():
+        case work.HandoffConfirmed():
             done = (*session.done, session.handoff) if session.handoff else session.done
             return replace(session, handoff=None, done=done, tried=(), failure="")
-        case HandoffFailed():
+        case work.HandoffFailed():
             return _fail_handoff(session, body)
-        case HandoffCancelled() if session.handoff is not None:
+        case work.HandoffCancelled() if session.handoff is not None:
             return replace(session, handoff=replace(session.handoff, is_cancelled=True))
-        case HandoffRetried() if session.retriable is not None:
+        case work.HandoffRetried() if session.retriable is not None:
             again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
             return replace(session, handoff=again, retriable=None, due=None, tried=(), failure="", why="")
-        case HandoffClosed(handoff):
-            return replace(session, closed=(*session.closed, handoff), due=find_due(session, body))
-        case LegEnded(leg, how, status):
+        case work.HandoffClosed(handoff):
+            return replace(
+                session, closed=(*session.closed, handoff), due=transitions.find_due(session, body)
+            )
+        case events.LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
-        case SessionRested():
+        case events.SessionRested():
             rested = replace(
                 session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""
             )
             return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
-        case SessionEnded(why) | SessionStopping(why):
+        case events.SessionEnded(why) | events.SessionStopping(why):
             left = session.handoff or session.retriable
-            known = end_turn(session, "stopped", why) if isinstance(body, SessionEnded) else session
+            known = (
+                transitions.end_turn(session, "stopped", why)
+                if isinstance(body, events.SessionEnded)
+                else session
+            )
             return replace(known, why=why or session.why, handoff=None, tried=(), retriable=left)
-        case TurnBegun() | TurnEnded():
-            return fold_turn(session, body)
+        case work.TurnBegun() | work.TurnEnded():
+            return transitions.fold_turn(session, body)
         case _:
             return session
 
 
-def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
+def _note_turn(session: Session, body: events.LegReady | events.PromptSeen) -> Session:
     """Return the session whose leg took or awaits a prompt: what it was asked before is over.
 
     A prompt whose time cannot be parsed is left out: it could not be compared with a record's.
     """
-    if isinstance(body, PromptSeen):
+    if isinstance(body, events.PromptSeen):
         at = parse_moment(body.asked_at)
         asked = Prompt(body.text, at, body.native_id, body.left_out) if at is not None else None
         return session if asked is None else _with_leg(session, body.leg, {"asked": asked})
@@ -222,15 +185,17 @@ def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
     return _with_leg(session, body.leg, {"was_ready": True, "asked": over})
 
 
-def _note_rest(session: Session, body: ResumeAgreed | LegContinues | SessionWoke) -> Session:
+def _note_rest(
+    session: Session, body: events.ResumeAgreed | events.LegContinues | events.SessionWoke
+) -> Session:
     """Return the session after one more event about what goes on by itself when its rest is over."""
     match body:
-        case ResumeAgreed(agreed):
+        case events.ResumeAgreed(agreed):
             return replace(session, agreed=agreed)
-        case LegContinues(leg, at, allowed):
+        case events.LegContinues(leg, at, allowed):
             is_own = session.leg is not None and session.leg.id == leg
             return replace(session, continues_at=at, agent_may_continue=allowed) if is_own else session
-        case SessionWoke(offers=offers):
+        case events.SessionWoke(offers=offers):
             name = session.agent if offers else ""
             return replace(session, agreed=False, continues_at="", offer=name, rested_until="")
 
@@ -242,10 +207,10 @@ def _end_own_offer(session: Session) -> Session:
     return replace(session, offer="") if is_own else session
 
 
-def _fail_handoff(session: Session, body: HandoffFailed) -> Session:
+def _fail_handoff(session: Session, body: work.HandoffFailed) -> Session:
     # Who was not given its packet took over all the same: it lives and is in charge, and counts
     # as one that failed only if it ends before it works.
-    left, due = session.handoff or session.retriable, find_due(session, body)
+    left, due = session.handoff or session.retriable, transitions.find_due(session, body)
     is_over = left is not None and body.step != "deliver"
     tried = (*session.tried, left.to_agent) if left is not None and is_over else session.tried
     return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
@@ -271,11 +236,7 @@ def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
     return tuple(found for found in refused if found.agent != agent)
 
 
-def _build_limit(body: SignalSeen, event: Event) -> Limit:
-    return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
-
-
-def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
+def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) -> Session:
     leg = Leg(
         body.leg,
         body.agent,
@@ -292,12 +253,12 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
     return replace(
-        forget_leg(session, event.at),
-        turn=count_leg(session.turn, is_headless=leg.headless),
+        transitions.forget_leg(session, event.at),
+        turn=transitions.count_leg(session.turn, is_headless=leg.headless),
         legs=legs,
         generation=body.generation,
         handoff=handoff,
-        context=begin_context(session.context, is_relief=_is_relief(session, body)),
+        context=transitions.begin_context(session.context, is_relief=_is_relief(session, body)),
         rested_until="",
         offer="",
         agreed=False,
@@ -308,13 +269,13 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
     )
 
 
-def _is_relief(session: Session, body: LegStarting) -> bool:
+def _is_relief(session: Session, body: events.LegStarting) -> bool:
     """Return whether the leg is the fresh one that takes over from one with a full context."""
     handoff = session.handoff
     return handoff is not None and handoff.reason == "context" and not body.resumes
 
 
-def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
+def _begin_handoff(body: work.HandoffBegun, event: events.Event) -> Handoff:
     return Handoff(
         body.handoff,
         body.from_leg,
@@ -333,7 +294,7 @@ def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
     )
 
 
-def read_terms(body: HandoffBegun) -> Terms:
+def read_terms(body: work.HandoffBegun) -> Terms:
     """Return the terms a person gave for the handoff, as the journal has them."""
     return Terms(
         deliverables=body.deliverables,

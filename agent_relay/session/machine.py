@@ -8,119 +8,32 @@ context.
 from dataclasses import replace
 from datetime import timedelta
 
+from agent_relay.domain import inputs
 from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.session import (
-    Body,
-    ClockWasSetBack,
-    LegAsking,
-    LegBusy,
-    LegPrompted,
-    LegReady,
-    LegStarted,
-    SessionEnded,
-    SessionStopping,
-    SignalSeen,
-)
-from agent_relay.domain.events.work import HandoffConfirmed
-from agent_relay.domain.inputs import (
-    Answered,
-    BudgetsCounted,
-    CancelAsked,
-    ClockSetBack,
-    CloseAsked,
-    CompactSkipped,
-    ContextFilled,
-    Delivered,
-    DeliverFailed,
-    HandoffAsked,
-    Input,
-    LegGone,
-    LegQuiet,
-    PromptTaken,
-    Published,
-    PublishFailed,
-    ResetPassed,
-    Restarted,
-    RetryAsked,
-    SignalFound,
-    Spawned,
-    StateSeen,
-    StopAsked,
-    TaskGiven,
-    TurnAsked,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
-from agent_relay.session.handoff.interventions import (
-    RETRIED_FROM,
-    check_waiting_packet,
-    intervene,
-    resume_handoff,
-)
-from agent_relay.session.handoff.lifecycle import (
-    begin_handoff,
-    begin_leg,
-    find_delivery,
-    find_native_id,
-    handle_delivery,
-    note_refused,
-    publish_failed,
-    published,
-    remedy_limit,
-)
-from agent_relay.session.rests import (
-    answered,
-    handle_rest,
-    include_rest,
-    reset_passed,
-    return_to_preferred,
-    seen_while_resting,
-)
-from agent_relay.session.transitions import inherit_terms
+from agent_relay.session.transitions import build_limit, inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
-from agent_relay.session.usage_limits import (
-    apply_budgets,
-    apply_quietly,
-    note_counted,
-    note_fill,
-    note_spent,
-    relieve_asked,
-    turn_ended,
-)
-from agent_relay.session.warnings import is_told, is_warning
-
-
-def handle_usage(
-    session: Session,
-    happened: ContextFilled | LegQuiet | CompactSkipped | BudgetsCounted,
-    world: DecisionContext,
-) -> Outcome:
-    """Decide what follows if a context or budget passed a mark, or the moment to act on one has come."""
-    match happened:
-        case BudgetsCounted():
-            return note_counted(session, happened, world)
-        case LegQuiet():
-            applied = apply_quietly(session, happened, world)
-            return applied if applied.bodies else note_fill(session, happened, world)
-        case _:
-            return note_fill(session, happened, world)
 
 
 def finish_turn(session: Session, world: DecisionContext) -> Outcome:
     """Begin what waited for a turn's end: the return to a preferred agent, else a budget, else a context."""
-    back = return_to_preferred(session, world)
+    back = rests.return_to_preferred(session, world)
     if back.bodies:
         return back
     after = replace(session, state=State.READY)
-    applied = apply_budgets(after, world)
-    return applied if applied.effects else turn_ended(after, world)
+    applied = usage_limits.apply_budgets(after, world)
+    return applied if applied.effects else usage_limits.turn_ended(after, world)
 
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -128,88 +41,100 @@ _UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING}
 _LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
-def step(session: Session, happened: Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
+def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
     """Decide what follows from `happened`; nothing follows from late news of legs that are not the newest.
 
     Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
     """
     # Who is asked for by name may have been signed in since, and is believed to have been.
-    if not (isinstance(happened, HandoffAsked) and happened.agent):
-        world = note_spent(session, note_refused(session, world))
+    if not (isinstance(happened, inputs.HandoffAsked) and happened.agent):
+        world = usage_limits.note_spent(session, handoffs.note_refused(session, world))
     match happened:
-        case HandoffAsked():
+        case inputs.HandoffAsked():
             return _asked(session, happened, world)
-        case CancelAsked() | RetryAsked() | CloseAsked():
-            return intervene(session, happened, world)
-        case SignalFound(leg, signal):
+        case inputs.CancelAsked():
+            return interventions.cancel(session, happened)
+        case inputs.RetryAsked():
+            return interventions.retry(session, happened, world)
+        case inputs.CloseAsked():
+            return interventions.close(session, happened, world)
+        case inputs.SignalFound(leg, signal):
             return _heard(session, leg, signal, world)
-        case StateSeen(leg, state):
+        case inputs.StateSeen(leg, state):
             return _screen_says(session, leg, state, world)
-        case Answered():
-            return answered(session, happened, world.now)
-        case ClockSetBack(leg, since):
-            return Outcome((ClockWasSetBack(leg, since.isoformat()),))
-        case PromptTaken(leg):
+        case inputs.Answered():
+            return rests.answered(session, happened, world.now)
+        case inputs.ClockSetBack(leg, since):
+            return Outcome((events.ClockWasSetBack(leg, since.isoformat()),))
+        case inputs.PromptTaken(leg):
             return _prompted(session, leg)
-        case ContextFilled() | LegQuiet() | CompactSkipped() | BudgetsCounted():
-            return handle_usage(session, happened, world)
-        case LegGone():
+        case inputs.ContextFilled():
+            return usage_limits.filled(session, happened, world)
+        case inputs.CompactSkipped(leg):
+            return usage_limits.spared(session, leg)
+        case inputs.BudgetsCounted():
+            return usage_limits.note_counted(session, happened, world)
+        case inputs.LegQuiet(leg):
+            applied = usage_limits.apply_quietly(session, leg, world)
+            return applied if applied.bodies else usage_limits.quiet(session, leg, world)
+        case inputs.LegGone():
             return leg_gone(session, happened, world)
-        case Spawned():
+        case inputs.Spawned():
             return _spawned(session, happened)
-        case Published():
-            return published(session, happened, world)
-        case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
-            return publish_failed(session, happened, session.handoff, world)
-        case Delivered() | DeliverFailed() | TaskGiven():
-            return handle_delivery(session, happened, world)
-        case ResetPassed():
-            return reset_passed(session, world)
-        case StopAsked(why):
+        case inputs.Published():
+            return handoffs.published(session, happened, world)
+        case inputs.PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
+            return handoffs.publish_failed(session, happened, session.handoff, world)
+        case inputs.Delivered() | inputs.DeliverFailed() | inputs.TaskGiven():
+            return handoffs.handle_delivery(session, happened, world)
+        case inputs.ResetPassed():
+            return rests.reset_passed(session, world)
+        case inputs.StopAsked(why):
             return _stop_asked(session, why)
-        case TurnAsked():
+        case inputs.TurnAsked():
             return take_turn(session, happened, world)
-        case Restarted():
+        case inputs.Restarted():
             return restarted(session, world, happened)
+        case inputs.ContinueAnnounced():
+            return rests.continues(session, happened, world)
+        case inputs.ResumeAsked():
+            return rests.resume_wished(session, happened)
+        case inputs.ContinueAsked():
+            return rests.go_on_asked(session, world)
         case _:
-            return handle_rest(session, happened, world)
+            return NOTHING
 
 
-def _asked(session: Session, asked: HandoffAsked, world: DecisionContext) -> Outcome:
+def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext) -> Outcome:
     living = session.living_leg
     _check_asked(session, asked)
     if living is None and session.leg is not None and asked.agent:
         begun = _begin_again(session, session.leg, asked, world)
         if begun is not None:
             return begun
-    state = world.availability.get(asked.agent)
     # Without a name the next one of the order is meant; whoever works now is not.
     roster = (asked.agent,) if asked.agent else session.roster
     current = "" if asked.agent else session.agent
-    known = world.availability
-    if asked.force and state is not None:
-        known = {**known, asked.agent: replace(state, resting=False)}
     terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
-    relieved = NOTHING if asked.agent else relieve_asked(session, asked, terms, world)
+    relieved = NOTHING if asked.agent else usage_limits.relieve_asked(session, asked, terms, world)
     if relieved.bodies:
         return relieved
-    choice = choose_successor(
-        roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs
-    )
-    check_waiting_packet(session, choice.successor, world)
+    believed = world.wake(asked.agent) if asked.force else world
+    choice = believed.choose(roster, current=current, needs=terms.needs)
+    interventions.check_waiting_packet(session, choice.successor, world)
     if not choice.successor:
         raise NobodyAvailableError(
             "; ".join(choice.skipped) or "there is nobody else in the order",
             hint=_tell_force(session, asked.agent),
         )
     if session.leg is None:
-        return begin_leg(session, choice.successor, world)
-    return begin_handoff(
+        return handoffs.begin_leg(session, choice.successor, world)
+    return handoffs.begin_handoff(
         session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
     )
 
 
-def _check_asked(session: Session, asked: HandoffAsked) -> None:
+def _check_asked(session: Session, asked: inputs.HandoffAsked) -> None:
     """Raise WrongUseError if the session cannot be handed over as asked."""
     living, handoff = session.living_leg, session.handoff
     if session.state is State.STOPPING:
@@ -230,21 +155,27 @@ def _tell_force(session: Session, agent: str) -> str:
     return f"{continue_command(name, session.id, '--yes')} hands over all the same" if name else ""
 
 
-def _begin_again(session: Session, last: Leg, asked: HandoffAsked, world: DecisionContext) -> Outcome | None:
+def _begin_again(
+    session: Session, last: Leg, asked: inputs.HandoffAsked, world: DecisionContext
+) -> Outcome | None:
     """Continue with `asked.agent` if no leg lives and no new packet is needed; `None` if one is.
 
     A packet that never reached its successor goes to the agent that takes its place.
     """
-    check_waiting_packet(session, asked.agent, world)
+    interventions.check_waiting_packet(session, asked.agent, world)
     owed = session.retriable
     if owed is not None and owed.to_agent == asked.agent:
         is_plain = not asked.focus and asked.terms.is_empty and owed.sequence >= max(session.saved, default=0)
-        return resume_handoff(session, owed, world) if is_plain and session.state in RETRIED_FROM else None
+        return (
+            interventions.resume_handoff(session, owed, world)
+            if is_plain and session.state in interventions.RETRIED_FROM
+            else None
+        )
     if last.agent != asked.agent:
         return None
     # Its conversation is not known by name: what it worked on would be lost in a new one.
-    is_nameless = last.was_busy and bool(last.handoff) and not find_native_id(session, last.agent)
-    return None if is_nameless else begin_leg(session, last.agent, world, resumes=True)
+    is_nameless = last.was_busy and bool(last.handoff) and not handoffs.find_native_id(session, last.agent)
+    return None if is_nameless else handoffs.begin_leg(session, last.agent, world, resumes=True)
 
 
 def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -> Outcome:
@@ -259,7 +190,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
         told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
-        return told.then(turn_ended(replace(session, near=_build_limit(seen, world)), world))
+        return told.then(usage_limits.turn_ended(replace(session, near=build_limit(seen, world.now)), world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
@@ -269,13 +200,13 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
         is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     # The ledger learns of it only after this was decided.
-    known = include_rest(world, rest)
+    known = rests.include_rest(world, rest)
     why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
-    after = remedy_limit(session, known, _build_limit(seen, world), why=why)
+    after = handoffs.remedy_limit(session, known, build_limit(seen, world.now), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 
 
-def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
+def _is_exacter(limit: Limit | None, seen: events.SignalSeen) -> bool:
     """Return whether `seen` gives the same limit's reset to the second, of which only the minute was known.
 
     An agent's words name the minute; its record, which may be read later, has the moment. An agent offered
@@ -287,12 +218,8 @@ def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
     return known is not None and new is not None and timedelta(0) < new - known < timedelta(minutes=1)
 
 
-def _build_limit(seen: SignalSeen, world: DecisionContext) -> Limit:
-    return Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
-
-
-def _build_seen(leg: str, signal: Signal) -> SignalSeen:
-    return SignalSeen(
+def _build_seen(leg: str, signal: Signal) -> events.SignalSeen:
+    return events.SignalSeen(
         leg,
         signal.agent,
         signal.kind,
@@ -309,22 +236,22 @@ def _build_seen(leg: str, signal: Signal) -> SignalSeen:
 def _screen_says(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or session.state not in LIVE:
-        return seen_while_resting(session, leg, state, world)
+        return rests.seen_while_resting(session, leg, state, world)
     if session.state.value == state:
         # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
-        return Outcome((), find_delivery(session, living) if session.state is State.READY else ())
+        return Outcome((), handoffs.find_delivery(session, living) if session.state is State.READY else ())
     handoff = session.handoff
     match state:
         case State.READY:
-            ready = Outcome((LegReady(leg),), find_delivery(session, living))
+            ready = Outcome((events.LegReady(leg),), handoffs.find_delivery(session, living))
             return ready if ready.effects else ready.then(finish_turn(session, world))
         case State.BUSY:
-            confirmed: tuple[Body, ...] = ()
+            confirmed: tuple[events.Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
-                confirmed = (HandoffConfirmed(handoff.id, leg),)
-            return Outcome((LegBusy(leg), *confirmed))
+                confirmed = (work.HandoffConfirmed(handoff.id, leg),)
+            return Outcome((events.LegBusy(leg), *confirmed))
         case State.ASKING:
-            return Outcome((LegAsking(leg),))
+            return Outcome((events.LegAsking(leg),))
         case _:
             return NOTHING
 
@@ -337,21 +264,23 @@ def _prompted(session: Session, leg: str) -> Outcome:
         return headless_prompted(session, living)
     handoff = session.handoff
     is_delivered = handoff is not None and handoff.step is Step.DELIVERED and session.state in LIVE
-    confirmed = (HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
-    return Outcome((LegPrompted(leg), *confirmed))
+    confirmed = (work.HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
+    return Outcome((events.LegPrompted(leg), *confirmed))
 
 
-def _spawned(session: Session, spawned: Spawned) -> Outcome:
+def _spawned(session: Session, spawned: inputs.Spawned) -> Outcome:
     """Journal that the leg lives; if its screen was seen ready before this, deliver what waits."""
     leg = session.living_leg
     if leg is None or leg.id != spawned.leg or leg.child_pid:
         return NOTHING
-    started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
+    started = events.LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
     if leg.headless:
         return headless_spawned(session, leg, started)
     handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
     waits = session.state is State.READY
-    return Outcome((started,), find_delivery(replace(session, handoff=handoff), leg) if waits else ())
+    return Outcome(
+        (started,), handoffs.find_delivery(replace(session, handoff=handoff), leg) if waits else ()
+    )
 
 
 def _stop_asked(session: Session, why: str) -> Outcome:
@@ -359,5 +288,5 @@ def _stop_asked(session: Session, why: str) -> Outcome:
     if session.state is State.ENDED:
         return NOTHING
     if leg is None:
-        return Outcome((SessionStopping(why), SessionEnded(why)))
-    return Outcome((SessionStopping(why),), (StopLeg(leg.id),))
+        return Outcome((events.SessionStopping(why), events.SessionEnded(why)))
+    return Outcome((events.SessionStopping(why),), (StopLeg(leg.id),))

@@ -7,15 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.events.session import (
-    Body,
-    LegBusy,
-    LegEnded,
-    LegNamed,
-    LegStarting,
-    SessionEnded,
-    SessionMoved,
-)
+from agent_relay.domain.events import session as events
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command, continue_command
@@ -97,14 +89,14 @@ def render_owner(owner: Owner, us: Owner) -> str:
     return f"the agent-relay with the runtime folder {owner.runtime}"
 
 
-def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[Body, ...]:
+def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[events.Body, ...]:
     """Return the events of an adopted session: a leg that worked, named its session, and is over."""
     return (
-        LegStarting(leg, agent, 1, native_id=native.native_id),
-        LegBusy(leg),
-        LegNamed(leg, native_id=native.native_id, transcript=native.path),
-        LegEnded(leg, "exited", 0),
-        SessionEnded(f"adopted from {agent}"),
+        events.LegStarting(leg, agent, 1, native_id=native.native_id),
+        events.LegBusy(leg),
+        events.LegNamed(leg, native_id=native.native_id, transcript=native.path),
+        events.LegEnded(leg, "exited", 0),
+        events.SessionEnded(f"adopted from {agent}"),
     )
 
 
@@ -156,7 +148,7 @@ def check_conversations(
             )
 
 
-def build_move(session: Session, root: str) -> SessionMoved:
+def build_move(session: Session, root: str) -> events.SessionMoved:
     """Return the event that records `root` as the session's new root; its working folder moves along."""
     is_below = session.cwd == session.root or session.cwd.startswith(f"{session.root}/")
-    return SessionMoved(root, f"{root}{session.cwd[len(session.root) :]}" if is_below else session.cwd)
+    return events.SessionMoved(root, f"{root}{session.cwd[len(session.root) :]}" if is_below else session.cwd)

@@ -6,23 +6,15 @@ from datetime import datetime, timedelta
 
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.session import (
-    Body,
-    LegAnswered,
-    LegBusy,
-    LegContinues,
-    ResumeAgreed,
-    ReturnOffered,
-    SessionWoke,
-)
-from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
+from agent_relay.domain.events import session as events
+from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import is_later
 from agent_relay.domain.values.moments import find_end, is_lasting, parse_moment
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import begin_handoff, replace_agent
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.handoffs import begin_handoff, replace_agent
 
 TYPE_CHECKING = False
 
@@ -102,23 +94,7 @@ _EARLY = timedelta(minutes=1)
 """A countdown names a minute, rounded: its agent may act that much before it."""
 
 
-def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Outcome:
-    """Return what follows from an input about a rest; nothing from any other input.
-
-    Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
-    """
-    match happened:
-        case ContinueAnnounced():
-            return _continues(session, happened, world)
-        case ResumeAsked():
-            return _resume_wished(session, happened)
-        case ContinueAsked():
-            return _go_on_asked(session, world)
-        case _:
-            return NOTHING
-
-
-def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
+def continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
     """Leave an agent's own timer to it, or cancel it if nothing may go on by itself then.
 
     The same timer announced again changes nothing; if it is to be cancelled, it is cancelled again.
@@ -130,14 +106,14 @@ def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext
     if news.at is None:
         # At its moment a countdown goes because its agent goes on; before that somebody gave it up.
         is_given_up = known is not None and world.now < known - _EARLY
-        return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
+        return Outcome((events.LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
     if news.at == known:
         return NOTHING if session.agent_may_continue else Outcome((), (CancelContinue(leg.id, news.at),))
     is_left = world.agent_may_continue and not any(
         world.quiet.contains(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
     )
     after: Effect = WakeAt(news.at + CONTINUE_GRACE) if is_left else CancelContinue(leg.id, news.at)
-    seen = LegContinues(leg.id, news.at.isoformat(), is_left)
+    seen = events.LegContinues(leg.id, news.at.isoformat(), is_left)
     return Outcome((seen,), (after, *((ShowMessage(leg.id),) if session.state is State.RESTING else ())))
 
 
@@ -178,10 +154,10 @@ def seen_while_resting(session: Session, leg: str, state: str, world: DecisionCo
         return NOTHING
     if world.now < at - _EARLY:
         return NOTHING
-    return Outcome((SessionWoke(f"{living.agent} went on by itself"), LegBusy(leg)))
+    return Outcome((events.SessionWoke(f"{living.agent} went on by itself"), events.LegBusy(leg)))
 
 
-def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
+def resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
     """Journal whether the person agreed to go on at the reset; raise WrongUseError if none is known."""
     _check_resting(session)
     if not session.rested_until:
@@ -190,10 +166,10 @@ def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
         )
     if wish.agreed == session.agreed:
         return NOTHING
-    return Outcome((ResumeAgreed(wish.agreed),))
+    return Outcome((events.ResumeAgreed(wish.agreed),))
 
 
-def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
+def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
     """Continue now with an agent that is available; raise NobodyAvailableError if none is."""
     if session.state is State.READY and session.offer == session.agent:
         return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
@@ -207,7 +183,7 @@ def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
 def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:
     """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
     order = tuple(dict.fromkeys((session.agent, *session.roster)))
-    choice = choose_successor(order, world.availability, current="", now=world.now, zone=world.zone)
+    choice = world.choose(order)
     return choice.successor, choice.skipped
 
 
@@ -226,7 +202,7 @@ def reset_passed(session: Session, world: DecisionContext) -> Outcome:
     if not preferred or preferred == session.offered or world.return_mode == "off":
         return NOTHING
     by_itself = _returns_by_itself(world)
-    offered = Outcome((ReturnOffered(preferred, by_itself),))
+    offered = Outcome((events.ReturnOffered(preferred, by_itself),))
     if by_itself and session.state is State.READY:
         return offered.then(_hand_back(session, preferred, world))
     return offered.then(Outcome((), (ShowMessage(session.legs[-1].id),)))
@@ -240,13 +216,13 @@ def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
     living, refusal = session.living_leg, session.refusal
     if living is None or living.id != answered.leg:
         return NOTHING
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[events.Body, ...] = ()
     if refusal is not None and (answered.at is None or is_later(answered.at, refusal.at, now)):
-        bodies = (LegAnswered(living.id),)
+        bodies = (events.LegAnswered(living.id),)
     limit = session.limit
     is_over = limit is None or answered.at is None or is_later(answered.at, limit.at, now)
     if session.state is State.RESTING and is_over:
-        bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
+        bodies = (*bodies, events.SessionWoke(f"{living.agent} answers again"))
     return Outcome(bodies)
 
 
@@ -279,8 +255,8 @@ def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcom
     living, (name, _) = session.living_leg, find_back(session, world)
     say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
     if living is not None and is_back:
-        return Outcome((SessionWoke("its limit has reset", offers=name == session.agent),), say)
-    offered = Outcome((ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+        return Outcome((events.SessionWoke("its limit has reset", offers=name == session.agent),), say)
+    offered = Outcome((events.ReturnOffered(name),), say) if name and name != session.offer else NOTHING
     state = world.availability.get(session.agent)
     until = state.rests_until if living is not None and state is not None else None
     return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))

@@ -5,32 +5,18 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, NoteRest, ShowMessage, StopLeg
-from agent_relay.domain.events.session import SessionStopping
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-)
-from agent_relay.domain.inputs import BudgetsCounted, CompactSkipped, ContextFilled, HandoffAsked, LegQuiet
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
+from agent_relay.domain.inputs import BudgetsCounted, ContextFilled, HandoffAsked
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, replace_agent
-from agent_relay.session.transitions import inherit_terms
+from agent_relay.session import transitions
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
 from agent_relay.session.views.messages import render_fill
-from agent_relay.session.warnings import (
-    find_spending,
-    is_budget_current,
-    is_budget_news,
-    is_budget_of,
-    note_context,
-)
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
 
@@ -51,20 +37,7 @@ def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
     return Level.MIDDLE if percent >= wishes.rearm else Level.LOW
 
 
-def note_fill(
-    session: Session, happened: ContextFilled | LegQuiet | CompactSkipped, world: DecisionContext
-) -> Outcome:
-    """Decide what follows if a context passed a mark, or a quiet moment to act came or was missed."""
-    match happened:
-        case LegQuiet(leg):
-            return _quiet(session, leg, world)
-        case CompactSkipped(leg):
-            return _spared(session, leg)
-        case _:
-            return _filled(session, happened, world)
-
-
-def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
+def filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
     """Journal a reading of the running leg's context, and act on it.
 
     One that is not newer than the last one noted is an old record read again, and is ignored.
@@ -80,8 +53,8 @@ def _filled(session: Session, filled: ContextFilled, world: DecisionContext) -> 
     level = find_level(filled.used, filled.room, world.context)
     if level in (Level.UNKNOWN, before.level):
         return NOTHING
-    noted = ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
-    after = replace(session, context=note_context(before, noted, filled.at))
+    noted = work.ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
+    after = replace(session, context=transitions.note_context(before, noted, filled.at))
     told = {one for one in _TOLD if not one.is_above(level) and one.is_above(before.peak)}
     said = Outcome((noted,), (ShowMessage(leg.id),) if told and session.handoff is None else ())
     return said.then(turn_ended(after, world))
@@ -99,20 +72,20 @@ def turn_ended(session: Session, world: DecisionContext) -> Outcome:
     if leg is None or session.state is not State.READY or session.handoff is not None:
         return NOTHING
     cause = _find_cause(session, leg, world)
-    draft = Outcome((DraftBegun(leg.id, cause),), (Draft(leg.id),)) if cause else NOTHING
+    draft = Outcome((work.DraftBegun(leg.id, cause),), (Draft(leg.id),)) if cause else NOTHING
     waits = Outcome((), (AwaitQuiet(leg.id),)) if _is_due(session, world) else NOTHING
     return draft.then(waits)
 
 
-def _quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
+def quiet(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
     """Hand the leg over, or tell its agent to compact, now that it is ready and nobody is typing."""
     leg = session.living_leg
     is_ready = session.state is State.READY and session.handoff is None
     if leg is None or leg.id != leg_id or not is_ready or not _is_due(session, world):
         return NOTHING
     if world.context.mode == "compact":
-        return Outcome((ContextCompacting(leg.id),), (Compact(leg.id),))
-    successor, skipped = _choose(session, world, inherit_terms(session).needs)
+        return Outcome((work.ContextCompacting(leg.id),), (Compact(leg.id),))
+    successor, skipped = _choose(session, world, transitions.inherit_terms(session).needs)
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
 
@@ -124,12 +97,12 @@ def relieve_turn(session: Session, world: DecisionContext) -> Outcome:
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
 
-def _spared(session: Session, leg_id: str) -> Outcome:
+def spared(session: Session, leg_id: str) -> Outcome:
     """Wait for the next quiet moment: somebody had begun to type."""
     leg = session.living_leg
     if leg is None or leg.id != leg_id:
         return NOTHING
-    return Outcome((ContextSpared(leg_id),), (AwaitQuiet(leg_id),))
+    return Outcome((work.ContextSpared(leg_id),), (AwaitQuiet(leg_id),))
 
 
 def relieve_asked(session: Session, asked: HandoffAsked, terms: Terms, world: DecisionContext) -> Outcome:
@@ -193,9 +166,7 @@ def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> t
     others = tuple(name for name in session.roster if name != session.agent)
     order = {"same": (), "next": others}.get(wanted, (wanted,))
     names = tuple(dict.fromkeys((*order, session.agent, *others)))
-    choice = choose_successor(
-        names, world.availability, current="", now=world.now, zone=world.zone, needs=needs
-    )
+    choice = world.choose(names, needs=needs)
     return choice.successor, choice.skipped
 
 
@@ -208,15 +179,18 @@ def note_counted(session: Session, counted: BudgetsCounted, world: DecisionConte
     leg = session.living_leg
     if leg is None or leg.id != counted.leg:
         return NOTHING
-    fresh = [found for found in counted.found if is_budget_news(find_spending(session, found.budget), found)]
+    fresh = [
+        found
+        for found in counted.found
+        if transitions.is_budget_news(transitions.find_spending(session, found.budget), found)
+    ]
     noted = tuple(
-        BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
+        work.BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
         for one in fresh
     )
     names = {one.budget for one in fresh}
     after = replace(
-        session,
-        budgets=(*(known for known in session.budgets if known.budget not in names), *fresh),
+        session, budgets=(*(known for known in session.budgets if known.budget not in names), *fresh)
     )
     told = Outcome(noted, (ShowMessage(leg.id),) if fresh and session.handoff is None else ())
     return told.then(apply_budgets(after, world))
@@ -247,10 +221,10 @@ def apply_budgets(session: Session, world: DecisionContext) -> Outcome:
     return Outcome((), (AwaitQuiet(leg.id),)) if session.state is State.READY else NOTHING
 
 
-def apply_quietly(session: Session, quiet: LegQuiet, world: DecisionContext) -> Outcome:
+def apply_quietly(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
     """Act on a used-up budget now that nobody is typing; do nothing if none is due."""
     leg = session.living_leg
-    if leg is None or leg.id != quiet.leg or session.state is not State.READY:
+    if leg is None or leg.id != leg_id or session.state is not State.READY:
         return NOTHING
     due = _find_due(session, leg, world)
     return _apply(session, leg, due, world) if due is not None else NOTHING
@@ -270,17 +244,17 @@ def _find_due(session: Session, leg: Leg, world: DecisionContext) -> Spending | 
         for known in session.budgets
         if known.mark is Mark.SPENT
         and known.then in ("stop", "handoff")
-        and is_budget_of(known, leg.agent)
-        and is_budget_current(known, world.now)
+        and transitions.is_budget_of(known, leg.agent)
+        and transitions.is_budget_current(known, world.now)
         and (leg.headless or not known.is_done)
     ]
     return max(due, key=lambda known: known.then == "stop", default=None)
 
 
 def _apply(session: Session, leg: Leg, due: Spending, world: DecisionContext) -> Outcome:
-    applied = BudgetApplied(leg.id, due.budget, due.period)
+    applied = work.BudgetApplied(leg.id, due.budget, due.period)
     if due.then == "stop":
-        return Outcome((applied, SessionStopping(due.text)), (StopLeg(leg.id),))
+        return Outcome((applied, events.SessionStopping(due.text)), (StopLeg(leg.id),))
     until = parse_moment(due.until)
     rest = (NoteRest(leg.agent, _SCOPE, until, due.text),) if until is not None else ()
     known = _leave_out(world, [due])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from agent_relay.daemon._operations import Daemon, build_handlers
+from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import Peer
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.disk.folders import Folders

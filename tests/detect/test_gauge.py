@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.detect.context_gauge import ContextGauge
+from agent_relay.detect.reported_usage import ContextGauge
 from agent_relay.domain.documents.rules import ContextRules, Rules
 from agent_relay.domain.limits import Reading, Record, Source
 from tests.house import tree

@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
-from agent_relay.detect.usage_windows import UsageWindows
+from agent_relay.detect.reported_usage import UsageWindows
 from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import Record, Source
 from tests.support.detecting import at

@@ -19,10 +19,9 @@ from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
 from agent_relay.domain.values.ids import UNKNOWN_OWNER
 from agent_relay.engine._effect_runner import EffectRunner
-from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services
+from agent_relay.engine.sessions.registry import TreeClaims
 from agent_relay.session.decision import Availability
 from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
@@ -65,7 +64,7 @@ def build_effect_runner(services: Services, launch: LaunchEnvironment) -> Effect
     """The runner of a session whose terminal brought `launch`."""
     host = cast("SessionHost", SimpleNamespace(session=SESSION, events=()))
     trees = TreeClaims(UNKNOWN_OWNER, lambda _: True)
-    runner = EffectRunner(services, NarrativeWriter(services), trees, host)
+    runner = EffectRunner(services, NarrativeWriter(services), trees.enter, host)
     runner.take(launch)
     return runner
 

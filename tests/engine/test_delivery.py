@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine.delivery.text_delivery import forget_text, type_line
+from agent_relay.engine._idle_agent import forget_text, type_line
 from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
 from tests.support.pasted_into import DELIVER, PASTED, RECORDED, Agent, deliver

@@ -5,11 +5,7 @@ import json
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine.legs.launch_environment import (
-    LaunchEnvironment,
-    parse_launch_environment,
-    render_launch_environment,
-)
+from agent_relay.engine.services import LaunchEnvironment, parse_launch_environment, render_launch_environment
 
 TAKEN = LaunchEnvironment(
     {"HOME": "/home/ann"}, agent="demo", rows=30, cols=100, args=("--fast",), model="m", task="mow the lawn"

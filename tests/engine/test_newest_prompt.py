@@ -9,7 +9,7 @@ from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import ClockJump
-from agent_relay.engine.legs._prompt_tracker import NewestPrompt
+from agent_relay.engine.legs._trackers import NewestPrompt
 from agent_relay.sources.evidence_files import read_evidence
 from agent_relay.sources.record_fields import find_record_time
 from tests.support.real import CHECKOUT

@@ -5,8 +5,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,7 +18,6 @@ from agent_relay.system.processes import born
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_relay.engine.services import Services
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LEG = Leg("L", "own", 1, BEGAN, was_busy=True)
@@ -30,7 +28,7 @@ class Place:
 
     def __init__(self, home: Path, loaded: LoadedAdapter) -> None:
         self.home = home
-        self.services = cast("Services", SimpleNamespace(get_adapter=lambda _: loaded))
+        self.loaded = loaded
         self.session = Session("S", "/p", "/p", BEGAN, BEGAN)
 
     def write(self, name: str, said: str) -> str:
@@ -50,12 +48,12 @@ class Place:
 
     def find(self, leg: Leg) -> str:
         """The id of the leg's conversation, empty for none."""
-        found = find_native(self.services, self.session, leg, {"HOME": str(self.home)})
+        found = find_native(self.loaded, self.session, leg, {"HOME": str(self.home)})
         return found.native_id if found is not None else ""
 
     def say(self, leg: Leg) -> tuple[str, list[str]]:
         """Why the leg's record cannot be read, and what it holds."""
-        facts = gather_facts(self.services, self.session, leg, {"HOME": str(self.home)})
+        facts = gather_facts(self.loaded, self.session, leg, {"HOME": str(self.home)})
         return facts.unread, [said.text for said in facts.conversation]
 
 

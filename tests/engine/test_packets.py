@@ -11,7 +11,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import PacketSaved
 from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.publishing.packet_publisher import PacketPublisher
+from agent_relay.engine.publishing.limited_work import PacketPublisher
 from agent_relay.session.decision import Outcome
 
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import TurnAsked
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.sessions.opener import take_turn
+from agent_relay.engine.services import LaunchEnvironment
+from agent_relay.engine.sessions.commands import take_turn
 from tests.session.turn_story import TurnStory
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from msgspec import structs
 
 from agent_relay.daemon._application import Application, open_app
-from agent_relay.daemon._operations import Daemon, build_handlers
+from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.daemon.server import Notices, Server
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.domain.protocol.wire import build_hello, parse_line, render_line

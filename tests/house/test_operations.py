@@ -6,11 +6,10 @@ from collections.abc import Iterator
 import msgspec
 
 from agent_relay.daemon._application import build_watch_handlers
-from agent_relay.daemon._operations import Daemon, build_handlers
+from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
-from agent_relay.engine.operations.headless_turns import build_chat_handlers, build_run_handlers
-from agent_relay.engine.operations.sessions import build_handlers as build_session_handlers
-from agent_relay.engine.operations.sessions import build_narrate_handlers
+from agent_relay.engine.session_operations import build_handlers as build_session_handlers
+from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
 from agent_relay.race.registry import build_race_handlers
 from tests.house import tree
 
@@ -56,10 +55,8 @@ def test_every_operation_of_the_table_is_performed_once() -> None:
     """What is only in the table would be an error at its first request."""
     performed = [
         *build_handlers(Daemon(None, None, None, None, None), {}),
-        *build_session_handlers(None),
-        *build_narrate_handlers(None, None),
-        *build_run_handlers(None, None),
-        *build_chat_handlers(None, None),
+        *build_session_handlers(None, None),
+        *build_turn_handlers(None, None),
         *build_watch_handlers(None),
         *build_race_handlers(None),
         "subscribe",

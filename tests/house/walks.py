@@ -1,8 +1,7 @@
 """Count the modules that four walks through the house enter: `python -m tests.house.walks`.
 
 Every process of a world of scripted agents runs with a profile that notes the first call into each module of
-the package; what runs while a module is imported (the bodies of its classes, a call that makes a constant) is
-not counted. A walk is what happens between two
+the package; what only runs while a module is imported is not counted. A walk is what happens between two
 moments, in whichever process.
 """
 
@@ -26,17 +25,17 @@ PROFILE = """
 import os, runpy, signal, sys, threading
 sys.executable = {shim!r}
 PACKAGE = {package!r}
+IMPORTING = "<frozen importlib._bootstrap>"
 seen = set()
-def importing(frame):
-    while frame := frame.f_back:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            return True
-    return False
+def is_importing(frame):
+    while frame is not None and frame.f_code.co_filename != IMPORTING:
+        frame = frame.f_back
+    return frame is not None
 def note(frame, event, _):
     code = frame.f_code
     if event == "call" and code.co_name != "<module>":
         name = code.co_filename
-        if name.startswith(PACKAGE) and name not in seen and not importing(frame):
+        if name.startswith(PACKAGE) and name not in seen and not is_importing(frame):
             seen.add(name)
             handle = os.open({log!r}, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
             os.write(handle, (name + "\\n").encode())
@@ -72,6 +71,7 @@ class Walk:
 
     def begin(self, world: RelayWorld) -> None:
         """Forget what the world's processes have entered so far."""
+        # First the log: what a process enters again right after it has forgotten belongs to the walk.
         with open(self._log, "w", encoding="utf-8"):
             pass
         for pid, command in world.processes().items():

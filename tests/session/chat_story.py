@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from agent_relay.domain.events.session import Body, Event, LegStarting, SessionCreated, SignalSeen
 from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
 from agent_relay.session.decision import Availability
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.turns.chat import Chat, ChatEnd, Seat, find_next_seat, fold_chat
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)

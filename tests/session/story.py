@@ -11,7 +11,7 @@ from agent_relay.domain.session import Session, Step
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.session.decision import Availability, DecisionContext, Outcome
 from agent_relay.session.fold import fold_event
-from agent_relay.session.handoff.lifecycle import begin_leg
+from agent_relay.session.handoffs import begin_leg
 from agent_relay.session.machine import step
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.session import Step, Terms
-from agent_relay.session.handoff.history import HandoffHistory, HandoffStatus
+from agent_relay.session.handoff_history import HandoffHistory, HandoffStatus
 from tests.session.asked_handoff import RESTS, TERMS, asked, made, of
 from tests.session.story import NOW, Story
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Terms
 from agent_relay.session.decision import Availability
-from agent_relay.session.handoff.interventions import build_handoff_plan
+from agent_relay.session.interventions import build_handoff_plan
 from tests.session.asked_handoff import RESTS, made
 from tests.session.story import NOW, Story
 

@@ -7,8 +7,8 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import BudgetApplied, BudgetNoted
 from agent_relay.domain.limits import Mark
 from agent_relay.session.fold import fold_event, fold_events
+from agent_relay.session.transitions import find_worst_budget
 from agent_relay.session.views.messages import render_message, render_spending_line
-from agent_relay.session.warnings import find_worst_budget
 from tests.session.spending_story import MIDNIGHT, at_work, spend
 from tests.session.story import NOW
 

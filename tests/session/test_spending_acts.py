@@ -18,8 +18,8 @@ from agent_relay.domain.inputs import (
 from agent_relay.domain.limits import ContextWishes, Mark
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
+from agent_relay.session.transitions import find_spending
 from agent_relay.session.views.messages import render_end_line
-from agent_relay.session.warnings import find_spending
 from tests.session.spending_story import Budgeted, at_work, spend, start
 from tests.session.story import HERE, NOW
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import LegGone, PromptTaken, TurnAsked
 from agent_relay.session.decision import Availability, Outcome
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 from tests.session.story import Story
 
 ABLE = Availability(installed=True, capabilities=frozenset({HEADLESS}))

@@ -7,8 +7,8 @@ from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.inputs import Input
 from agent_relay.domain.session import Leg
 from agent_relay.engine.legs._trackers import MonitorConfig
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.session.decision import Outcome
 from agent_relay.system.clock import Clock, SystemClock
 from tests.support.real_launch import get_adapter

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.session import Leg
-from agent_relay.engine.delivery.text_delivery import TurnInput, deliver_text
-from agent_relay.engine.legs._prompt_tracker import RelayPrompt
+from agent_relay.engine.legs._trackers import RelayPrompt
+from agent_relay.engine.text_delivery import TurnInput, deliver_text
 from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
 from tests.support.scripted_host import NOW

@@ -17,7 +17,7 @@ from agent_relay.domain.values.ids import AgentName
 from agent_relay.engine.sessions.host import Host
 from agent_relay.session.decision import Availability, DecisionContext
 from agent_relay.session.fold import fold_events
-from agent_relay.session.handoff.lifecycle import begin_leg
+from agent_relay.session.handoffs import begin_leg
 
 if TYPE_CHECKING:
     from agent_relay.engine._effect_runner import EffectRunner

@@ -1,59 +1,119 @@
-"""Start a leg and its holder, or adopt one whose holder lives; either way, return the leg's monitor."""
+"""Start a leg and its holder, or adopt one whose holder lives; either way, return the leg's monitor.
+
+A headless leg has files in place of a screen.
+"""
 
 import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypedDict
 
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
-from agent_relay.agents.launch import LaunchPlan, LegStart, build_values, prepare_launch
+from agent_relay.agents.launch import (
+    STREAM_FILE,
+    LaunchPlan,
+    LegStart,
+    build_headless,
+    build_values,
+    get_program,
+    prepare_launch,
+)
 from agent_relay.agents.source_paths import LegPlace
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
-from agent_relay.engine.legs.adopted_programs import check_owners
-from agent_relay.engine.legs.headless import load_for, prepare_streams
-from agent_relay.engine.legs.launch_environment import (
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.publishing.native_records import check_owners
+from agent_relay.engine.services import (
     LaunchEnvironment,
+    Services,
     read_launch_environment,
     render_launch_environment,
 )
-from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.services import Services
 from agent_relay.engine.threads import finish
 from agent_relay.session.views.waiting import NO_BAR, HandoffBar
 from agent_relay.store.session_journals import write_leg_owner
 from agent_relay.store.tree_owner import close_claim, hold_tree
-from agent_relay.system.disk.files import write_atomic
+from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.processes import end_session, get_age_s
 from agent_relay.terminal import leg_folder as legs
 from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.child import UNASKED_FILE
 from agent_relay.terminal.holder.wire import HolderSpec
 from agent_relay.terminal.holder_client import HolderConnection, StartedHolder, start_holder
 
+_PROMPT_FILE = "prompt"
+ERRORS_FILE = "errors.log"
+_PACKET_BYTES = 4 << 20
+
+
+def load_for(services: Services, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
+    """Return the adapter of the leg's agent for this kind of leg. Raise WrongUseError if it has none.
+
+    It is fitted to the version installed in `environ`, which reads disk; without `environ` the version is
+    unknown.
+    """
+    loaded = (
+        services.get_adapter(leg.agent) if environ is None else services.fit_installed(leg.agent, environ)
+    )
+    if not leg.headless:
+        return loaded
+    adapter = build_headless(loaded.adapter)
+    if adapter is None:
+        raise WrongUseError(f"{loaded.adapter.title} cannot work without a screen, as its adapter says")
+    return replace(loaded, adapter=adapter)
+
+
+def check_headless(services: Services, agent: str, environ: Mapping[str, str]) -> None:
+    """Raise RelayError if the agent is not installed or cannot work headless. Reads disk."""
+    leg = Leg("", agent, 0, services.clock.now(), headless=True)
+    get_program(load_for(services, leg), environ)
+
+
+def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) -> list[str]:
+    """Write the leg's input file; return the paths of its standard input, output and error.
+
+    The input holds all the leg is to do. `packet` is the path of the packet's text, empty for none; then the
+    prompt alone is given. The user's prompt is added in their words unless the packet has them already.
+    Raises RelayError if a file cannot be read or written.
+    """
+    paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, ERRORS_FILE)]
+    text = prompt
+    if packet:
+        said = read_bounded(packet, limit_bytes=_PACKET_BYTES).decode("utf-8", "replace")
+        is_known = prompt.strip() in said
+        if adapter.deliver.packet_by == "paste":
+            for mark, escaped in adapter.deliver.packet_escapes.items():
+                said = said.replace(mark, escaped)
+        else:
+            said = ""
+        text = "\n\n".join(
+            part for part in (said, adapter.deliver.opening, "" if is_known else prompt) if part
+        )
+    write_atomic(paths[0], text.encode("utf-8", "surrogateescape"), durable=False)
+    return paths
+
+
+def was_begun(services: Services, leg: Leg) -> bool:
+    """Tell whether the leg's program may have got its prompt: then its output has a file.
+
+    A program that a holder ended before it had read or said anything does not count.
+    """
+    if leg.child_pid > 0:
+        return True
+    folder = f"{services.folders.legs}/{leg.id}"
+    return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
+
+
 _log = logging.getLogger(__name__)
-_STARTING_HOLDER_S = 5.0
-
-
-class _ScreenFields(TypedDict, total=False):
-    """The fields of a holder's spec that define what people see."""
-
-    rows: int
-    cols: int
-    library: str
-    bar: list[str]
-    holds_keys: bool
-    streams: list[str]
-
-
 KnownSignals = frozenset[tuple[str, str, str, bool]]
 """(rule, text, until, decides) of the signals a journal holds."""
 
@@ -101,24 +161,12 @@ async def _start(
     """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
     leg, started, is_whole = order.leg, None, False
     try:
-        loaded, start, values, plan = await asyncio.to_thread(_plan, services, order, made.folder)
+        planned = await asyncio.to_thread(_plan, services, order, made.folder)
+        loaded, _, values, plan = planned
         monitor = await _build_monitor(services, leg, loaded, listener, launch=order.launch, env=plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         services.evidence.follow(place, loaded.adapter.sources, monitor.hear, is_new=True)
-        give = partial(prepare_streams, loaded.adapter, made.folder, packet=start.packet, prompt=order.prompt)
-        streams = await asyncio.to_thread(give) if leg.headless else []
-        spec = partial(
-            HolderSpec,
-            argv=list(plan.argv),
-            env={**plan.env, LEG_VARIABLE: leg.id},
-            cwd=order.session.cwd,
-            leg_folder=made.folder,
-            lock_fd=lock,
-            luggage=render_launch_environment(order.launch, values),
-            again_status=loaded.adapter.launch.relaunch_status,
-            **_build_screen_fields(order, streams),
-        )
-        started = await finish(_start_holder, spec, order.session.root)
+        started = await finish(_start_holder, order, planned, made, lock)
         pids = (started.holder_pid, started.child_pid, started.child_born)
         monitor.connect(await HolderConnection.open(made.folder), *pids)
         is_whole = True
@@ -135,9 +183,10 @@ async def _start(
     return monitor
 
 
-def _plan(
-    services: Services, order: LegOrder, folder: str
-) -> tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]:
+_Planned = tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]
+
+
+def _plan(services: Services, order: LegOrder, folder: str) -> _Planned:
     """Return how the agent is started, with what goes into it; write the files that its start needs."""
     session, leg = order.session, order.leg
     loaded = load_for(services, leg, order.launch.environ)
@@ -149,25 +198,36 @@ def _plan(
     return loaded, start, values, plan
 
 
-def _build_screen_fields(order: LegOrder, streams: list[str]) -> _ScreenFields:
-    """Return what people see of a leg: a screen with its size and bar, or files if it has none."""
-    rows, cols = order.launch.rows, order.launch.cols
-    if order.leg.headless:
-        return {"rows": rows, "cols": cols, "streams": streams}
-    return {
-        "rows": rows,
-        "cols": cols,
-        "library": find_library() or "",
-        "bar": list(order.bar.texts),
-        "holds_keys": order.bar.holds_keys,
-    }
+def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock: int) -> StartedHolder:
+    """Start the holder of a new leg, which keeps others from the working tree as long as it lives.
 
-
-def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
-    """Start the holder of a new leg, which keeps others from the working tree `root` as long as it lives."""
-    tree = hold_tree(root)
+    A headless leg has files in place of a screen, which needs no emulator and shows no bar.
+    """
+    session, leg, launch = order.session, order.leg, order.launch
+    loaded, start, values, plan = planned
+    bar, streams = (NO_BAR if leg.headless else order.bar), None
+    if leg.headless:
+        streams = prepare_streams(loaded.adapter, made.folder, packet=start.packet, prompt=order.prompt)
+    tree = hold_tree(session.root)
     try:
-        return start_holder(spec(tree_fd=tree))
+        return start_holder(
+            HolderSpec(
+                argv=list(plan.argv),
+                env={**plan.env, LEG_VARIABLE: leg.id},
+                cwd=session.cwd,
+                leg_folder=made.folder,
+                rows=launch.rows,
+                cols=launch.cols,
+                lock_fd=lock,
+                tree_fd=tree,
+                library="" if leg.headless else find_library() or "",
+                luggage=render_launch_environment(launch, values),
+                again_status=loaded.adapter.launch.relaunch_status,
+                streams=streams,
+                bar=list(bar.texts),
+                holds_keys=bar.holds_keys,
+            )
+        )
     finally:
         close_claim(tree)
 

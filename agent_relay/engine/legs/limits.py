@@ -17,7 +17,7 @@ from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.rests import include_rest
-from agent_relay.session.warnings import find_spending, is_budget_news
+from agent_relay.session.transitions import find_spending, is_budget_news
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
 
@@ -64,12 +64,7 @@ class BudgetMonitor:
         self._settle_s = settle_s
         self._mistakes = ErrorDeduplicator(report)
 
-    async def follow(
-        self,
-        live: LegMonitor,
-        host: SessionHost,
-        name: Callable[[], Awaitable[None]],
-    ) -> None:
+    async def follow(self, live: LegMonitor, host: SessionHost, name: Callable[[], Awaitable[None]]) -> None:
         """Report every mark passed while the leg lives; the first count reports the state of all budgets.
 
         If an agent does not say which of its sessions it works in, `name` finds that out for its leg once it

@@ -9,31 +9,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.detect.detector import Detector
+from agent_relay.domain import inputs
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
-from agent_relay.domain.inputs import (
-    Answered,
-    ClockSetBack,
-    ContinueAnnounced,
-    LegGone,
-    PromptTaken,
-    SignalFound,
-    StateSeen,
-)
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values.elapsed import start_at
 from agent_relay.domain.values.ids import AgentName
-from agent_relay.engine._last_known import LastScreen
-from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
-from agent_relay.engine.legs._trackers import (
-    AgentStateTracker,
-    ContextTracker,
-    KnownSignals,
-    LegListener,
-    MonitorConfig,
-)
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.legs import _trackers as trackers
+from agent_relay.engine.services import LastScreen, LaunchEnvironment
 from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import TurnVerdict
 from agent_relay.sources.record_fields import find_names
@@ -41,8 +25,8 @@ from agent_relay.system.clock import Clock, JumpingClock
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
+    from agent_relay.detect.reported_usage import WindowReading as Window
     from agent_relay.detect.screen_state import AgentState, InputState
-    from agent_relay.detect.usage_windows import WindowReading as Window
     from agent_relay.domain.limits import Reading
     from agent_relay.domain.screen import Screen
 
@@ -72,13 +56,13 @@ class LegMonitor:
     def __init__(
         self,
         leg: Leg,
-        config: MonitorConfig,
+        config: trackers.MonitorConfig,
         *,
         clock: Clock,
         adapter: Adapter,
         launch_environment: LaunchEnvironment,
         poke: Callable[[], Awaitable[None]],
-        listener: LegListener,
+        listener: trackers.LegListener,
     ) -> None:
         self.leg = leg
         self.adapter = adapter
@@ -99,17 +83,17 @@ class LegMonitor:
         self._clock = JumpingClock(clock)
         self._began = start_at(clock.now())
         self._poke = poke
-        self._known = KnownSignals(config.known)
-        self._state_tracker = AgentStateTracker(leg, config)
+        self._known = trackers.KnownSignals(config.known)
+        self._state_tracker = trackers.AgentStateTracker(leg, config)
         self._again: asyncio.Task[None] | None = None
         self._detector = _build_detector(leg, config)
-        self._context_tracker = ContextTracker(leg, config)
+        self._context_tracker = trackers.ContextTracker(leg, config)
         progress, sides = config.rules.progress, config.rules.context.sides
-        self._prompt = NewestPrompt(leg, progress, sides, has_rows=config.reads(Source.TRANSCRIPT))
+        self._prompt = trackers.NewestPrompt(leg, progress, sides, has_rows=config.reads(Source.TRANSCRIPT))
         self._prompt_signs = [one for one in progress if one.means == "prompt" and config.reads(one.source)]
         self.hears_prompts = bool(self._prompt_signs)
         self.hears_old_prompts = any(sign.source is not Source.EVENT for sign in self._prompt_signs)
-        self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
+        self.own = trackers.RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
         self._reported_continues: datetime | None = None
 
@@ -164,7 +148,7 @@ class LegMonitor:
         """Close the connection to the holder; it and its agent, if they live, run on."""
         await self.holder.close()
 
-    async def run(self) -> LegGone | None:
+    async def run(self) -> inputs.LegGone | None:
         """Follow the leg; return how its agent ended, `None` if the connection to the holder ended first.
 
         Raises HolderError if the holder does not answer; then `run` may be called again.
@@ -197,7 +181,7 @@ class LegMonitor:
             self._state_tracker.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
-            hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
+            trackers.hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
             self._note_progress(record)
             self._rename(record)
             self._note_prompt(record, now)
@@ -215,7 +199,7 @@ class LegMonitor:
     def say_working(self) -> None:
         """Report that the leg works if its screen does not show it any more, or not yet."""
         if self._state_tracker.say_working():
-            self._listener.report(self.leg, StateSeen(self.leg.id, "busy"))
+            self._listener.report(self.leg, inputs.StateSeen(self.leg.id, "busy"))
             self._again = asyncio.create_task(self._look_again())
 
     async def settle_evidence(self) -> None:
@@ -247,7 +231,7 @@ class LegMonitor:
             return is_so()
         return True
 
-    async def _follow(self) -> LegGone | None:
+    async def _follow(self) -> inputs.LegGone | None:
         async for event in self.holder.events():
             match event.get("event"):
                 case "settled":
@@ -288,10 +272,10 @@ class LegMonitor:
     async def _read(self) -> None:
         state = self._state_tracker.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
-            self._listener.report(self.leg, StateSeen(self.leg.id, state))
+            self._listener.report(self.leg, inputs.StateSeen(self.leg.id, state))
         if self.continues_at != self._reported_continues:
             self._reported_continues = self.continues_at
-            self._listener.report(self.leg, ContinueAnnounced(self.leg.id, self.continues_at))
+            self._listener.report(self.leg, inputs.ContinueAnnounced(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:
@@ -306,7 +290,7 @@ class LegMonitor:
     def _say(self, signals: Sequence[Signal]) -> None:
         if signals:
             for signal in self._known.list_new(signals):
-                self._listener.report(self.leg, SignalFound(self.leg.id, signal))
+                self._listener.report(self.leg, inputs.SignalFound(self.leg.id, signal))
         self._plan_tick(self._read_clock())
 
     def _plan_tick(self, now: datetime) -> None:
@@ -337,7 +321,7 @@ class LegMonitor:
         """Move the leg's start back: what it writes from now on has times before its start."""
         if since < self.leg.starting_at:
             self.leg = replace(self.leg, starting_at=since)
-            self._listener.report(self.leg, ClockSetBack(self.leg.id, since))
+            self._listener.report(self.leg, inputs.ClockSetBack(self.leg.id, since))
 
     def _rename(self, record: Record) -> None:
         """Note that the agent works in another session of its own: it was cleared, resumed or forked.
@@ -369,22 +353,22 @@ class LegMonitor:
         }
         if "prompt" in means and not self.prompted:
             self.prompted = True
-            self._listener.report(self.leg, PromptTaken(self.leg.id))
+            self._listener.report(self.leg, inputs.PromptTaken(self.leg.id))
         if "answer" in means and record.at >= self._began.at:
             self._known.clear()
-            self._listener.report(self.leg, Answered(self.leg.id, record.at))
+            self._listener.report(self.leg, inputs.Answered(self.leg.id, record.at))
 
-    async def _collect(self, ended: Mapping[str, object]) -> LegGone:
+    async def _collect(self, ended: Mapping[str, object]) -> inputs.LegGone:
         """Return the agent's end, after reading its last records and ending whatever it left behind."""
         status = ended.get("status")
         with contextlib.suppress(HolderError):
             await self._look()
         with contextlib.suppress(HolderError):
             await self.holder.collect()
-        return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
+        return inputs.LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
 
 
-def _build_detector(leg: Leg, config: MonitorConfig) -> Detector:
+def _build_detector(leg: Leg, config: trackers.MonitorConfig) -> Detector:
     return Detector(
         config.rules,
         agent=AgentName(leg.agent),

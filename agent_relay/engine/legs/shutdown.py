@@ -14,9 +14,8 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values.ids import LegId
 from agent_relay.domain.values.names import LEG_VARIABLE
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment, read_launch_environment
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.services import Services
+from agent_relay.engine.services import LaunchEnvironment, Services, read_launch_environment
 from agent_relay.session.ownership import may_use_pid
 from agent_relay.store.session_index import mark_ended
 from agent_relay.system.machine_identity import read_boot_moment
@@ -33,7 +32,7 @@ _LISTENS_S = 1.0
 
 async def is_held(services: Services, leg: Leg) -> bool:
     """Tell whether the leg's holder lives; if that cannot be found out, it counts as living."""
-    place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
+    place = _get_place(services, leg)
     return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(services, leg))
 
 
@@ -92,7 +91,7 @@ async def end_agent(services: Services, leg: Leg, *, others: Collection[tuple[in
 
 async def end_lost_leg(services: Services, leg: Leg) -> None:
     """End every process of a leg without a holder, and remove its folder unless it is headless."""
-    place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
+    place = _get_place(services, leg)
     await end_agent(services, leg, others=await asyncio.to_thread(_find_orphans, place))
     if not leg.headless:
         await remove_folder(services, leg)
@@ -112,7 +111,7 @@ def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
 async def remove_folder(services: Services, leg: Leg) -> None:
     """Remove the leg's folder; if the disk refuses, the next daemon finds it again."""
     with contextlib.suppress(RelayError):
-        place = legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")
+        place = _get_place(services, leg)
         await asyncio.to_thread(legs.remove_leg, place)
 
 
@@ -167,7 +166,7 @@ async def find_launch_environment(services: Services, session: Session) -> Launc
     """Return the launch environment of the newest leg whose holder still answers; `None` if none does."""
     for leg in reversed(session.legs):
         with contextlib.suppress(RelayError):
-            holder = await HolderConnection.open(_get_folder(services, leg))
+            holder = await HolderConnection.open(_get_place(services, leg).folder)
             try:
                 return await read_launch_environment(holder)
             finally:
@@ -178,7 +177,7 @@ async def find_launch_environment(services: Services, session: Session) -> Launc
 async def release_legs(services: Services, session: Session) -> None:
     """End the holders of the session's finished legs, and remove their folders unless headless."""
     for leg in session.legs:
-        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg)):
+        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_place(services, leg).folder):
             await _release(services, leg)
             if not leg.headless:
                 await remove_folder(services, leg)
@@ -186,7 +185,7 @@ async def release_legs(services: Services, session: Session) -> None:
 
 async def _release(services: Services, leg: Leg) -> None:
     try:
-        holder = await HolderConnection.open(_get_folder(services, leg))
+        holder = await HolderConnection.open(_get_place(services, leg).folder)
         try:
             await holder.leave()
         finally:
@@ -206,7 +205,7 @@ async def forget_streams(services: Services, session: Session, *, since: str | N
         if (
             leg.headless
             and leg.is_over
-            and await asyncio.to_thread(os.path.isdir, _get_folder(services, leg))
+            and await asyncio.to_thread(os.path.isdir, _get_place(services, leg).folder)
         ):
             await _release(services, leg)
             await remove_folder(services, leg)
@@ -221,5 +220,5 @@ async def note_ended(services: Services, session: Session) -> None:
         await asyncio.to_thread(mark_ended, services.folders.sessions, session.id)
 
 
-def _get_folder(services: Services, leg: Leg) -> str:
-    return f"{services.folders.legs}/{leg.id}"
+def _get_place(services: Services, leg: Leg) -> legs.LegFolder:
+    return legs.LegFolder(LegId(leg.id), f"{services.folders.legs}/{leg.id}")

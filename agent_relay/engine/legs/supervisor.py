@@ -3,32 +3,28 @@
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.events.session import LegNamed
 from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Spawned
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.headless import judge
-from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
+from agent_relay.domain.text.plain import find_reason
+from agent_relay.engine.legs import shutdown
+from agent_relay.engine.legs.leg_start import ERRORS_FILE, KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.shutdown import (
-    end_agent,
-    end_by_force,
-    end_lost_leg,
-    is_held,
-    release_legs,
-    stop_leg,
-)
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
+from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.decision import Outcome
+from agent_relay.system.disk.regular_files import read_end
 from agent_relay.system.failures import find_passing
 
 _Found = TypeVar("_Found")
@@ -43,6 +39,7 @@ _GRACE_S = 15.0
 """How long an agent that reported the end of its headless turn may stay silent without exiting."""
 _SHORT_S = 600.0
 """How long an agent's end waits for what this machine is short of; then it is reported as far as known."""
+_ERROR_BYTES = 1 << 14
 _REPORTS = 3
 """A bug of ours that comes back with every look is reported this often for one leg."""
 
@@ -81,7 +78,7 @@ class LegSupervisor:
 
     def release(self, session: Session) -> None:
         """End the holders kept from earlier legs: their environment was passed on or is not needed."""
-        self._run(release_legs(self._services, session))
+        self._run(shutdown.release_legs(self._services, session))
 
     async def adopt(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> bool:
         """Tell whether the leg's holder lives; if so, monitor the leg and call `taken` as soon as it answers.
@@ -91,14 +88,14 @@ class LegSupervisor:
         """
         clock = asyncio.get_running_loop().time
         until = clock() + (0 if leg.child_pid else _STARTING_S)
-        while await is_held(self._services, leg):
+        while await shutdown.is_held(self._services, leg):
             if await self._try_adopting(leg, known, taken):
                 return True
             if clock() >= until:
                 self._late[leg.id] = self._run(self._adopt_late(leg, known, taken))
                 return True
             await asyncio.sleep(_LOOK_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
+        await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, leg))
         self.trouble = ""
         return False
 
@@ -113,7 +110,9 @@ class LegSupervisor:
     async def end_by_force(self, leg: Leg) -> None:
         """End the agent and its holder; the monitor, if there is one, reports it."""
         live = self._live.get(leg.id)
-        await end_by_force(self._services, leg, live.leg.holder_pid if live is not None else leg.holder_pid)
+        await shutdown.end_by_force(
+            self._services, leg, live.leg.holder_pid if live is not None else leg.holder_pid
+        )
 
     def is_collecting(self, session: Session) -> bool:
         """Tell whether an agent's end is being read, or what an ended session used is being released."""
@@ -147,12 +146,12 @@ class LegSupervisor:
 
     async def _adopt_late(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> None:
         wait_s = _AGAIN_S
-        while await is_held(self._services, leg):
+        while await shutdown.is_held(self._services, leg):
             if await self._try_adopting(leg, known, taken):
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
-        await self._do_at_last(leg, lambda: end_lost_leg(self._services, leg))
+        await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, leg))
         self.trouble = ""
         self._host.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
@@ -174,9 +173,9 @@ class LegSupervisor:
         ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
         self._overdue.discard(leg.id)
         if ending.how == "exited":
-            await self._do_at_last(leg, lambda: end_agent(self._services, live.leg))
+            await self._do_at_last(leg, lambda: shutdown.end_agent(self._services, live.leg))
         else:
-            await self._do_at_last(leg, lambda: end_lost_leg(self._services, live.leg))
+            await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, live.leg))
         self._live.pop(leg.id, None)
         self.trouble = ""
         self._host.tell(ending)
@@ -186,7 +185,7 @@ class LegSupervisor:
         """Return the ending with what the leg's records say of it."""
         leg, turn = live.leg, self._host.session.turn
         folder = f"{self._services.folders.legs}/{leg.id}"
-        ending = judge(live, ending, folder, is_overdue=leg.id in self._overdue)
+        ending = _judge_ending(live, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
         from agent_relay.engine._turn_stream import read_words
@@ -253,7 +252,7 @@ class LegSupervisor:
             self._overdue.add(live.leg.id)
         # Its supervisor sees to one that survives even that.
         with contextlib.suppress(RelayError):
-            await stop_leg(live, live.adapter.quit)
+            await shutdown.stop_leg(live, live.adapter.quit)
 
     async def _count(self, live: LegMonitor) -> None:
         """Find the agent's own session, and count the user's budgets while the leg lives."""
@@ -274,7 +273,7 @@ class LegSupervisor:
                     reports += 1
                     if reports <= _REPORTS:
                         self._services.report(error)
-            if not await is_held(self._services, live.leg):
+            if not await shutdown.is_held(self._services, live.leg):
                 # At once: shells in Unix sessions of their own are found only while their agent lives.
                 await self._do_at_last(live.leg, partial(self.end_by_force, live.leg))
                 return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
@@ -308,11 +307,10 @@ class LegSupervisor:
 
     async def _name(self, live: LegMonitor) -> None:
         """Find the agent's own session and transcript, and have them journalled."""
-        from agent_relay.engine.publishing.native_records import find_native
-
         session, environ = self._host.session, live.launch_environment.environ
         leg = _get_leg(session, live.leg.id)
-        found = await asyncio.to_thread(find_native, self._services, session, leg, environ)
+        loaded = self._services.get_adapter(leg.agent)
+        found = await asyncio.to_thread(find_native, loaded, session, leg, environ)
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
             self._host.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 
@@ -330,3 +328,32 @@ class LegSupervisor:
 
 def _get_leg(session: Session, leg_id: str) -> Leg:
     return next(leg for leg in session.legs if leg.id == leg_id)
+
+
+def _judge_ending(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
+    """Return the leg's end with what its stream said of its turn, or else why it ended.
+
+    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
+    like.
+    """
+    if not monitor.leg.headless:
+        return ending
+    verdict = monitor.verdict
+    ending = replace(ending, refused=verdict.refused)
+    if is_overdue or (verdict.is_done and ending.status <= 0):
+        return replace(ending, is_done=True)
+    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
+    if verdict.is_idle:
+        idle = f"{agent} ended its turn without doing anything"
+        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
+    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
+    return replace(ending, why=reason or how)
+
+
+def _read_why(folder: str) -> str:
+    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
+    try:
+        said = read_end(os.path.join(folder, ERRORS_FILE), limit_bytes=_ERROR_BYTES)
+    except (OSError, UntrustedDataError):
+        return ""
+    return find_reason(said.decode("utf-8", "replace"))

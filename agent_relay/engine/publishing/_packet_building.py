@@ -21,35 +21,19 @@ from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.moments import parse_moment
-from agent_relay.engine._last_known import NO_SCREEN, LastScreen
 from agent_relay.engine.publishing.native_records import gather_facts
-from agent_relay.engine.publishing.waiting_packets import find_source, is_under_way, list_saved
+from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
-from agent_relay.packet.handoff_facts import (
-    AUTOMATIC,
-    add_newest_prompt,
-    add_prompt,
-    add_terms,
-    find_record_gap,
-    is_prompt_unanswered,
-)
 from agent_relay.packet.narrative import render_narrative
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
-from agent_relay.session.handoff.lifecycle import find_native_id
-from agent_relay.session.transitions import inherit_terms
+from agent_relay.session.handoffs import find_native_id
+from agent_relay.session.transitions import find_spent, inherit_terms
 from agent_relay.session.views.messages import session_folder
-from agent_relay.session.warnings import find_spent
-from agent_relay.store.packets import (
-    is_emptied,
-    list_packets,
-    read_as_left,
-    read_kept,
-    read_narrative,
-    read_packet,
-)
+from agent_relay.store import packets
+from agent_relay.store.packet_publication import IMPORTED
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.transcripts.message_text import clip
@@ -84,7 +68,7 @@ class PacketOrder:
     at: datetime
     config: UserConfig
     adapters: Mapping[str, LoadedAdapter]
-    seen: LastScreen
+    seen: str
     extent: Extent = Extent.WHOLE
     lacks: str = ""
 
@@ -124,7 +108,7 @@ def build_ordered(order: PacketOrder) -> BuiltPacket:
     source = find_source(session, handoff, order.folder) if order.extent is Extent.WHOLE else None
     packet = _build(order, handoff, known) if source is None else _readdress(order, handoff, source)
     packet = packet.model_copy(update={"resumes": _find_resumed(session, handoff.to_agent)})
-    packet = redact_packet(add_terms(packet, handoff), known=known, allow=order.allow)
+    packet = redact_packet(handoff_facts.add_terms(packet, handoff), known=known, allow=order.allow)
     render = build_renderer(target, order.folder)
     budget = order.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
@@ -134,7 +118,7 @@ def build_ordered(order: PacketOrder) -> BuiltPacket:
 
 def add_given_terms(order: PacketOrder, path: str) -> ResumePacket:
     """Return the packet at `path` with the handoff's terms. Raise RelayError if it cannot be read."""
-    given = add_terms(read_packet(path), order.handoff)
+    given = handoff_facts.add_terms(packets.read_packet(path), order.handoff)
     return redact_packet(given, known=order.gather_secrets(), allow=order.allow)
 
 
@@ -169,12 +153,13 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         order, handoff, leg, since=leg.starting_at if leg.resumes and previous else None
     )
     facts = (
-        gather_facts(order, session, leg, order.environ)
+        gather_facts(loaded, session, leg, order.environ)
         if order.extent is Extent.WHOLE
         else Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
     )
-    doubt = find_record_gap(facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg)
-    seen = order.seen if doubt.is_wordless else NO_SCREEN
+    doubt = handoff_facts.find_record_gap(
+        facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg
+    )
     facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
     packet = build_packet(
         redact_facts(facts, known=known, allow=order.allow),
@@ -190,7 +175,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         "budget": find_spent(session, handoff),
         "not_understood": doubt.sentence if loaded.adapter.transcript is not None else "",
         "last_lines": _quote_lines(order, facts.last_lines, known),
-        "last_screen": seen.screen,
+        "last_screen": order.seen if doubt.is_wordless else "",
     }
     return packet.model_copy(update={name: text for name, text in additions.items() if text})
 
@@ -224,9 +209,14 @@ def _add_prompt(
     """Return the facts with what the leg was asked last, if only the journal has it."""
     session, handoff = order.session, order.handoff
     if leg.asked is None and is_wordless and session.open_turn is not None:
-        return add_prompt(facts, session.open_turn.prompt, waits=handoff.reason in AUTOMATIC)
-    return add_newest_prompt(
-        facts, leg, waits=is_prompt_unanswered(session, leg, handoff), clean=partial(_clean, known)
+        return handoff_facts.add_prompt(
+            facts, session.open_turn.prompt, waits=handoff.reason in handoff_facts.AUTOMATIC
+        )
+    return handoff_facts.add_newest_prompt(
+        facts,
+        leg,
+        waits=handoff_facts.is_prompt_unanswered(session, leg, handoff),
+        clean=partial(_clean, known),
     )
 
 
@@ -243,7 +233,7 @@ def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[st
 
 def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
     """Return what the leg's agent wrote of its work if that is still fresh, else empty."""
-    kept = read_narrative(session_folder(order.session), leg.id)
+    kept = packets.read_narrative(session_folder(order.session), leg.id)
     if kept is None:
         return ""
     settings, now = order.config.handoff, order.at
@@ -259,12 +249,12 @@ def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
     as it was published.
     """
     folder, saved = session_folder(session), list_saved(session)
-    for sequence, target, _ in reversed(list_packets(folder)):
+    for sequence, target, _ in reversed(packets.list_packets(folder)):
         if sequence in saved:
             continue
         try:
-            if not is_asked or not is_emptied(folder, sequence, target):
-                return read_as_left(folder, sequence, target)
+            if not is_asked or not packets.is_emptied(folder, sequence, target):
+                return packets.read_as_left(folder, sequence, target)
             found = _read_published(folder, sequence, target)
         except RelayError:
             found = _read_published(folder, sequence, target) if is_asked else None
@@ -276,7 +266,7 @@ def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
 def _read_published(folder: str, sequence: int, target: str) -> ResumePacket | None:
     """Return the packet as it was published; `None` if that was not kept."""
     try:
-        kept = read_kept(folder, sequence, target)
+        kept = packets.read_kept(folder, sequence, target)
         return parse_packet(kept.document) if kept is not None else None
     except RelayError:
         return None
@@ -302,3 +292,40 @@ def _find_signal(session: Session, handoff: Handoff) -> Signal | None:
         decides=True,
         resets_at=parse_moment(limit.until),
     )
+
+
+def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket | None:
+    """Return the packet from which one for another agent is made, as its user left it; `None` to use facts.
+
+    An imported session has no transcript. A successor that replaces one that failed to start must not read
+    what was deleted for that one either.
+    """
+    rows = [row for row in packets.list_packets(folder) if row[0] <= session.packets]
+    brought = is_brought(session, handoff)
+    if not is_under_way(session, handoff) or not rows or not (brought or session.tried):
+        return None
+    sequence, target, _ = rows[-1]
+    if brought:
+        return packets.read_as_left(folder, sequence, target)
+    try:
+        is_edited = packets.find_edited(folder, sequence, target) != "nothing"
+        return packets.read_as_left(folder, sequence, target) if is_edited else None
+    except RelayError:
+        # An edit that cannot be read keeps nobody from being told what the records say.
+        return None
+
+
+def list_saved(session: Session) -> frozenset[int]:
+    """Return the numbers of packets that were saved and that no leg was given."""
+    given = {handoff.sequence for handoff in session.done}
+    return frozenset(session.saved) - given
+
+
+def is_under_way(session: Session, handoff: Handoff) -> bool:
+    """Tell whether a successor follows; a packet may also be made without one."""
+    return session.handoff is not None and session.handoff.id == handoff.id
+
+
+def is_brought(session: Session, handoff: Handoff) -> bool:
+    """Tell whether the predecessor is an imported packet, not an agent that worked here."""
+    return any(leg.id == handoff.from_leg and leg.agent == IMPORTED for leg in session.legs)

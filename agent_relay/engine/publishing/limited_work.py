@@ -1,16 +1,21 @@
-"""Run work on texts of any length in a limited process, above all the removal of secrets."""
+"""Run what texts of any length need in a limited process: packets, one at a time, and secrets removed."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
+from agent_relay.domain.events.work import PacketSaved
+from agent_relay.domain.inputs import Input, Published, PublishFailed
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.redact.event import count_redacted, redact_body
+from agent_relay.session.decision import Outcome
 from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import (
     KilledError,
@@ -129,3 +134,49 @@ def _search(process: LimitedProcess, work: Callable[[], _Made]) -> _Made:
         raise RelayError(
             f"a long text could not be searched for secrets: {error.sentence}", hint="Put it into a file"
         ) from error
+
+
+Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
+"""Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
+
+
+class PacketPublisher:
+    """Publishes packets one at a time: each takes its number from those on disk, and two would take the same.
+
+    A cancelled caller waits for what is being written, so that no other packet comes in between. `end` is
+    called then: the packet need not be built to its end.
+    """
+
+    def __init__(self, publish: Publish, *, end: Callable[[], None] = lambda: None) -> None:
+        self._publish = publish
+        self._end = end
+        self._turn = asyncio.Lock()
+
+    async def publish(self, host: SessionHost, handoff: Handoff, environ: Mapping[str, str]) -> Input:
+        """Publish the handoff's packet; return that it is visible, or why it is not."""
+        try:
+            async with self._turn:
+                return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
+        except RelayError as error:
+            if find_passing(error):
+                raise
+            return PublishFailed(handoff.id, error.sentence)
+
+    async def save(self, host: SessionHost, occasion: Handoff, environ: Mapping[str, str]) -> str:
+        """Publish and journal a packet that belongs to no handoff.
+
+        Returns the path of its text, relative to the session's folder. Raises RelayError if it cannot be
+        written.
+        """
+        async with self._turn:
+            done = await finish_or_end(self._end, self._publish, host.session, occasion, environ)
+            saved = PacketSaved(
+                done.packet,
+                done.sequence,
+                occasion.to_agent,
+                done.json_path,
+                done.text_path,
+                done.fingerprint,
+            )
+            await host.ask(Outcome((saved,)))
+        return done.text_path

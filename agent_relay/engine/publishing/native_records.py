@@ -1,58 +1,52 @@
-"""Finds and reads the transcript an agent itself recorded of a leg."""
+"""What agents themselves recorded of a leg: find it, read it, tell whether the user's own program uses it."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from typing import Protocol
 
-from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import Facts, NativeSession
 from agent_relay.domain.session import Leg, Session
-from agent_relay.sources.native_sessions import ConversationOwner, find_transcript
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.engine.services import Services
+from agent_relay.session.ownership import check_program, is_only_adopted
+from agent_relay.sources.native_sessions import ConversationOwner, find_holding, find_running, find_transcript
 from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.system.processes import is_alive
 
 _log = logging.getLogger(__name__)
 
 
-class Adapters(Protocol):
-    """Gives access to the agents' adapters."""
-
-    def get_adapter(self, agent: str) -> LoadedAdapter:
-        """Return the agent's adapter. Raise RelayError if there is none."""
-        ...
-
-
-def gather_facts(services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
+def gather_facts(loaded: LoadedAdapter, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
     """Return what the leg's transcript says; only the reason if it cannot be read."""
     try:
-        native = find_own(leg) or _look_for(services, session, leg, environ)
+        native = find_own(leg) or _look_for(loaded, session, leg, environ)
     except RelayError as error:
         return _tell_unread(leg, error)
-    return read_own_facts(services.get_adapter(leg.agent), leg, native)
+    return read_own_facts(loaded, leg, native)
 
 
 def find_native(
-    services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
+    loaded: LoadedAdapter, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Return the agent's own session of this leg; `None` if it left none, or none can be identified."""
     try:
-        return _look_for(services, session, leg, environ)
+        return _look_for(loaded, session, leg, environ)
     except RelayError:
         return None
 
 
 def _look_for(
-    services: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
+    loaded: LoadedAdapter, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Find what `find_native` returns, but raise RelayError if a possible conversation cannot be read.
 
     A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. If its
     agent will name its own, none is guessed while the agent lives.
     """
-    adapter = services.get_adapter(leg.agent).adapter
-    spec = adapter.transcript
+    adapter, spec = loaded.adapter, loaded.adapter.transcript
     if spec is None:
         return None
     lives = is_alive(leg.child_pid, leg.child_born)
@@ -99,3 +93,52 @@ def find_own(leg: Leg) -> NativeSession | None:
     if not leg.transcript or not os.path.exists(leg.transcript):
         return None
     return NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
+
+
+def list_owners(
+    services: Services, agent: str, native: NativeSession, *, cwd: str, environ: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Return the processes of the agent's own program that may use `native`, as (pid, born). Reads /proc."""
+    loaded = services.get_adapter(agent)
+    spec, program = loaded.adapter.transcript, find_program(loaded, environ)
+    if spec is not None and spec.held_open:
+        return find_holding(native.path)
+    if program is None:
+        return []
+    return find_running(program, cwd, by=native.changed_at, now=services.clock.now())
+
+
+def list_adopted_owners(
+    services: Services, session: Session, environ: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Return the same for the conversation the session adopted; nothing once relay's own agents use it."""
+    if not is_only_adopted(session):
+        return []
+    leg = session.legs[0]
+    loaded = services.adapters.get(AgentName(leg.agent))
+    spec = loaded.adapter.transcript if loaded is not None else None
+    if spec is None:
+        # A packet that was brought from elsewhere has no program here.
+        return []
+    home = environ.get("HOME", "")
+    native = find_transcript(spec, native_id=leg.native_id, cwd=session.cwd, home=home, environ=environ)
+    if native is None:
+        return []
+    return list_owners(services, leg.agent, native, cwd=session.cwd, environ=environ)
+
+
+async def check_owners(
+    services: Services, session: Session, environ: Mapping[str, str], successor: str
+) -> None:
+    """Raise WrongUseError if a program of the user's still uses what the session adopted.
+
+    The last moment to check is right before a successor starts, however that was requested.
+    """
+    try:
+        found = await asyncio.to_thread(list_adopted_owners, services, session, environ)
+    except RelayError:
+        # What cannot be found any more cannot be told from what is gone.
+        return
+    pids = [pid for pid, _ in found]
+    agent = session.legs[0].agent
+    check_program(agent, session.cwd, pids, successor=successor, session=session.id, force=False)

@@ -1,14 +1,14 @@
 """Publish the packet of a handoff, built in a process with a limit; runs in a worker thread."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
 
 from agent_relay.agents.packet_template import build_renderer
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.documents.packet import ResumePacket, parse_document, render_json
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing._packet_building import (
@@ -17,27 +17,24 @@ from agent_relay.engine.publishing._packet_building import (
     PacketOrder,
     add_given_terms,
     build_ordered,
+    is_brought,
+    is_under_way,
+    list_saved,
 )
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.publishing.native_records import find_own, read_own_facts
-from agent_relay.engine.publishing.waiting_packets import find_waiting, take_terms
 from agent_relay.engine.services import Services
+from agent_relay.packet import handoff_facts
 from agent_relay.packet.freshness import list_later, verify_freshness
-from agent_relay.packet.handoff_facts import (
-    AUTOMATIC,
-    add_newest_prompt,
-    has_own_terms,
-    is_prompt_unanswered,
-    list_missing_terms,
-)
 from agent_relay.packet.render import mark_stale
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.views.messages import session_folder
-from agent_relay.store.packet_publication import publish_packet
-from agent_relay.store.packets import list_packets, read_delivery_text, read_packet, save_beside_packets
+from agent_relay.store import packets
+from agent_relay.store.packet_publication import IMPORTED, publish_packet
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit
 
@@ -68,7 +65,7 @@ def publish_handoff_packet(
     order = _order(services, session, handoff, environ, folder=folder, sequence=sequence)
     if waiting is not None:
         path = f"{folder}/{waiting.json_path}"
-        if has_own_terms(session, handoff):
+        if handoff_facts.has_own_terms(session, handoff):
             take_terms(path, run_limited(building, _LIMITS[0][1], partial(add_given_terms, order, path)))
         return waiting
     built = _build(building, order)
@@ -130,10 +127,10 @@ def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
 
 def _save_to_disk(services: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
     """Write the text of an automatic handoff's packet into a file of its own, if the user wants that."""
-    if not services.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
+    if not services.config.handoff.save_to_disk or handoff.reason not in handoff_facts.AUTOMATIC:
         return
     try:
-        save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
+        packets.save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
     except RelayError as error:
         _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
 
@@ -145,10 +142,14 @@ def read_packet_text(services: Services, session: Session, handoff: Handoff) -> 
     """
     folder = session_folder(session)
     render = build_renderer(services.get_adapter(handoff.to_agent), folder)
-    text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
-    packet = read_packet(f"{folder}/{handoff.json_path}")
+    text = packets.read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+    packet = packets.read_packet(f"{folder}/{handoff.json_path}")
     notes = verify_freshness(packet, read_tree(session.cwd))
-    missing = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
+    missing = (
+        handoff_facts.list_missing_terms(packet, text)
+        if handoff_facts.has_own_terms(session, handoff)
+        else ()
+    )
     return mark_stale(text, (*notes, *_list_later(services, session, handoff, packet), *missing))
 
 
@@ -167,8 +168,10 @@ def _list_later(
     if facts.unread:
         return (*notes, f"cannot tell what {leg.agent} was asked since then: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)
-    waits = is_prompt_unanswered(session, leg, handoff)
-    facts = add_newest_prompt(facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known))
+    waits = handoff_facts.is_prompt_unanswered(session, leg, handoff)
+    facts = handoff_facts.add_newest_prompt(
+        facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known)
+    )
     later = list_later(facts, leg.agent, packet.created_at)
     allow = get_allow(services)
     return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
@@ -186,7 +189,7 @@ def _find_sequence(session: Session, handoff: Handoff) -> int:
     A handoff given up while its packet was being written leaves a number the journal does not know.
     """
     highest = session.packets
-    for sequence, target, path in list_packets(session_folder(session)):
+    for sequence, target, path in packets.list_packets(session_folder(session)):
         if sequence > session.packets and target == handoff.to_agent and _is_packet(path, handoff.id):
             return sequence
         highest = max(highest, sequence)
@@ -195,6 +198,101 @@ def _find_sequence(session: Session, handoff: Handoff) -> int:
 
 def _is_packet(path: str, packet_id: str) -> bool:
     try:
-        return read_packet(path).packet_id == packet_id
+        return packets.read_packet(path).packet_id == packet_id
     except RelayError:
         return False
+
+
+def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published | None:
+    """Return the packet that is picked up as it is; `None` if one has to be written.
+
+    A person who hands over by hand means the packet they edited for that agent, if it is the newest; an
+    imported session has nothing else. Raises UntrustedDataError if it cannot be trusted.
+    """
+    rows = [row for row in packets.list_packets(folder) if row[1] == handoff.to_agent]
+    if not is_under_way(session, handoff) or not rows:
+        return None
+    sequence, target, path = rows[-1]
+    if sequence not in list_saved(session):
+        return None
+    if not is_brought(session, handoff) and not _is_meant(session, handoff, folder, sequence):
+        return None
+    packet = packets.read_packet(path)
+    seal = packets.read_document(path).get("published")
+    known = str(seal.get("document")) if isinstance(seal, dict) else ""
+    stem = f"resume/{sequence:04}-{target}"
+    return Published(handoff.id, packet.packet_id, sequence, f"{stem}.json", f"{stem}.md", known)
+
+
+def _is_meant(session: Session, handoff: Handoff, folder: str, sequence: int) -> bool:
+    """Tell whether a handoff by hand means packet `sequence`: edited, or of an agent idle since then.
+
+    A handoff at a limit means none; and a packet that is not meant may be broken.
+    """
+    if handoff.reason != "manual":
+        return False
+    is_idle = any(leg.id == handoff.from_leg and leg.handoff and not leg.was_busy for leg in session.legs)
+    return is_idle or packets.find_edited(folder, sequence, handoff.to_agent) != "nothing"
+
+
+def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket], str]]) -> dict[str, str]:
+    """Return, by agent, why the packet that waits for it cannot be used; others have a good one, or none.
+
+    `render` returns the function that renders packets for an agent. Reads disk.
+    """
+    spoilt: dict[str, str] = {}
+    for sequence, target, is_given in _list_waiting(session):
+        why = _find_fault(session_folder(session), sequence, target, is_given=is_given, render=render)
+        if why:
+            spoilt[target] = why
+    return spoilt
+
+
+def _list_waiting(session: Session) -> list[tuple[int, str, bool]]:
+    """List the packets that would be picked up: number, target, and whether they are given as they are."""
+    folder, saved, owed = session_folder(session), list_saved(session), session.retriable
+    newest = {target: sequence for sequence, target, _ in packets.list_packets(folder)}
+    brought = any(leg.agent == IMPORTED for leg in session.legs[-1:])
+    waiting = [(sequence, target, brought) for target, sequence in newest.items() if sequence in saved]
+    if owed is not None and owed.sequence and newest.get(owed.to_agent, 0) <= owed.sequence:
+        waiting.append((owed.sequence, owed.to_agent, True))
+    return waiting
+
+
+def _find_fault(
+    folder: str,
+    sequence: int,
+    target: str,
+    *,
+    is_given: bool,
+    render: Callable[[str], Callable[[ResumePacket], str]],
+) -> str:
+    """Return what keeps a successor from being given the packet, empty if nothing does.
+
+    Empty also for a packet that would not be used as it is.
+    """
+    stem = f"{folder}/resume/{sequence:04}-{target}"
+    try:
+        if packets.find_edited(folder, sequence, target) == "nothing" and not is_given:
+            return ""
+        text = packets.read_delivery_text(folder, sequence, target, render=render(target)).text
+        packets.read_packet(f"{stem}.json")
+    except ConfigurationError:
+        return ""
+    except RelayError as error:
+        return error.sentence
+    return "" if text.strip() else f"{stem}.md is empty"
+
+
+def take_terms(path: str, given: ResumePacket) -> None:
+    """Write the expectations of `given` into the document at `path`; leave everything else in it as it was.
+
+    Raises RelayError if it was changed at that moment, or cannot be written.
+    """
+    terms = given.model_dump(mode="json", include={"expectations", "rollback"}, exclude_none=True)
+    before = read_bounded(path, limit_bytes=packets.LIMIT_BYTES)
+    document = parse_document(before, name=path)
+    after = {**document, **terms}
+    if after != document:
+        data = render_json(after).encode("utf-8", "backslashreplace")
+        packets.replace_file(path, data, before=before, is_picked_up=lambda: False)

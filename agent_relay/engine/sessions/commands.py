@@ -1,60 +1,37 @@
-"""Do what people ask of sessions: open, hand over, stop; recover them all after a daemon's crash."""
+"""Do what people ask of sessions: open, stop, take turns; recover them all after a daemon's crash."""
 
 import asyncio
+import contextlib
 import logging
 import os
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 
 from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
-from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
+from agent_relay.domain.session import BY_HAND, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
+from agent_relay.domain.values.names import is_ulid, read_moment_ms
 from agent_relay.domain.values.project_layout import get_journal_path
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import (
-    UNREAD_RETENTION,
-    forget_streams,
-    note_ended,
-    release_legs,
-)
-from agent_relay.engine.publishing.limited_work import redact_request
-from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.creation import (
-    OpenRequest,
-    asks_nothing_new,
-    build_focus,
-    check_adoption,
-    check_screen,
-    check_terms,
-    check_use,
-    end_adopted_program,
-    find_note,
-    find_requested_root,
-    is_on_its_way,
-    was_adopted,
-)
+from agent_relay.engine.legs import shutdown
+from agent_relay.engine.services import LaunchEnvironment, Services
+from agent_relay.engine.sessions import creation
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import (
-    TurnStart,
-    create,
-    enter,
-    enter_released,
-    find_session,
-    follow_move,
-    hold_session,
-    reopen,
-    take_turn,
-)
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.fold import fold_events
-from agent_relay.session.handoff.lifecycle import begin_leg, find_native_id
+from agent_relay.session.handoffs import begin_leg, find_native_id
 from agent_relay.session.ownership import check_conversations
+from agent_relay.session.transitions import find_turn_by_message
+from agent_relay.session.turns.lifecycle import check_free
 from agent_relay.session.views.messages import session_folder as build_folder
 from agent_relay.store.journal import read_events
-from agent_relay.store.session_index import find_root, list_unended
-from agent_relay.store.session_journals import ensure_leg_sessions_indexed
+from agent_relay.store.session_index import find_root, list_sessions_at, list_unended
+from agent_relay.store.session_journals import ensure_leg_sessions_indexed, find_journal
 from agent_relay.store.tree_owner import TreeOwnedError
 from agent_relay.system.failures import find_passing
 
@@ -103,45 +80,35 @@ def _note_unrecovered(registry: SessionRegistry, session_id: str, error: Excepti
         registry.services.report(error)
 
 
-async def get_session(registry: SessionRegistry, session_id: str) -> Host:
-    """Return the session as `get` does, but check again for one that another owner had."""
-    if session_id in registry.owned_elsewhere:
-        async with registry.lock:
-            known = registry.owned_elsewhere.get(session_id)
-            if known is not None:
-                await enter_released(registry, known.root)
-    return registry.get(session_id)
-
-
-async def open_session(registry: SessionRegistry, request: OpenRequest) -> tuple[Session, str]:
+async def open_session(registry: SessionRegistry, request: creation.OpenRequest) -> tuple[Session, str]:
     """Attach to, hand over or begin a session; return it with `request.agent` at work, or on its way.
 
     The second value is a note for the user; empty for none.
     """
     note = ""
-    check_adoption(request)
+    creation.check_adoption(request)
     for name in (request.agent, request.terms.rollback or request.agent):
         registry.services.get_adapter(name)
-    root = await asyncio.to_thread(find_requested_root, request.cwd)
+    root = await asyncio.to_thread(creation.find_requested_root, request.cwd)
     registry.offer(request.pack(), root=root, session=request.session)
     await registry.settle()
     async with registry.lock:
         await registry.retire()
-        host = await find_session(registry, request, root)
+        host = await creation.find_session(registry, request, root)
         if host is None and request.source in {"", request.agent}:
-            check_terms(request, None)
+            creation.check_terms(request, None)
         if host is None:
             host = await _begin(registry, request, root)
-            note = await find_note(registry.services, request)
-        elif request.source and not was_adopted(host.session, request):
+            note = await creation.find_note(registry.services, request)
+        elif request.source and not creation.was_adopted(host.session, request):
             raise WrongUseError(
                 f"session {host.session.id} is here already", hint="Add --new to begin another one"
             )
         else:
-            check_screen(host.session)
+            creation.check_screen(host.session)
             living = host.session.living_leg
-            check_terms(request, host.session)
-            await check_use(
+            creation.check_terms(request, host.session)
+            await creation.check_use(
                 request, host.session, host.runner.get_launch_environment(living.id if living else "")
             )
             note = await find_config_note(registry.services)
@@ -155,86 +122,45 @@ async def find_config_note(services: Services) -> str:
     return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""
 
 
-async def save_packet(registry: SessionRegistry, request: OpenRequest) -> tuple[Session, str]:
+async def save_packet(registry: SessionRegistry, request: creation.OpenRequest) -> tuple[Session, str]:
     """Write a packet of a session's present state for `request.agent`; return the session and the path.
 
     Raises WrongUseError if no session runs here, RelayError if the packet cannot be written.
     """
     registry.services.get_adapter(request.agent)
-    root = await asyncio.to_thread(find_requested_root, request.cwd)
+    root = await asyncio.to_thread(creation.find_requested_root, request.cwd)
     async with registry.lock:
-        host = await find_session(registry, request, root)
+        host = await creation.find_session(registry, request, root)
         if host is None and request.source:
-            host = await create(registry, request, root)
+            host = await creation.create(registry, request, root)
     if host is None or host.session.leg is None:
         raise WrongUseError(
             f"no session is running in {root}, so there is nothing to hand over",
             hint="Name an agent's own session: --from AGENT",
         )
-    focus = await build_focus(request, host.session)
+    focus = await creation.build_focus(request, host.session)
     text_path = await host.runner.save_packet(request.agent, focus, request.environ, request.terms)
     return host.session, f"{build_folder(host.session)}/{text_path}"
-
-
-async def hand_over(
-    registry: SessionRegistry,
-    session_id: str,
-    agent: str,
-    *,
-    focus: str = "",
-    force: bool = False,
-    terms: Terms = NO_TERMS,
-) -> Session:
-    """Begin a handoff to `agent`, without a name to the next one of its order; return the session.
-
-    Raises RelayError if it cannot be begun.
-    """
-    for name in (agent, terms.rollback):
-        if name:
-            registry.services.get_adapter(name)
-    asked = HandoffAsked(agent, focus=await redact_request(focus), force=force, terms=terms)
-    return await (await get_session(registry, session_id)).ask(asked)
 
 
 async def take_up(registry: SessionRegistry, session_id: str, launch_environment: LaunchEnvironment) -> Host:
     """Return the session, reopened if it has ended. Legs begun from now on get `launch_environment`."""
     async with registry.lock:
         if session_id not in registry:
-            await reopen(registry, session_id)
+            await registry.reopen(session_id)
         host = registry.get(session_id)
         if host.session.living_leg is None:
             host.runner.take(launch_environment)
         return host
 
 
-async def begin_turn(registry: SessionRegistry, request: OpenRequest, asked: TurnAsked) -> TurnStart:
-    """Begin the headless turn, in the requested session or a new one, and return where it begins.
-
-    If the same message began one before, return that. Raises WrongUseError if the session is at work
-    already.
-    """
-    async with hold_session(registry, request, asked.message) as found:
-        match found:
-            case TurnStart():
-                return found
-            case Host():
-                return await take_turn(found, request.pack(), asked)
-
-
-async def follow_renamed(registry: SessionRegistry, session_id: str, root: str) -> None:
-    """Reopen the session in `root` if its folder was moved there; otherwise do nothing."""
-    if root:
-        async with registry.lock:
-            await follow_move(registry, session_id, root)
-
-
-async def stop_session(registry: SessionRegistry, session_id: str) -> tuple[Session, str]:
+async def stop_session(registry: SessionRegistry, session_id: str, root: str = "") -> tuple[Session, str]:
     """Begin the end of the session and return it; stop its agent even if nothing can be journalled.
 
     That is the case if its folder was deleted or cannot be written. The second value is what the user
     should know of that; empty for nothing.
     """
-    host, asked = await get_session(registry, session_id), StopAsked(BY_HAND)
+    host, asked = await registry.find(session_id, root), StopAsked(BY_HAND)
     try:
         return await host.ask(asked), ""
     except StaleOwnerError:
@@ -253,10 +179,10 @@ async def stop_session(registry: SessionRegistry, session_id: str) -> tuple[Sess
     return host.session, f"Its agent has ended. {why}; that is noted when there is room."
 
 
-async def _begin(registry: SessionRegistry, request: OpenRequest, root: str) -> Host:
+async def _begin(registry: SessionRegistry, request: creation.OpenRequest, root: str) -> Host:
     """Begin a new session: start its first leg, or adopt its past."""
     await asyncio.to_thread(get_program, registry.services.get_adapter(request.agent), request.environ)
-    host = await create(registry, request, root)
+    host = await creation.create(registry, request, root)
     host.runner.take(request.pack(), request.task)
     if host.session.leg is None:
         context = await host.runner.build_context(host.session)
@@ -264,19 +190,19 @@ async def _begin(registry: SessionRegistry, request: OpenRequest, root: str) -> 
     return host
 
 
-async def _go_on(registry: SessionRegistry, host: Host, request: OpenRequest) -> Session:
-    focus = await build_focus(request, host.session)
+async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRequest) -> Session:
+    focus = await creation.build_focus(request, host.session)
     session = host.session
     living = session.living_leg
     if living is not None and living.agent == request.agent and session.state is not State.STOPPING:
         return session
-    if is_on_its_way(session, request.agent) and asks_nothing_new(request):
+    if creation.is_on_its_way(session, request.agent) and creation.asks_nothing_new(request):
         return session
     asked = HandoffAsked(request.agent, focus=focus, force=request.force, terms=request.terms)
     host.runner.take(request.pack(), request.task)
     if living is None:
         _check_conversations(registry, session, request.agent)
-        await end_adopted_program(registry.services, host, asked, request)
+        await creation.end_adopted_program(registry.services, host, asked, request)
     return await host.ask(asked)
 
 
@@ -297,11 +223,8 @@ async def _await_start(registry: SessionRegistry, host: Host) -> Session:
         leg = host.session.leg
         return leg is not None and (leg.child_pid > 0 or leg.is_over)
 
-    try:
-        await registry.wait_until(is_decided, limit_s=_START_S)
-    except TimeoutError:
-        why = host.trouble or f"{host.session.agent} has not started within {_START_S:.0f} s"
-        raise RelayError(why) from None
+    if not await registry.changes.wait_while(lambda: not is_decided(), _START_S):
+        raise RelayError(host.trouble or f"{host.session.agent} has not started within {_START_S:.0f} s")
     session = host.session
     if session.leg is not None and session.leg.is_over and session.leg.how == "unstarted":
         raise RelayError(session.why or f"{session.agent} could not be started")
@@ -315,14 +238,14 @@ async def _recover(registry: SessionRegistry, session_id: str, root: str) -> Non
     if session is None:
         return
     if session.state is State.ENDED:
-        await release_legs(registry.services, session)
-        is_old = has_passed(UNREAD_RETENTION, session.updated_at, registry.services.clock.now())
+        await shutdown.release_legs(registry.services, session)
+        is_old = has_passed(shutdown.UNREAD_RETENTION, session.updated_at, registry.services.clock.now())
         if is_old:
-            await forget_streams(registry.services, session)
+            await shutdown.forget_streams(registry.services, session)
         if is_old or not any(leg.headless for leg in session.legs):
-            await note_ended(registry.services, session)
+            await shutdown.note_ended(registry.services, session)
         return
-    await enter(registry, session_id, root)
+    await registry.enter(session_id, root)
 
 
 def _list_unended(index: str) -> list[tuple[str, str]]:
@@ -334,3 +257,135 @@ def _list_unended(index: str) -> list[tuple[str, str]]:
     return [
         (session, root) for session, root in found if root and os.path.exists(get_journal_path(root, session))
     ]
+
+
+_EARLIER_MS = 60_000
+"""How much older than the message the journal that has it may seem: clocks are set, disks count coarsely."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """Where a turn begins: its session, and the number of its first line.
+
+    With `is_given_up` it is over, and no agent was asked.
+    """
+
+    session: str
+    number: int
+    is_given_up: bool = False
+
+
+async def find_turn_by_message_id(
+    registry: SessionRegistry, message: str, *, root: str, session: str
+) -> TurnStart | None:
+    """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
+
+    It is looked for in the sessions at work, in `session`, and in those of the working tree `root` that
+    changed since the id was made. Raises WrongUseError for what is no id.
+    """
+    if not message:
+        return None
+    if not is_ulid(message):
+        raise WrongUseError("a message is named by a ULID")
+    for host in registry:
+        found = find_turn_by_message(host.events, message)
+        if found is not None:
+            return TurnStart(host.session.id, *found)
+    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
+    for session_id in await asyncio.to_thread(_list_candidates, root, session):
+        if session_id not in registry:
+            found = find_turn_by_message(
+                await asyncio.to_thread(_read_since, registry.services, root, session_id, since_s), message
+            )
+            if found is not None:
+                return TurnStart(session_id, *found)
+    return None
+
+
+def get_newest(host: Host) -> TurnStart:
+    """Return where the newest turn of a session at work begins."""
+    numbers = [line.number for line in host.events if isinstance(line.body, TurnBegun)]
+    return TurnStart(host.session.id, numbers[-1])
+
+
+def _list_candidates(root: str, session: str) -> list[str]:
+    """List the session asked for, and those whose folders are in the working tree, newest first."""
+    return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
+
+
+def _read_since(services: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+    """Return the events of a journal; none if it has not changed since, is foreign or cannot be read."""
+    with contextlib.suppress(OSError, RelayError):
+        near = get_journal_path(root, session_id)
+        if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
+            return ()
+        path = find_journal(services.folders, session_id)
+        if path and os.stat(path).st_mtime >= since_s:
+            return read_events(path)
+    return ()
+
+
+async def take_turn(host: Host, launch_environment: LaunchEnvironment, asked: TurnAsked) -> TurnStart:
+    """Begin the turn and return where; its legs get the launch environment and its prompt as it was asked.
+
+    Raises WrongUseError if something else is under way: what that is still to be given stays the same.
+    """
+    check_free(host.session)
+    host.runner.take(launch_environment, asked.prompt)
+    await host.ask(asked)
+    host.followers.begin()
+    return get_newest(host)
+
+
+_ENDS_S = 5.0
+"""Longest wait for the rest of a turn's end: the polite steps of a headless agent take no time."""
+
+
+@contextlib.asynccontextmanager
+async def hold_session(
+    registry: SessionRegistry,
+    request: creation.OpenRequest,
+    message: str = "",
+    *,
+    patience_s: float = _ENDS_S,
+) -> AsyncIterator[Host | TurnStart]:
+    """Yield the requested session, or a new one; no other request gets in while it is held.
+
+    If the turn for `message`, an id of the requester's, has begun, yields where it began instead, unless
+    it was given up before an agent had a part in it. The rest of the end of the session's last turn is
+    waited for, without keeping others from other sessions.
+    """
+    root = await asyncio.to_thread(creation.find_requested_root, request.cwd)
+    registry.offer(request.pack(), root=root, session=request.session)
+    is_patient = True
+    while True:
+        async with registry.lock:
+            known = await find_turn_by_message_id(registry, message, root=root, session=request.session)
+            if known is not None and not known.is_given_up:
+                yield known
+                return
+            if known is not None:
+                request = replace(request, session=known.session, fresh=False)
+            await registry.retire()
+            host = await creation.find_session(registry, request, root) or await creation.create(
+                registry, request, root
+            )
+            if not (is_patient and host.is_leaving):
+                yield host
+                return
+        # The same one again, even if it was made just now.
+        request = replace(request, session=host.session.id, fresh=False)
+        is_patient = await _see_end(host, patience_s)
+
+
+async def _see_end(host: Host, limit_s: float) -> bool:
+    """Wait until the end of its last turn is complete, at most so long; return whether it is."""
+    return await host.changes.wait_while(lambda: host.is_leaving, limit_s)
+
+
+@contextlib.asynccontextmanager
+async def enter_session(registry: SessionRegistry, request: creation.OpenRequest) -> AsyncIterator[Host]:
+    """Yield the session for a request without an id."""
+    async with hold_session(registry, request) as found:
+        if isinstance(found, Host):  # without a message's id it always is
+            yield found

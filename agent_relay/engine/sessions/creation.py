@@ -4,29 +4,28 @@ import asyncio
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from agent_relay.agents.agent_versions import claim_first_notice
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import SessionCreated
+from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import NO_TERMS, Session, Terms
+from agent_relay.domain.state import State
 from agent_relay.domain.values.names import is_newer
-from agent_relay.engine.legs.adopted_programs import list_adopted_owners, list_owners
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.publishing.limited_work import redact_request
-from agent_relay.engine.services import Services
+from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.decision import Outcome
 from agent_relay.session.ownership import build_history, check_conversations, check_program
 from agent_relay.session.views.messages import render_left_out, render_newer, render_resting_note
-from agent_relay.sources.native_sessions import end_programs
+from agent_relay.sources.native_sessions import FoundSessions, end_programs, find_native_sessions
+from agent_relay.store.session_index import list_moved_at
 from agent_relay.store.session_journals import SessionJournal, create_journal
 from agent_relay.system.config.secrets import gather_secrets
 from agent_relay.system.git.tree_state import find_root
-
-if TYPE_CHECKING:
-    from agent_relay.domain.facts import NativeSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +148,12 @@ _LOOKED_AT = 500
 """How many of an agent's sessions, newest first, are searched for a name."""
 
 
-def find_adoptable(services: Services, request: OpenRequest) -> "NativeSession":
+def find_adoptable(services: Services, request: OpenRequest) -> NativeSession:
     """Return the native session the request names, else the newest of its agent there. Reads disk.
 
     Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
     newest cannot be read.
     """
-    # Readers of transcripts take long to load, and few sessions begin so.
-    from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
-
     agent, wanted = request.source, request.native
     spec = services.get_adapter(agent).adapter.transcript
     found = FoundSessions((), ())
@@ -187,7 +183,7 @@ def find_adoptable(services: Services, request: OpenRequest) -> "NativeSession":
     return named[0]
 
 
-def check_program_ended(services: Services, request: OpenRequest, native: "NativeSession") -> None:
+def check_program_ended(services: Services, request: OpenRequest, native: NativeSession) -> None:
     """Raise WrongUseError if the agent's own program still runs and the user has not said to end it.
 
     Reads processes; ends none: that waits until a successor is known to be able to start.
@@ -279,3 +275,33 @@ def _find_newer(services: Services, request: OpenRequest) -> str:
     ):
         return ""
     return f"→ {render_newer(request.agent, version, newest)}"
+
+
+async def find_session(registry: SessionRegistry, request: OpenRequest, root: str) -> Host | None:
+    """Return the requested session, else the one at work in `root`; `None` if there is none.
+
+    Hold the lock, as for all that follows. Raises WrongUseError if the session named is unknown.
+    """
+    if request.session:
+        await registry.follow_move(request.session, root)
+        if request.session not in registry:
+            await registry.reopen(request.session)
+        return registry.get(request.session)
+    await registry.enter_released(root)
+    if request.fresh:
+        return None
+    for session_id in await asyncio.to_thread(list_moved_at, root, registry.services.folders.sessions):
+        await registry.follow_move(session_id, root)
+    here = [session for session in registry.at_work() if session.root == root]
+    going = [one for one in here if one.state is not State.STOPPING and not (one.leg and one.leg.headless)]
+    return registry.get(going[0].id) if going else None
+
+
+async def create(registry: SessionRegistry, request: OpenRequest, root: str) -> Host:
+    """Create a session, without a leg or with the one adopted from `request.source`, and return it."""
+    async with registry.trees.enter(root):
+        journal, past = await create_session(registry.services, request, root, registry.at_work())
+        host = registry.add(journal)
+    if past.bodies:
+        await host.ask(past)
+    return host

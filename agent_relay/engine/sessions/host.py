@@ -20,18 +20,12 @@ from agent_relay.domain.events.session import (
     SessionRested,
     SignalSeen,
 )
-from agent_relay.domain.events.work import (
-    HandoffBegun,
-    HandoffConfirmed,
-    PacketPublished,
-    PredecessorStopped,
-)
+from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, PacketPublished, PredecessorStopped
 from agent_relay.domain.inputs import Input, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import ChangeNotifier, TurnFollowers
-from agent_relay.engine.threads import DedicatedThread, Failed, attempt
+from agent_relay.engine.threads import ChangeNotifier, DedicatedThread, Failed, TurnFollowers, attempt
 from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step

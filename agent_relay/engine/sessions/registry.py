@@ -1,38 +1,113 @@
-"""The sessions at work in this daemon by id, and a way to wait until one of them changes."""
+"""The sessions at work in this daemon by id, and the working trees it has claimed for them."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Iterator
+import os
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from agent_relay.detect.window_usage import WindowUsage
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.ids import AgentName, Owner
+from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine._effect_runner import EffectRunner
-from agent_relay.engine._tree_claims import TreeClaims
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
-from agent_relay.engine.legs.shutdown import (
-    UNREAD_RETENTION,
-    forget_streams,
-    note_ended,
-    release_legs,
-)
+from agent_relay.engine.legs import shutdown
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import ChangeNotifier
+from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.threads import ChangeNotifier
 from agent_relay.session.decision import Outcome
-from agent_relay.session.ownership import build_move
-from agent_relay.store.session_journals import SessionJournal, ensure_indexed
+from agent_relay.session.fold import fold_events
+from agent_relay.session.ownership import OwnerRelation, build_move, find_owner_relation
+from agent_relay.store import tree_owner
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import find_root, was_moved, write_entry
+from agent_relay.store.session_journals import SessionJournal, ensure_indexed, open_journal
 
-if TYPE_CHECKING:
-    from agent_relay.store.tree_owner import TreeOwnedError
+_OURS_S = 15.0
+"""How long an earlier daemon may take to release its claim: longer than it waits for its own end."""
+_LOOK_S = 0.1
+
+
+class TreeClaims:
+    """The claims of one daemon. `is_used` tells whether a session that has not ended is at work in a tree."""
+
+    def __init__(self, owner: Owner, is_used: Callable[[str], bool]) -> None:
+        self._owner = owner
+        self._is_used = is_used
+        self._claims: dict[str, int] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._entering: Counter[str] = Counter()
+
+    @contextlib.asynccontextmanager
+    async def enter(self, root: str, *, by_hand: bool = False) -> AsyncIterator[None]:
+        """Claim the tree while a session is opened in it, and for as long as one is at work there.
+
+        Raises TreeOwnedError if it is somebody else's; see `claim_tree` for `by_hand`.
+        """
+        self._entering[root] += 1
+        try:
+            await self._claim(root, by_hand=by_hand)
+            yield
+        finally:
+            self._entering[root] -= 1
+            await self.tidy(root)
+
+    async def tidy(self, root: str) -> None:
+        """Release the claim of a tree in which none of our sessions is at work any more."""
+        async with self._turns[root]:
+            if root in self._claims and not self._entering[root] and not self._is_used(root):
+                await asyncio.to_thread(tree_owner.release_tree, root, self._claims.pop(root))
+
+    async def follow_move(self, old: str, new: str) -> None:
+        """Move the claim of a renamed tree to its new path."""
+        async with self._turns[old], self._turns[new]:
+            claim = self._claims.pop(old, None)
+            if claim is None:
+                return
+            if new in self._claims or not await asyncio.to_thread(tree_owner.is_claim_of, claim, new):
+                tree_owner.close_claim(claim)
+            else:
+                self._claims[new] = claim
+
+    def close(self) -> None:
+        """Close the claims; their trees stay recorded as ours, for the next daemon."""
+        for claim in self._claims.values():
+            tree_owner.close_claim(claim)
+        self._claims.clear()
+
+    async def _claim(self, root: str, *, by_hand: bool) -> None:
+        async with self._turns[root]:
+            held = self._claims.get(root)
+            if held is not None:
+                if not await asyncio.to_thread(tree_owner.is_claim_gone, held):
+                    return
+                # Its folder was deleted under us, and others would find nobody there.
+                tree_owner.close_claim(self._claims.pop(root))
+            until = asyncio.get_running_loop().time() + _OURS_S
+            while True:
+                try:
+                    self._claims[root] = await asyncio.to_thread(
+                        tree_owner.claim_tree, root, self._owner, by_hand=by_hand
+                    )
+                except tree_owner.TreeOwnedError as error:
+                    is_ours = (
+                        error.owner.is_known
+                        and find_owner_relation(error.owner, self._owner) is OwnerRelation.SELF
+                    )
+                    if not is_ours or asyncio.get_running_loop().time() >= until:
+                        raise
+                else:
+                    return
+                await asyncio.sleep(_LOOK_S)
+
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = timedelta(minutes=1)
@@ -58,10 +133,9 @@ class SessionRegistry:
         self.lock = asyncio.Lock()
         self._hosts: dict[str, Host] = {}
         self.changes = ChangeNotifier()
-        self._changes = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
         self.trees = TreeClaims(services.owner, self._is_at_work_in)
-        self.owned_elsewhere: dict[str, TreeOwnedError] = {}
+        self.owned_elsewhere: dict[str, tree_owner.TreeOwnedError] = {}
 
     def __contains__(self, session_id: object) -> bool:
         """Tell whether the session is in the registry."""
@@ -108,7 +182,7 @@ class SessionRegistry:
 
     def add(self, journal: SessionJournal) -> Host:
         """Add the journal's session, at work from now on; close a journal whose history cannot be used."""
-        build_runner = partial(EffectRunner, self.services, self._narratives, self.trees)
+        build_runner = partial(EffectRunner, self.services, self._narratives, self.trees.enter)
         host = None
         try:
             host = Host(self.services, journal, build_runner, changed=self._changed, above=self.changes)
@@ -121,7 +195,7 @@ class SessionRegistry:
         self.owned_elsewhere.pop(host.session.id, None)
         return host
 
-    async def reopen(self, journal: SessionJournal, root: str) -> None:
+    async def _resume(self, journal: SessionJournal, root: str) -> None:
         """Reopen the journal's session and monitor its leg if that lives; keep nothing of it if this fails.
 
         It is in `root` now, whatever its journal says so far.
@@ -141,6 +215,73 @@ class SessionRegistry:
         # What follows may be the start of an agent, which needs the user's environment.
         host.tell(news, ready=None if news.leg_lives else host.runner.await_launch_environment)
 
+    async def find(self, session_id: str, root: str = "") -> Host:
+        """Return the session as `get` does, after looking again for one that another owner had.
+
+        With `root` it is followed there, if its folder was moved.
+        """
+        if root or session_id in self.owned_elsewhere:
+            async with self.lock:
+                if root:
+                    await self.follow_move(session_id, root)
+                if session_id in self.owned_elsewhere:
+                    await self.enter_released(self.owned_elsewhere[session_id].root)
+        return self.get(session_id)
+
+    async def follow_move(self, session_id: str, root: str) -> None:
+        """Reopen the session in `root` if its folder was moved there; raise RelayError as `reopen` does."""
+        folders = self.services.folders
+        if not await asyncio.to_thread(was_moved, root, folders.sessions, session_id):
+            return
+        _log.info("session-moved session=%s", session_id)
+        before = await asyncio.to_thread(find_root, folders.sessions, session_id)
+        await self.let_go(session_id)
+        await self.trees.follow_move(before, root)
+        await asyncio.to_thread(write_entry, folders.sessions, session_id, root=root, cwd=root)
+        await self.reopen(session_id)
+
+    async def reopen(self, session_id: str) -> None:
+        """Reopen the session, with or without a leg.
+
+        Raises WrongUseError if it is unknown, RelayError if its journal is gone.
+        """
+        folders = self.services.folders
+        root = await asyncio.to_thread(find_root, folders.sessions, session_id)
+        if not root:
+            raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
+        path = get_journal_path(root, session_id)
+        if not await asyncio.to_thread(os.path.exists, path):
+            raise RelayError(f"the journal {path} is gone")
+        await self.enter(session_id, root)
+
+    async def take_over(self, root: str) -> None:
+        """Claim the tree, because a person says that its owner, which cannot be seen from here, is gone.
+
+        Raises TreeOwnedError if that owner lives.
+        """
+        async with self.lock, self.trees.enter(root, by_hand=True):
+            await self.enter_released(root)
+
+    async def enter_released(self, root: str) -> None:
+        """Reopen the sessions in `root` that another owner had.
+
+        Raises TreeOwnedError if that owner still has them.
+        """
+        for session_id, known in list(self.owned_elsewhere.items()):
+            if known.root != root:
+                continue
+            session = fold_events(await asyncio.to_thread(read_events, get_journal_path(root, session_id)))
+            if session is None or session.state is State.ENDED:
+                self.owned_elsewhere.pop(session_id, None)
+            else:
+                await self.enter(session_id, root)
+
+    async def enter(self, session_id: str, root: str) -> None:
+        """Reopen the session that is in `root`. Raise TreeOwnedError if the tree is somebody else's."""
+        async with self.trees.enter(root):
+            journal = await asyncio.to_thread(open_journal, self.services.folders, session_id, root)
+            await self._resume(journal, root)
+
     def offer(self, launch_environment: LaunchEnvironment, *, root: str, session: str = "") -> None:
         """Offer it from a terminal in `root` to its sessions that lost theirs, or to the one named."""
         for host in self:
@@ -158,13 +299,15 @@ class SessionRegistry:
         now = self.services.clock.now()
         for host in list(self._hosts.values()):
             session = host.session
-            remembered = _REMEMBERED if session.turn is None or host.followers.is_done else UNREAD_RETENTION
+            remembered = (
+                _REMEMBERED if session.turn is None or host.followers.is_done else shutdown.UNREAD_RETENTION
+            )
             is_old = has_passed(remembered, session.updated_at, now)
             if session.state is State.ENDED and is_old and host.is_idle:
                 del self._hosts[session.id]
                 await host.close()
-                await forget_streams(self.services, session)
-                await note_ended(self.services, session)
+                await shutdown.forget_streams(self.services, session)
+                await shutdown.note_ended(self.services, session)
 
     async def abandon(self, session_id: str) -> Session:
         """End everything of a session whose folder is gone; return it as it last was."""
@@ -173,8 +316,8 @@ class SessionRegistry:
         await host.close()
         legs = tuple(replace(leg, how=leg.how or "lost") for leg in host.session.legs)
         left = replace(host.session, legs=legs)
-        await release_legs(self.services, left)
-        await forget_streams(self.services, left)
+        await shutdown.release_legs(self.services, left)
+        await shutdown.forget_streams(self.services, left)
         await self.trees.tidy(host.session.root)
         return host.session
 
@@ -186,14 +329,6 @@ class SessionRegistry:
         await self.changes.wait_while(
             lambda: any(not (host.is_idle or host.refusal) for host in self), _SETTLED_S
         )
-
-    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
-        """Wait until `is_so` is true, checked after every change of a session.
-
-        Raises TimeoutError after `limit_s` seconds.
-        """
-        async with asyncio.timeout(limit_s), self._changes:
-            await self._changes.wait_for(is_so)
 
     async def stop(self) -> None:
         """Stop everything in this process; agents and holders are left as they are.
@@ -224,12 +359,10 @@ class SessionRegistry:
     async def _wake(self, session: Session) -> None:
         if session.state is not State.ENDED:
             await asyncio.to_thread(ensure_indexed, self.services.folders, session)
-        async with self._changes:
-            self._changes.notify_all()
         if session.state is not State.ENDED:
             return
         await self.trees.tidy(session.root)
         host = self._hosts.get(session.id)
         if host is not None and host.followers.is_done:
             # Who followed its last turn may have read all of it before the session was over.
-            await forget_streams(self.services, session)
+            await shutdown.forget_streams(self.services, session)

@@ -11,21 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Literal
 
-from agent_relay.domain.events.session import (
-    Body,
-    Event,
-    LegEnded,
-    LegStarted,
-    LegStarting,
-    SessionEnded,
-    SignalSeen,
-)
-from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.text.plain import quote_text, render_count
 from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
-from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.handoffs import HEADLESS
 
 AGREED = "AGREED"
 """The line an agent ends with when it has nothing to add."""
@@ -70,13 +62,13 @@ class Chat:
     failed: str = ""
 
 
-def fold_chat(events: Iterable[Event]) -> Chat | None:
+def fold_chat(journal: Iterable[events.Event]) -> Chat | None:
     """Return the chat of a journal; `None` if none was begun in the session."""
     chat: Chat | None = None
     legs = _Legs()
-    for event in events:
+    for event in journal:
         legs.note(event.body)
-        if isinstance(event.body, ChatBegun):
+        if isinstance(event.body, work.ChatBegun):
             chat = _begin(chat, event.body)
         elif chat is not None:
             chat = _fold(chat, event, legs)
@@ -90,34 +82,34 @@ class _Legs:
         self.agents: dict[str, str] = {}
         self._started: set[str] = set()
 
-    def note(self, body: Body) -> None:
+    def note(self, body: events.Body) -> None:
         match body:
-            case LegStarting(leg, agent):
+            case events.LegStarting(leg, agent):
                 self.agents[leg] = agent
-            case LegStarted(leg):
+            case events.LegStarted(leg):
                 self._started.add(leg)
             case _:
                 pass
 
-    def never_lived(self, ended: LegEnded) -> bool:
+    def never_lived(self, ended: events.LegEnded) -> bool:
         """Return whether the daemon was killed while it started the leg: no agent was asked."""
         return ended.how == "lost" and ended.leg not in self._started
 
 
-def _fold(chat: Chat, event: Event, legs: _Legs) -> Chat:  # noqa: PLR0911 - one arm an event
+def _fold(chat: Chat, event: events.Event, legs: _Legs) -> Chat:  # noqa: PLR0911 - one arm an event
     match event.body:
-        case TurnBegun() as body:
+        case work.TurnBegun() as body:
             begun = (*chat.begun, event.number) if body.seat else chat.begun
             return replace(chat, seat=body.seat, begun=begun)
-        case SignalSeen() as body if body.decides and is_limit(body):
+        case events.SignalSeen() as body if body.decides and is_limit(body):
             return replace(chat, limits={**chat.limits, body.agent: parse_moment(body.until)})
-        case TurnEnded("", "stopped") if chat.seat:
+        case work.TurnEnded("", "stopped") if chat.seat:
             return replace(chat, seat="", begun=chat.begun[:-1])
-        case TurnEnded() as body if chat.seat:
+        case work.TurnEnded() as body if chat.seat:
             return _end_turn(chat, body, legs.agents.get(body.leg, chat.seat))
-        case LegEnded() as body if body.leg == chat.failed and legs.never_lived(body):
+        case events.LegEnded() as body if body.leg == chat.failed and legs.never_lived(body):
             return replace(chat, failed="", failure=("", ""), begun=chat.begun[:-1])
-        case SessionEnded(why) if chat.seat:
+        case events.SessionEnded(why) if chat.seat:
             return replace(chat, seat="", failure=("stopped", why))
         case _:
             return chat
@@ -129,7 +121,7 @@ def is_agreed(text: str) -> bool:
     return bool(lines) and lines[-1].strip(_MARKUP) == AGREED
 
 
-def _begin(before: Chat | None, body: ChatBegun) -> Chat:
+def _begin(before: Chat | None, body: work.ChatBegun) -> Chat:
     """Begin or continue the chat: keep what was said, reset how it went."""
     if before is None:
         return Chat(body.agents, body.task, most=body.most)
@@ -137,7 +129,7 @@ def _begin(before: Chat | None, body: ChatBegun) -> Chat:
     return Chat(body.agents, before.task, said, before.heard, before.last, most=body.most)
 
 
-def _end_turn(chat: Chat, ended: TurnEnded, speaker: str) -> Chat:
+def _end_turn(chat: Chat, ended: work.TurnEnded, speaker: str) -> Chat:
     seat, chat = chat.seat, replace(chat, seat="")
     match ended.outcome:
         case "done":

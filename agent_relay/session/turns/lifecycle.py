@@ -4,31 +4,16 @@ from dataclasses import replace
 
 from agent_relay.domain.effects import PublishPacket
 from agent_relay.domain.errors import AtWorkError
-from agent_relay.domain.events.session import Body, LegBusy, LegEnded, LegPrompted, LegStarted, SessionEnded
-from agent_relay.domain.events.work import (
-    HandoffConfirmed,
-    HandoffFailed,
-    PacketDelivered,
-    PredecessorStopped,
-    SessionWaits,
-    TurnBegun,
-    TurnEnded,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
-from agent_relay.session.handoff.lifecycle import (
-    HEADLESS,
-    begin_handoff,
-    begin_leg,
-    replace_agent,
-    rest,
-    rest_cancelled,
-)
+from agent_relay.session import handoffs
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
-from agent_relay.session.warnings import is_ended_by_budget
 
 
 def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Outcome:
@@ -37,7 +22,7 @@ def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Out
     Raises AtWorkError while something else is under way.
     """
     check_free(session)
-    begun = TurnBegun(
+    begun = work.TurnBegun(
         asked.agent, asked.prompt, asked.most, asked.ends, asked.seat, asked.others, asked.message
     )
     turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends, seat=asked.seat, others=asked.others)
@@ -64,58 +49,58 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
         for name, state in world.availability.items()
     }
     order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
-    choice = choose_successor(order, known, current="", now=world.now, zone=world.zone, needs=(HEADLESS,))
+    choice = replace(world, availability=known).choose(order, needs=(handoffs.HEADLESS,))
     if not choice.successor:
-        return rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
+        return handoffs.rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
     is_told = bool(turn.seat) and choice.successor == turn.agent
     if session.leg is None:
-        return begin_leg(session, choice.successor, world, resumes=False)
+        return handoffs.begin_leg(session, choice.successor, world, resumes=False)
     if session.agent == choice.successor or is_told:
         relief = NOTHING if turn.seat else relieve_turn(session, world)
-        return relief if relief.bodies else begin_leg(session, choice.successor, world, resumes=True)
+        return relief if relief.bodies else handoffs.begin_leg(session, choice.successor, world, resumes=True)
     is_asked = choice.successor == turn.agent
     why = "asked for" if is_asked else "; ".join(choice.skipped)
     reason = "manual" if is_asked else "rate_limit"
-    return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
+    return handoffs.begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
 
 
-def headless_spawned(session: Session, leg: Leg, started: LegStarted) -> Outcome:
+def headless_spawned(session: Session, leg: Leg, started: events.LegStarted) -> Outcome:
     """Journal that the leg lives; its packet is delivered, because it got the text to read at its start."""
     handoff = session.handoff
     if handoff is None or handoff.leg != leg.id:
         return Outcome((started,))
-    return Outcome((started, PacketDelivered(handoff.id, leg.id)))
+    return Outcome((started, work.PacketDelivered(handoff.id, leg.id)))
 
 
 def headless_prompted(session: Session, leg: Leg) -> Outcome:
     """Journal that the leg works on its turn, and confirm its handoff."""
     if session.state not in LIVE:
-        return Outcome((LegPrompted(leg.id),))
-    return Outcome((LegBusy(leg.id), *_confirm(session, leg)))
+        return Outcome((events.LegPrompted(leg.id),))
+    return Outcome((events.LegBusy(leg.id), *_confirm(session, leg)))
 
 
-def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Outcome:
+def turn_over(session: Session, leg: Leg, ended: events.LegEnded, gone: LegGone) -> Outcome:
     """Journal the end of a headless leg and its turn; end the session, or wait for the next prompt."""
     turn = session.turn
     if turn is None or session.state is State.RESTING:
-        end = (SessionEnded(session.why),) if turn is not None and turn.ends else ()
+        end = (events.SessionEnded(session.why),) if turn is not None and turn.ends else ()
         return Outcome((*end_resting(session), ended, *end))
     if session.state is State.STOPPING:
-        stopped = TurnEnded(leg.id, "stopped", session.why)
-        return Outcome((stopped, ended, SessionEnded(session.why)))
+        stopped = work.TurnEnded(leg.id, "stopped", session.why)
+        return Outcome((stopped, ended, events.SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
     why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
-    told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
+    told = work.TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
     return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
 
 
-def end_resting(session: Session) -> tuple[Body, ...]:
+def end_resting(session: Session) -> tuple[events.Body, ...]:
     """Return the end of a turn that no agent can go on with, if a crash kept it out of the journal."""
     turn, leg = session.open_turn, session.leg
     if turn is None or not turn.ends:
         return ()
-    return (TurnEnded(leg.id if leg is not None else "", "resting", session.why),)
+    return (work.TurnEnded(leg.id if leg is not None else "", "resting", session.why),)
 
 
 def is_turn_done(session: Session, gone: LegGone) -> bool:
@@ -123,18 +108,18 @@ def is_turn_done(session: Session, gone: LegGone) -> bool:
     return gone.is_done or (session.turn is not None and session.turn.outcome == "done")
 
 
-def wait_or_end(turn: Turn, why: str) -> Body:
+def wait_or_end(turn: Turn, why: str) -> events.Body:
     """Return the event after the end of a turn's leg: the session waits, or ends."""
-    return SessionEnded(why) if turn.ends or turn.outcome == "stopped" else SessionWaits(why)
+    return events.SessionEnded(why) if turn.ends or turn.outcome == "stopped" else work.SessionWaits(why)
 
 
-def _confirm(session: Session, leg: Leg) -> tuple[Body, ...]:
+def _confirm(session: Session, leg: Leg) -> tuple[events.Body, ...]:
     """Return the events that confirm the handoff to this leg; nothing if none is under way."""
     handoff = session.handoff
     if handoff is None or handoff.leg != leg.id or handoff.is_cancelled:
         return ()
-    delivered = () if handoff.step is Step.DELIVERED else (PacketDelivered(handoff.id, leg.id),)
-    return (*delivered, HandoffConfirmed(handoff.id, leg.id))
+    delivered = () if handoff.step is Step.DELIVERED else (work.PacketDelivered(handoff.id, leg.id),)
+    return (*delivered, work.HandoffConfirmed(handoff.id, leg.id))
 
 
 _LET_GO = frozenset({0, 130})
@@ -147,12 +132,14 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
     if leg is None or leg.id != gone.leg:
         return NOTHING
     handoff = _find_unconfirmed(session, leg)
-    ended = LegEnded(leg.id, "stopped" if session.state is State.HANDING_OFF else gone.how, gone.status)
+    ended = events.LegEnded(
+        leg.id, "stopped" if session.state is State.HANDING_OFF else gone.how, gone.status
+    )
     if handoff is not None and handoff.step is Step.BEGUN:
-        stopped = PredecessorStopped(handoff.id, leg.id)
+        stopped = work.PredecessorStopped(handoff.id, leg.id)
         return Outcome((ended, stopped), (PublishPacket(handoff.id),))
     if handoff is not None and handoff.leg == leg.id and handoff.is_cancelled:
-        return Outcome((ended,)).then(rest_cancelled(handoff))
+        return Outcome((ended,)).then(handoffs.rest_cancelled(handoff))
     if handoff is not None and handoff.leg == leg.id and is_failure(session, leg, handoff, gone):
         return Outcome((ended,)).then(successor_failed(session, handoff, ended, gone.why, world))
     if leg.headless:
@@ -160,7 +147,7 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
     if session.state is State.RESTING:
         return Outcome((ended,))
     spent = session.why if session.state is State.STOPPING and is_ended_by_budget(session) else ""
-    return Outcome((ended, SessionEnded(spent or gone.why or f"{leg.agent} {name_end(ended.how)}")))
+    return Outcome((ended, events.SessionEnded(spent or gone.why or f"{leg.agent} {name_end(ended.how)}")))
 
 
 def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
@@ -192,20 +179,20 @@ def _rolls_back(handoff: Handoff, gone: LegGone) -> bool:
 
 
 def successor_failed(
-    session: Session, handoff: Handoff, ended: LegEnded, why: str, world: DecisionContext
+    session: Session, handoff: Handoff, ended: events.LegEnded, why: str, world: DecisionContext
 ) -> Outcome:
     """Replace a successor that ended before it worked on its packet.
 
     `ended` is that end, journalled before the outcome of this.
     """
-    failed = HandoffFailed(handoff.id, handoff.step, why or _tell_end(session, handoff))
+    failed = work.HandoffFailed(handoff.id, handoff.step, why or _tell_end(session, handoff))
     tried = (*session.tried, handoff.to_agent)
     legs = tuple(
         replace(leg, how=ended.how, status=ended.status) if leg.id == ended.leg else leg
         for leg in session.legs
     )
     after = replace(session, handoff=None, retriable=handoff, tried=tried, legs=legs, state=State.LIMITED)
-    return Outcome((failed,)).then(replace_agent(after, world, reason="failure", why=failed.why))
+    return Outcome((failed,)).then(handoffs.replace_agent(after, world, reason="failure", why=failed.why))
 
 
 def _tell_end(session: Session, handoff: Handoff) -> str:

@@ -4,45 +4,14 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import tzinfo
 
-from agent_relay.domain.events.session import (
-    Event,
-    LegAnswered,
-    LegAsking,
-    LegBusy,
-    LegContinues,
-    LegEnded,
-    LegReady,
-    LegStarting,
-    ResumeAgreed,
-    ReturnOffered,
-    SessionCreated,
-    SessionEnded,
-    SessionRested,
-    SessionStopping,
-    SessionWoke,
-    SignalSeen,
-)
-from agent_relay.domain.events.work import (
-    ContextCompacting,
-    ContextNoted,
-    DraftBegun,
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    TurnBegun,
-    TurnEnded,
-)
-from agent_relay.domain.session import BY_HAND, Limit, Session, Step
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
+from agent_relay.domain.session import BY_HAND, Session, Step
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values.moments import render_moment_text
 from agent_relay.session.fold import fold_event, is_limit, is_refusal
+from agent_relay.session.transitions import build_limit
 from agent_relay.session.views.messages import render_handoff_line, render_limit
 
 _ENDS = {"lost": "was lost", "unstarted": "could not be started"}
@@ -71,7 +40,7 @@ def name_step(step: str) -> str:
         return f"after {step}"
 
 
-def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
+def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> str:
     """Render what happened, empty if a watcher need not know; `session` is the one after it."""
     agent = _name_agent(session, getattr(event.body, "leg", ""))
     return (
@@ -89,7 +58,7 @@ _DETAILS = (
 )  # fmt: skip
 
 
-def list_details(session: Session, event: Event) -> dict[str, str]:
+def list_details(session: Session, event: events.Event) -> dict[str, str]:
     """Return what programs need of an event: codes, names and times, never anybody's words."""
     body = event.body
     found: dict[str, str] = {}
@@ -105,36 +74,36 @@ def list_details(session: Session, event: Event) -> dict[str, str]:
     return found
 
 
-def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an event
+def _render_leg(event: events.Event, agent: str) -> str:  # noqa: PLR0911 - one arm an event
     match event.body:
-        case LegStarting() as body:
+        case events.LegStarting() as body:
             on = f" on {body.model}" if body.model else ""
             how = " in its earlier conversation" if body.resumes else ""
             return f"{body.agent} starts{on}{how}{' without a screen' if body.headless else ''}"
-        case LegReady():
+        case events.LegReady():
             return f"{agent} waits for a prompt"
-        case LegBusy():
+        case events.LegBusy():
             return f"{agent} works"
-        case LegAsking():
+        case events.LegAsking():
             return f"{agent} asks for an approval"
-        case LegAnswered():
+        case events.LegAnswered():
             return f"{agent} answers again"
-        case LegEnded(_, how, status):
+        case events.LegEnded(_, how, status):
             return f"{agent} {name_end(how)}{f' with status {status}' if status >= 0 else ''}"
-        case ContextNoted(_, used, room):
+        case work.ContextNoted(_, used, room):
             filled = f"{100 * used // room} % full" if room > 0 else f"{used:,} tokens long"
             return f"the context of {agent} is {filled}"
-        case ContextCompacting():
+        case work.ContextCompacting():
             return f"{agent} is asked to compact its context"
-        case DraftBegun(_, cause):
+        case work.DraftBegun(_, cause):
             return f"{agent} is asked for a handoff document: {cause}"
         case _:
             return ""
 
 
-def _render_signal(event: Event, zone: tzinfo) -> str:
+def _render_signal(event: events.Event, zone: tzinfo) -> str:
     body = event.body
-    if not isinstance(body, SignalSeen):
+    if not isinstance(body, events.SignalSeen):
         return ""
     until = render_moment_text(body.until, event.at, zone)
     ends = f", resets {until}" if until else ""
@@ -142,7 +111,7 @@ def _render_signal(event: Event, zone: tzinfo) -> str:
     return f"{_name_signal(body)}{ends}{'' if body.decides else ', not acted on'}"
 
 
-def _name_signal(body: SignalSeen) -> str:
+def _name_signal(body: events.SignalSeen) -> str:
     limit = name_limit(body.scope, body.model, body.text)
     match body.kind:
         case "limit":
@@ -159,60 +128,60 @@ def _name_signal(body: SignalSeen) -> str:
             return f"{body.agent} got an error from its provider"
 
 
-def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - one arm an event
+def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0911 - one arm an event
     match event.body:
-        case HandoffBegun() as body:
+        case work.HandoffBegun() as body:
             reason = body.reason.replace("_", " ")
             return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}"
-        case PacketPublished(text_path=path, lacks=lacks):
+        case work.PacketPublished(text_path=path, lacks=lacks):
             return f"its packet is published: {path}{f' ({lacks})' if lacks else ''}"
-        case PacketSaved(target=target, text_path=path):
+        case work.PacketSaved(target=target, text_path=path):
             return f"a packet for {target} is saved: {path}"
-        case PacketDelivered():
+        case work.PacketDelivered():
             return "the successor has its packet"
-        case HandoffConfirmed():
+        case work.HandoffConfirmed():
             return f"handoff done: {session.agent} works on it"
-        case HandoffFailed(_, step, why):
+        case work.HandoffFailed(_, step, why):
             return f"handoff failed {name_step(step)}: {why}"
-        case HandoffCancelled():
+        case work.HandoffCancelled():
             return "handoff cancelled"
-        case HandoffRetried():
+        case work.HandoffRetried():
             return "handoff tried again"
-        case HandoffClosed(_, verdict):
+        case work.HandoffClosed(_, verdict):
             return f"handoff judged: {verdict}"
         case _:
             return ""
 
 
-def _render_session(session: Session, event: Event) -> str:
+def _render_session(session: Session, event: events.Event) -> str:
     match event.body:
-        case SessionCreated():
+        case events.SessionCreated():
             return f"session begins in {session.root}"
-        case SessionStopping(why):
+        case events.SessionStopping(why):
             return f"session is {why}" if why == BY_HAND else f"session is stopped{f': {why}' if why else ''}"
-        case SessionEnded(why):
+        case events.SessionEnded(why):
             return f"session ended{f': {why}' if why else ''}"
-        case TurnBegun(agent):
+        case work.TurnBegun(agent):
             return f"a turn for {agent} begins"
-        case TurnEnded(_, outcome, why, _, refused):
+        case work.TurnEnded(_, outcome, why, _, refused):
             more = [why, f"not allowed: {', '.join(refused)}" if refused else ""]
             return "the turn is over: " + ", ".join(part for part in (outcome, *more) if part)
         case _:
             return ""
 
 
-def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
+def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
     match event.body:
-        case SessionRested(why, until):
+        case events.SessionRested(why, until):
             ends = render_moment_text(until, event.at, zone)
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
-        case SessionWoke(offers=offers):
+        case events.SessionWoke(offers=offers):
             return "its limit has reset; waiting for you to continue" if offers else "session continues"
-        case ReturnOffered(agent):
+        case events.ReturnOffered(agent):
             return f"{agent} is available again"
-        case ResumeAgreed(agreed):
+        case events.ResumeAgreed(agreed):
             return "work will continue at the reset" if agreed else "work will wait for you at the reset"
-        case LegContinues(leg, at, allowed) if at:
+        case events.LegContinues(leg, at, allowed) if at:
             when = render_moment_text(at, event.at, zone)
             plan = f"continue by itself{f' at {when}' if when else ''}"
             agent = _name_agent(session, leg)
@@ -229,18 +198,25 @@ def _name_agent(session: Session, leg_id: str) -> str:
 
 _MOST_LINES = 500
 _LONGEST = 400
-_AS_WATCHED = (SessionCreated, HandoffClosed, ReturnOffered, SessionEnded, SessionRested, SessionWoke)
+_AS_WATCHED = (
+    events.SessionCreated,
+    work.HandoffClosed,
+    events.ReturnOffered,
+    events.SessionEnded,
+    events.SessionRested,
+    events.SessionWoke,
+)
 """Events that are told in the words of who watches."""
 
 
-def list_history(events: Iterable[Event], zone: tzinfo) -> list[str]:
+def list_history(journal: Iterable[events.Event], zone: tzinfo) -> list[str]:
     """Return the lines of whole journals, oldest first; times in `zone`.
 
     `Nov 24, 18:20  claude hit its session limit (resets 21:00)`. Of a long history the newest 500.
     """
-    told: deque[tuple[Event, str]] = deque(maxlen=_MOST_LINES)
+    told: deque[tuple[events.Event, str]] = deque(maxlen=_MOST_LINES)
     session: Session | None = None
-    for event in events:
+    for event in journal:
         session = fold_event(session, event)
         line = _render(session, event, zone) if session is not None else ""
         if not line:
@@ -251,29 +227,34 @@ def list_history(events: Iterable[Event], zone: tzinfo) -> list[str]:
     return [f"{event.at.astimezone(zone):%b %-d, %H:%M}  {line}" for event, line in told]
 
 
-def _says_why(session: Session, event: Event, before: Event) -> bool:
+def _says_why(session: Session, event: events.Event, before: events.Event) -> bool:
     """Return whether the line of `event` names the limit that the line before it reports."""
-    is_made = isinstance(event.body, HandoffConfirmed) and bool(session.done)
-    is_its = is_made and isinstance(before.body, SignalSeen) and session.done[-1].reason == "rate_limit"
-    return is_its and isinstance(before.body, SignalSeen) and before.body.agent == session.done[-1].from_agent
+    is_made = isinstance(event.body, work.HandoffConfirmed) and bool(session.done)
+    is_its = (
+        is_made and isinstance(before.body, events.SignalSeen) and session.done[-1].reason == "rate_limit"
+    )
+    return (
+        is_its
+        and isinstance(before.body, events.SignalSeen)
+        and before.body.agent == session.done[-1].from_agent
+    )
 
 
-def _render(session: Session, event: Event, zone: tzinfo) -> str:  # noqa: PLR0911 - one arm an event
+def _render(session: Session, event: events.Event, zone: tzinfo) -> str:  # noqa: PLR0911 - one arm an event
     """Return what the event means for whoever works in the session; empty if it is no news to them."""
     match event.body:
-        case SignalSeen() as body if body.decides and is_limit(body):
-            limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
-            return render_limit(limit, event.at, zone)
-        case SignalSeen() as body if is_refusal(body):
+        case events.SignalSeen() as body if body.decides and is_limit(body):
+            return render_limit(build_limit(body, event.at), event.at, zone)
+        case events.SignalSeen() as body if is_refusal(body):
             return render_event_line(session, event, zone)
-        case HandoffConfirmed() if session.done:
+        case work.HandoffConfirmed() if session.done:
             line = render_handoff_line(session, session.done[-1], zone)
             return line.removeprefix("→ ").replace("Continuing with", "Continued with", 1)
-        case HandoffFailed(_, step, why) if session.retriable is not None:
+        case work.HandoffFailed(_, step, why) if session.retriable is not None:
             return f"the handoff to {session.retriable.to_agent} failed {name_step(step)}: {why}"
-        case HandoffCancelled() if session.handoff is not None:
+        case work.HandoffCancelled() if session.handoff is not None:
             return f"the handoff to {session.handoff.to_agent} was cancelled"
-        case HandoffRetried() if session.handoff is not None:
+        case work.HandoffRetried() if session.handoff is not None:
             return f"the handoff to {session.handoff.to_agent} was tried again"
         case body if isinstance(body, _AS_WATCHED):
             return render_event_line(session, event, zone)

@@ -10,11 +10,7 @@ from agent_relay.domain.text.names import agent_command, continue_command, name_
 from agent_relay.domain.text.plain import capitalize, quote_reason
 from agent_relay.domain.values.moments import render_moment, render_moment_text
 from agent_relay.domain.values.project_layout import get_session_folder
-from agent_relay.session.warnings import (
-    find_spent,
-    find_worst_budget,
-    is_ended_by_budget,
-)
+from agent_relay.session.transitions import find_spent, find_worst_budget, is_ended_by_budget
 
 _SAID_LENGTH = 100
 _BY_SIGNAL = 128

@@ -11,8 +11,8 @@ from agent_relay.domain.text.plain import clean_text, count_columns
 from agent_relay.domain.values.moments import parse_moment, render_moment, render_moment_text
 from agent_relay.session.decision import DecisionContext, explain_unavailable
 from agent_relay.session.rests import find_back, is_agreed, is_left_to_agent
+from agent_relay.session.transitions import find_spent
 from agent_relay.session.views.messages import render_limit
-from agent_relay.session.warnings import find_spent
 
 SHORTEST_COLUMNS = 18
 """What the last text of a bar fits into: a terminal of 20 columns, and one on either side."""

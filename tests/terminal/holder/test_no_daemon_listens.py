@@ -15,7 +15,7 @@ import pytest
 
 from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.session import Leg
-from agent_relay.engine.legs.headless import was_begun
+from agent_relay.engine.legs.leg_start import was_begun
 from agent_relay.system.processes import end_marked, find_marked
 from agent_relay.terminal.holder import entry
 from agent_relay.terminal.holder.wire import HolderSpec, render_spec

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.work import ChatBegun, TurnBegun
@@ -12,24 +12,19 @@ from agent_relay.domain.protocol.operations import LISTEN_S, Handler, Peer, Stre
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.engine._turn_stream import (
-    StreamPart,
-    read_stream_part,
-    render_cursor,
-)
-from agent_relay.engine.legs.headless import check_headless
+from agent_relay.engine._turn_stream import StreamPart, read_stream_part
+from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.change_notifier import wait_for
-from agent_relay.engine.sessions.commands import begin_turn
+from agent_relay.engine.sessions.commands import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import wait_for
 from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
-from agent_relay.session.handoff.lifecycle import find_native_id
+from agent_relay.session.handoffs import find_native_id
 from agent_relay.session.turns.chat import (
     Chat,
     ChatEnd,
@@ -69,7 +64,8 @@ class HeadlessTurns:
         """
         await asyncio.to_thread(check_headless, self._services, open_request.agent, open_request.environ)
         asked = TurnAsked(open_request.agent, open_request.task, most, ends=not waits, message=message)
-        begun = await begin_turn(self._sessions, open_request, asked)
+        async with hold_session(self._sessions, open_request, message) as found:
+            begun = await take_turn(found, open_request.pack(), asked) if isinstance(found, Host) else found
         return begun.session, StreamCursor(begun.number - 1)
 
     async def follow(
@@ -138,9 +134,9 @@ class HeadlessTurns:
         ), session
 
 
-def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping[str, Handler]:
+def build_handlers(sessions: SessionRegistry, services: Services) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    running = HeadlessTurns(sessions, services)
+    running, chats = HeadlessTurns(sessions, services), _Chats(sessions, services)
 
     async def begin(asked: op.RunFields, _peer: Peer) -> Mapping[str, object]:
         open_request = OpenRequest(
@@ -156,7 +152,7 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
         session, cursor = await running.begin(
             open_request, asked.most, waits=asked.waits, message=asked.message
         )
-        return {"session": session, "told": render_cursor(cursor)}
+        return {"session": session, "told": asdict(cursor)}
 
     async def follow(asked: op.RunFollowFields, peer: Peer) -> Mapping[str, object]:
         part, session = await running.follow(asked.session, asked.told, follower=peer.pid)
@@ -164,7 +160,7 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
         end = report_end(session, sessions.services.zone, sign_in=sign_in) if not part.events else None
         events = [*part.events, *((end,) if end is not None else ())]
         rendered = [event.model_dump(mode="json", exclude_none=True) for event in events]
-        return {"events": rendered, "told": render_cursor(part.cursor), "over": end is not None}
+        return {"events": rendered, "told": asdict(part.cursor), "over": end is not None}
 
     async def forget(asked: op.SessionFields, peer: Peer) -> Mapping[str, object]:
         await running.forget(asked.session, follower=peer.pid)
@@ -175,6 +171,8 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
             op.RUN_BEGIN.performed_by(begin),
             op.RUN_FOLLOW.performed_by(follow),
             op.RUN_FORGET.performed_by(forget),
+            op.CHAT_BEGIN.performed_by(chats.begin),
+            op.CHAT_NEXT.performed_by(chats.go_on),
         )
     )
 
@@ -182,15 +180,47 @@ def build_run_handlers(sessions: SessionRegistry, services: Services) -> Mapping
 _MOST_AGENTS = 16
 
 
-class Chats:
+class _Chats:
     """Begins the turns of chats; they are followed like all headless turns."""
 
     def __init__(self, sessions: SessionRegistry, services: Services) -> None:
         self._sessions = sessions
         self._services = services
 
-    async def begin(
-        self, open_request: OpenRequest, agents: Sequence[str], most: int, *, message: str = ""
+    async def begin(self, asked: op.ChatFields, _peer: Peer) -> Mapping[str, object]:
+        """Begin a chat, or go on with the session's, and its first turn."""
+        agents, session = asked.agents, asked.session
+        if len(set(agents)) != len(agents) or len(agents) > _MOST_AGENTS or not (session or len(agents) > 1):
+            raise WrongUseError("a chat needs two agents or more, each of them once")
+        open_request = OpenRequest(
+            agent=agents[0] if agents else "",
+            cwd=asked.cwd,
+            environ=asked.env,
+            task=asked.task,
+            session=session,
+            fresh=not session,
+        )
+        begun, started = await self._begin(open_request, agents, asked.most, message=asked.message)
+        words = "" if session else asked.task
+        given = replace(open_request, session=started.session, task=words, fresh=False)
+        async with enter_session(self._sessions, given) as host:
+            return _answer(host, await self._go_on(host, given, begun, is_stopped=False), started)
+
+    async def go_on(self, asked: op.ChatNextFields, _peer: Peer) -> Mapping[str, object]:
+        """Begin the next turn, or tell that the chat is over.
+
+        `after` is the journal's line of the turn the follower has read, or of the chat's beginning: a
+        repeated request gets the same turn. The request's task are the words the chat was begun with, as they
+        were given; empty for the journal's.
+        """
+        open_request = OpenRequest(
+            agent="", cwd=asked.cwd, environ=asked.env, task=asked.task, session=asked.session
+        )
+        async with enter_session(self._sessions, open_request) as host:
+            return _answer(host, await self._go_on(host, open_request, asked.after, is_stopped=asked.stop))
+
+    async def _begin(
+        self, open_request: OpenRequest, agents: Sequence[str], most: int, *, message: str
     ) -> tuple[int, ChatStarted]:
         """Journal that `agents` take turns, without beginning one; return that line's number.
 
@@ -211,28 +241,22 @@ class Chats:
         ) as host:
             return known.number, _tell_started(host)
 
-    async def go_on(
-        self, open_request: OpenRequest, after: int, *, is_stopped: bool
-    ) -> tuple[TurnNext | ChatOver, StreamCursor]:
-        """Begin the next turn and return it with the place before its first line, or return the chat's end.
-
-        `after` is the journal's line of the turn the follower has read, or of the chat's beginning: a
-        repeated request gets the same turn. The request's task are the words the chat was begun with, as they
-        were given; empty for the journal's.
-        """
-        async with enter_session(self._sessions, open_request) as host:
-            return await self._go_on(host, open_request, after, is_stopped=is_stopped)
-
     async def _go_on(
         self, host: Host, open_request: OpenRequest, after: int, *, is_stopped: bool
     ) -> tuple[TurnNext | ChatOver, StreamCursor]:
+        """Begin the next turn; return it with the place before its first line, or the chat's end."""
         chat = _get_chat(host)
         if any(event.number > after for event in host.events if isinstance(event.body, ChatBegun)):
             raise WrongUseError(f"somebody else went on with the chat {host.session.id}")
         known = [number for number in chat.begun if number > after]
         if known:
             return _report_next(host, known[0], len(chat.begun)), StreamCursor(known[0] - 1)
-        found = ChatEnd("stopped", chat.failure[1]) if is_stopped else await self._find_next(host, chat)
+        if is_stopped:
+            found: Seat | ChatEnd = ChatEnd("stopped", chat.failure[1])
+        else:
+            context = await host.runner.build_context(host.session)
+            roster = host.session.roster
+            found = find_next_seat(chat, context.availability, roster, now=context.now, zone=context.zone)
         if isinstance(found, ChatEnd):
             if host.session.state is not State.ENDED:
                 await host.ask(StopAsked(found.why))
@@ -243,12 +267,6 @@ class Chats:
         # Not the line after the last one seen: the end of a turn a crash cut off may be written in between.
         begun = await take_turn(host, open_request.pack(), asked)
         return _report_next(host, begun.number, len(chat.begun) + 1), StreamCursor(begun.number - 1)
-
-    async def _find_next(self, host: Host, chat: Chat) -> Seat | ChatEnd:
-        context = await host.runner.build_context(host.session)
-        return find_next_seat(
-            chat, context.availability, host.session.roster, now=context.now, zone=context.zone
-        )
 
     def _report_over(self, host: Host, chat: Chat, over: ChatEnd) -> ChatOver:
         now = self._services.clock.now()
@@ -263,47 +281,15 @@ class Chats:
         )
 
 
-def build_chat_handlers(sessions: SessionRegistry, services: Services) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-    chatting = Chats(sessions, services)
-
-    async def begin(asked: op.ChatFields, _peer: Peer) -> Mapping[str, object]:
-        agents, session = asked.agents, asked.session
-        if len(set(agents)) != len(agents) or len(agents) > _MOST_AGENTS or not (session or len(agents) > 1):
-            raise WrongUseError("a chat needs two agents or more, each of them once")
-        open_request = OpenRequest(
-            agent=agents[0] if agents else "",
-            cwd=asked.cwd,
-            environ=asked.env,
-            task=asked.task,
-            session=session,
-            fresh=not session,
-        )
-        begun, started = await chatting.begin(open_request, agents, asked.most, message=asked.message)
-        words = "" if session else open_request.task
-        given = replace(open_request, session=started.session, task=words)
-        return _answer(started.session, await chatting.go_on(given, begun, is_stopped=False), started)
-
-    async def go_on(asked: op.ChatNextFields, _peer: Peer) -> Mapping[str, object]:
-        open_request = OpenRequest(
-            agent="", cwd=asked.cwd, environ=asked.env, task=asked.task, session=asked.session
-        )
-        return _answer(
-            open_request.session, await chatting.go_on(open_request, asked.after, is_stopped=asked.stop)
-        )
-
-    return dict((op.CHAT_BEGIN.performed_by(begin), op.CHAT_NEXT.performed_by(go_on)))
-
-
 def _answer(
-    session: str, went_on: tuple[TurnNext | ChatOver, StreamCursor], *before: ChatStarted
+    host: Host, went_on: tuple[TurnNext | ChatOver, StreamCursor], *before: ChatStarted
 ) -> Mapping[str, object]:
     event, cursor = went_on
     events = [one.model_dump(mode="json") for one in (*before, event)]
     return {
-        "session": session,
+        "session": host.session.id,
         "events": events,
-        "told": render_cursor(cursor),
+        "told": asdict(cursor),
         "turn": cursor.number + 1,
         "over": event.type == "chat-end",
     }

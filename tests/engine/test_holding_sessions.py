@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
+from agent_relay.engine.services import LaunchEnvironment
+from agent_relay.engine.sessions.commands import TurnStart, hold_session
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import TurnStart, hold_session
 from agent_relay.session.fold import fold_events
 from agent_relay.system.disk.folders import get_folders
 from tests.session.turn_story import TurnStory
@@ -50,6 +50,9 @@ class Places:
         """The room, which somebody asked for."""
         self.asked.append(session)
         return self._hosts[session]
+
+    async def follow_move(self, session: str, root: str) -> None:
+        """None of them was moved here."""
 
     async def retire(self) -> None:
         """None of them has ended."""

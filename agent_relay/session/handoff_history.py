@@ -5,26 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from agent_relay.domain.events.session import (
-    Event,
-    LegEnded,
-    LegStarted,
-    LegStarting,
-    SessionEnded,
-    SessionRested,
-    SessionStopping,
-)
-from agent_relay.domain.events.work import (
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PredecessorStopped,
-)
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.session import NO_TERMS, Step, Terms
 from agent_relay.session.fold import read_terms
 
@@ -111,11 +93,11 @@ class LegRecord:
 class HandoffHistory:
     """The handoffs and legs of one session, in the order they began; fed its events one by one."""
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, journal: Iterable[events.Event] = ()) -> None:
         self._records: dict[str, HandoffRecord] = {}
         self._legs: dict[str, LegRecord] = {}
         self._current = ""
-        for event in events:
+        for event in journal:
             self.hear(event)
 
     @property
@@ -128,15 +110,15 @@ class HandoffHistory:
         """Every leg."""
         return tuple(self._legs.values())
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """Fold one more event of the journal."""
         at = event.at
         match event.body:
-            case HandoffBegun() as body:
+            case work.HandoffBegun() as body:
                 self._begin(body, at)
-            case PredecessorStopped(handoff):
+            case work.PredecessorStopped(handoff):
                 self._note(handoff, event, step=Step.STOPPED)
-            case PacketPublished() as body:
+            case work.PacketPublished() as body:
                 self._note(
                     body.handoff,
                     event,
@@ -148,45 +130,45 @@ class HandoffHistory:
                     text_path=body.text_path,
                     fingerprint=body.fingerprint,
                 )
-            case LegStarting() as body:
+            case events.LegStarting() as body:
                 self._legs[body.leg] = LegRecord(body.leg, body.agent, body.handoff, at, body.resumes)
                 known = self._records.get(body.handoff)
                 legs = (*known.legs, body.leg) if known is not None else ()
                 self._note(body.handoff, event, body.leg, step=Step.SPAWNING, legs=legs)
-            case LegStarted(leg) if leg in self._legs:
+            case events.LegStarted(leg) if leg in self._legs:
                 self._note(self._legs[leg].handoff, event, leg, step=Step.SPAWNED)
-            case LegEnded(leg, how) if leg in self._legs:
+            case events.LegEnded(leg, how) if leg in self._legs:
                 self._legs[leg] = replace(self._legs[leg], ended_at=at, how=how)
-            case PacketDelivered(handoff):
+            case work.PacketDelivered(handoff):
                 self._note(handoff, event, step=Step.DELIVERED)
-            case HandoffConfirmed(handoff):
+            case work.HandoffConfirmed(handoff):
                 self._confirm(handoff, event)
-            case SessionRested(why) | SessionEnded(why) | SessionStopping(why):
+            case events.SessionRested(why) | events.SessionEnded(why) | events.SessionStopping(why):
                 self._leave(why, event)
             case _:
                 self._judge(event)
 
-    def _judge(self, event: Event) -> None:
+    def _judge(self, event: events.Event) -> None:
         at = event.at
         match event.body:
-            case HandoffFailed(handoff, step, why):
+            case work.HandoffFailed(handoff, step, why):
                 self._note(handoff, event, why, status=HandoffStatus.FAILED, step=step, note=why, ended_at=at)
                 self._current = ""
-            case HandoffCancelled(handoff, _, why):
+            case work.HandoffCancelled(handoff, _, why):
                 self._note(handoff, event, why, status=HandoffStatus.CANCELLING, note=why)
-            case HandoffRetried(handoff) if handoff in self._records:
+            case work.HandoffRetried(handoff) if handoff in self._records:
                 retries = self._records[handoff].retries + 1
                 status = HandoffStatus.UNDER_WAY
                 self._note(handoff, event, status=status, ended_at=None, note="", retries=retries)
                 self._current = handoff
-            case HandoffClosed(handoff, verdict, note, skipped):
+            case work.HandoffClosed(handoff, verdict, note, skipped):
                 status = HandoffStatus.COMPLETED if verdict == "completed" else HandoffStatus.FAILED
                 said = "; ".join(text for text in (verdict, note, *skipped) if text)
                 self._note(handoff, event, said, status=status, note=note, closed_at=at)
             case _:
                 pass
 
-    def _begin(self, body: HandoffBegun, at: datetime) -> None:
+    def _begin(self, body: work.HandoffBegun, at: datetime) -> None:
         parent = body.parent or (next(reversed(self._records)) if self._records and not body.depth else "")
         above = self._records.get(parent)
         depth = body.depth or (above.depth + 1 if above is not None else 1)
@@ -209,7 +191,7 @@ class HandoffHistory:
         )
         self._current = body.handoff
 
-    def _confirm(self, handoff: str, event: Event) -> None:
+    def _confirm(self, handoff: str, event: events.Event) -> None:
         record = self._records.get(handoff)
         if record is None:
             return
@@ -220,7 +202,7 @@ class HandoffHistory:
             self._records[above.id] = replace(above, status=HandoffStatus.PASSED_ON)
         self._current = ""
 
-    def _leave(self, why: str, event: Event) -> None:
+    def _leave(self, why: str, event: events.Event) -> None:
         """Mark the handoff under way as left behind: the session goes on without it."""
         record = self._records.get(self._current)
         self._current = ""
@@ -231,7 +213,7 @@ class HandoffHistory:
         )
         self._note(record.id, event, why, status=status, note=record.note or why, ended_at=event.at)
 
-    def _note(self, handoff: str, event: Event, text: str = "", **changes: object) -> None:
+    def _note(self, handoff: str, event: events.Event, text: str = "", **changes: object) -> None:
         record = self._records.get(handoff)
         if record is not None:
             trail = (*record.trail, HandoffTrailEntry(event.at, event.body.name, text))

@@ -9,25 +9,14 @@ from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
-from agent_relay.domain.events.work import (
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffRetried,
-)
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
-from agent_relay.session.decision import DecisionContext, Outcome, choose_successor, explain_unavailable
+from agent_relay.session import handoffs
+from agent_relay.session.decision import DecisionContext, Outcome, explain_unavailable
 from agent_relay.session.fold import find_step_left
-from agent_relay.session.handoff.lifecycle import (
-    find_delivery,
-    note_refused,
-    rest_cancelled,
-    start_successor,
-    try_roll_back,
-)
 from agent_relay.session.transitions import inherit_terms
 
 if TYPE_CHECKING:
@@ -50,20 +39,7 @@ RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
 VERDICTS = ("completed", "failed")
 
 
-def intervene(
-    session: Session, asked: CancelAsked | RetryAsked | CloseAsked, world: DecisionContext
-) -> Outcome:
-    """Carry out what was asked; raise WrongUseError or NobodyAvailableError if it cannot be done."""
-    match asked:
-        case CancelAsked():
-            return _cancel(session, asked)
-        case RetryAsked():
-            return _retry(session, asked, world)
-        case _:
-            return _close(session, asked, world)
-
-
-def _cancel(session: Session, asked: CancelAsked) -> Outcome:
+def cancel(session: Session, asked: CancelAsked) -> Outcome:
     """Cancel the handoff under way: finish or undo what it has begun, then let the session rest.
 
     Its predecessor is already being stopped, so the packet is made all the same; a successor that has not
@@ -80,18 +56,18 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
             f"too late to cancel: {handoff.to_agent} already has the packet",
             hint=f"Take it back: {back}, or agent-relay handoff fail {handoff.id}",
         )
-    cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
+    cancelled = Outcome((work.HandoffCancelled(handoff.id, handoff.step, asked.why),))
     match handoff.step:
         case Step.BEGUN | Step.STOPPED:
             # The predecessor's end, or its packet, is on the way, and brings the rest.
             return cancelled
         case Step.PUBLISHED:
-            return cancelled.then(rest_cancelled(handoff))
+            return cancelled.then(handoffs.rest_cancelled(handoff))
         case _:
             return cancelled.then(Outcome((), (StopLeg(handoff.leg),)))
 
 
-def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
+def retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
     """Resume the last handoff where it failed or was cancelled, with the packet it had.
 
     Raises WrongUseError if the session has gone on since, NobodyAvailableError if its target is unavailable.
@@ -109,10 +85,10 @@ def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outco
         )
     if living is not None:
         again = replace(handoff, step=Step.SPAWNED, is_cancelled=False)
-        retried = Outcome((HandoffRetried(handoff.id),))
+        retried = Outcome((work.HandoffRetried(handoff.id),))
         ready = session.state is State.READY
         return retried.then(
-            Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
+            Outcome((), handoffs.find_delivery(replace(session, handoff=again), living) if ready else ())
         )
     check_waiting_packet(session, handoff.to_agent, world)
     _check_target(handoff, world, force=asked.force)
@@ -135,14 +111,14 @@ def _can_retry(session: Session) -> bool:
 def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:
     """Resume the session's retriable handoff without a leg: from its packet, or by making one."""
     step = find_step_left(session)
-    retried = Outcome((HandoffRetried(handoff.id),))
+    retried = Outcome((work.HandoffRetried(handoff.id),))
     if step is Step.STOPPED:
         return retried.then(Outcome((), (PublishPacket(handoff.id),)))
     again = replace(handoff, step=step, is_cancelled=False)
-    return retried.then(start_successor(session, again, world, packet=handoff.packet))
+    return retried.then(handoffs.start_successor(session, again, world, packet=handoff.packet))
 
 
-def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
+def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
     """Record a person's verdict on a finished handoff; on failure hand over to its rollback agent.
 
     Raises WrongUseError for one that was not made, or was judged before.
@@ -155,14 +131,14 @@ def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outco
             raise WrongUseError(
                 f"handoff {asked.handoff} is under way", hint="See: agent-relay handoff cancel --help"
             )
-        handoff, confirmed = current, (HandoffConfirmed(current.id, current.leg),)
+        handoff, confirmed = current, (work.HandoffConfirmed(current.id, current.leg),)
     if handoff is None:
         raise _refuse_over(session, asked.handoff, asked.verdict)
     if handoff.id in session.closed:
         raise WrongUseError(f"handoff {handoff.id} was judged already", hint=_see(handoff.id))
     after = replace(session, handoff=None) if confirmed else session
     rolled, why_not = _roll_back(after, handoff, asked, world)
-    closed = HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
+    closed = work.HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
     return Outcome((*confirmed, closed)).then(rolled)
 
 
@@ -177,17 +153,15 @@ def _roll_back(
         return Outcome(), f"{name}: the session is {session.state}"
     if session.leg is None or session.leg.id != handoff.leg:
         return Outcome(), f"{name}: the session has gone on under {session.agent}"
-    found = try_roll_back(session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed")
+    found = handoffs.try_roll_back(
+        session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed"
+    )
     return (Outcome(), found) if isinstance(found, str) else (found, "")
 
 
 def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> None:
     known, name = world.availability, handoff.to_agent
-    if force and name in known:
-        known = {**known, name: replace(known[name], resting=False)}
-    choice = choose_successor(
-        (name,), known, current="", now=world.now, zone=world.zone, needs=handoff.terms.needs
-    )
+    choice = (world.wake(name) if force else world).choose((name,), needs=handoff.terms.needs)
     if not choice.successor:
         # Nothing but its rest can be overridden.
         rests = not force and name in known and known[name].resting
@@ -228,10 +202,10 @@ def build_handoff_plan(
     (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,
     `next`, `later` or `skipped`) and why.
     """
-    world = note_refused(session, world)
+    world = handoffs.note_refused(session, world)
     needs = tuple(needs) or inherit_terms(session).needs
     known, now, zone = world.availability, world.now, world.zone
-    choice = choose_successor(session.roster, known, current=session.agent, now=now, zone=zone, needs=needs)
+    choice = world.choose(session.roster, current=session.agent, needs=needs)
     rows, is_found = [], False
     for place, name in enumerate(session.roster, start=1):
         why = explain_unavailable(known.get(name), now=now, zone=zone, needs=needs)

@@ -7,31 +7,14 @@ A packet that cannot be written loses neither the agent nor what was achieved.
 from dataclasses import asdict, replace
 from datetime import datetime
 
-from agent_relay.domain.effects import (
-    DeliverPacket,
-    DeliverTask,
-    Effect,
-    PublishPacket,
-    ShowMessage,
-    SpawnLeg,
-    StopLeg,
-    WakeAt,
-)
-from agent_relay.domain.events.session import Body, LegStarting, SessionEnded, SessionRested, TaskDelivered
-from agent_relay.domain.events.work import (
-    HandoffBegun,
-    HandoffConfirmed,
-    HandoffFailed,
-    PacketDelivered,
-    PacketPublished,
-    PredecessorStopped,
-    TurnEnded,
-)
+from agent_relay.domain import effects
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, PublishFailed, TaskGiven
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 
 HEADLESS = "headless"
@@ -41,7 +24,7 @@ HEADLESS = "headless"
 def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: bool = False) -> Outcome:
     """Begin the first leg of a session, or the next one of a resting or ended one, without a handoff."""
     native_id = find_native_id(session, agent) if resumes else ""
-    body = LegStarting(
+    body = events.LegStarting(
         world.leg_id,
         agent,
         session.generation + 1,
@@ -50,7 +33,7 @@ def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: 
         headless=session.open_turn is not None,
         **asdict(world.owner),
     )
-    return Outcome((body,), (SpawnLeg(world.leg_id),))
+    return Outcome((body,), (effects.SpawnLeg(world.leg_id),))
 
 
 def find_native_id(session: Session, agent: str) -> str:
@@ -99,11 +82,11 @@ def begin_handoff(
     leg = session.leg
     if leg is None or (not leg.is_over and find_fault(to_agent, world)):
         return NOTHING
-    given_up: tuple[Body, ...] = ()
+    given_up: tuple[events.Body, ...] = ()
     if session.handoff is not None:
-        given_up = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
+        given_up = (work.HandoffFailed(session.handoff.id, session.handoff.step, why),)
     parent = find_parent(session)
-    begun = HandoffBegun(
+    begun = work.HandoffBegun(
         world.handoff_id,
         leg.id,
         leg.agent,
@@ -119,9 +102,9 @@ def begin_handoff(
         **asdict(inherit_terms(session) if terms is None else terms),
     )
     if leg.is_over:
-        stopped = PredecessorStopped(world.handoff_id, leg.id)
-        return Outcome((*given_up, begun, stopped), (PublishPacket(world.handoff_id),))
-    return Outcome((*given_up, begun), (StopLeg(leg.id),))
+        stopped = work.PredecessorStopped(world.handoff_id, leg.id)
+        return Outcome((*given_up, begun, stopped), (effects.PublishPacket(world.handoff_id),))
+    return Outcome((*given_up, begun), (effects.StopLeg(leg.id),))
 
 
 def note_refused(session: Session, world: DecisionContext) -> DecisionContext:
@@ -163,13 +146,10 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
     current = "" if session.agent in failing else session.agent
     others = turn.others if turn is not None else ()
     order = dict.fromkeys((*failing, *rollback, *session.roster))
-    choice = choose_successor(
+    choice = world.choose(
         tuple(name for name in order if name not in others),
-        world.availability,
         current=current,
         tried=session.tried,
-        now=world.now,
-        zone=world.zone,
         needs=(*inherit_terms(session).needs, *((HEADLESS,) if turn is not None else ())),
     )
     if choice.successor in rollback and choice.successor not in failing and failed is not None:
@@ -184,19 +164,23 @@ def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str,
 
     A headless agent has no screen to rest on: it is stopped, and a session that ends with its turn ends.
     """
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[events.Body, ...] = ()
     if session.handoff is not None:
-        bodies = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
-    bodies = (*bodies, SessionRested(why, until.isoformat() if until else "", skipped))
+        bodies = (work.HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    bodies = (*bodies, events.SessionRested(why, until.isoformat() if until else "", skipped))
     turn, living = session.open_turn, session.living_leg
     # What the agent itself shows says nothing of why nobody takes over.
-    say: tuple[Effect, ...] = (ShowMessage(living.id),) if living is not None and not living.headless else ()
-    wake = (*say, *((WakeAt(until),) if until else ()))
-    stop: tuple[Effect, ...] = (StopLeg(living.id),) if living is not None and living.headless else ()
+    say: tuple[effects.Effect, ...] = (
+        (effects.ShowMessage(living.id),) if living is not None and not living.headless else ()
+    )
+    wake = (*say, *((effects.WakeAt(until),) if until else ()))
+    stop: tuple[effects.Effect, ...] = (
+        (effects.StopLeg(living.id),) if living is not None and living.headless else ()
+    )
     if turn is None or not turn.ends:
         return Outcome(bodies, (*wake, *stop))
-    over = (TurnEnded(session.leg.id if session.leg is not None else "", "resting", why),)
-    end = () if living is not None else (SessionEnded(why),)
+    over = (work.TurnEnded(session.leg.id if session.leg is not None else "", "resting", why),)
+    end = () if living is not None else (events.SessionEnded(why),)
     return Outcome((*bodies, *over, *end), stop)
 
 
@@ -222,16 +206,13 @@ def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, 
     living = session.living_leg
     if living is not None and living.agent == name:
         return f"{name}: at work already"
-    needs = failed.terms.needs
-    choice = choose_successor(
-        (name,), world.availability, current="", now=world.now, zone=world.zone, needs=needs
-    )
+    choice = world.choose((name,), needs=failed.terms.needs)
     return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
 
 
 def rest_cancelled(handoff: Handoff) -> Outcome:
     """End a cancelled handoff: the session rests, with its packet if any, until a person asks."""
-    return Outcome((SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
+    return Outcome((events.SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
 
 
 def published(session: Session, done: Published, world: DecisionContext) -> Outcome:
@@ -239,7 +220,7 @@ def published(session: Session, done: Published, world: DecisionContext) -> Outc
     handoff = session.handoff
     if handoff is None or handoff.id != done.handoff or handoff.step is not Step.STOPPED:
         return NOTHING
-    packet = PacketPublished(
+    packet = work.PacketPublished(
         done.handoff,
         done.packet,
         done.sequence,
@@ -257,7 +238,7 @@ def published(session: Session, done: Published, world: DecisionContext) -> Outc
 def start_successor(session: Session, handoff: Handoff, world: DecisionContext, *, packet: str) -> Outcome:
     """Journal and start the leg of the handoff under way; its id makes it start only once."""
     native_id = find_native_id(session, handoff.to_agent)
-    starting = LegStarting(
+    starting = events.LegStarting(
         world.leg_id,
         handoff.to_agent,
         session.generation + 1,
@@ -269,17 +250,17 @@ def start_successor(session: Session, handoff: Handoff, world: DecisionContext, 
         headless=session.open_turn is not None,
         **asdict(world.owner),
     )
-    return Outcome((starting,), (SpawnLeg(world.leg_id),))
+    return Outcome((starting,), (effects.SpawnLeg(world.leg_id),))
 
 
-def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
+def find_delivery(session: Session, leg: Leg) -> tuple[effects.Effect, ...]:
     """Return what a leg that has become ready is still to be given: its packet, or the task."""
     handoff = session.handoff
     if handoff is not None:
         waits = handoff.leg == leg.id and handoff.step is Step.SPAWNED
-        return (DeliverPacket(handoff.id, leg.id),) if waits else ()
+        return (effects.DeliverPacket(handoff.id, leg.id),) if waits else ()
     if session.task and leg.generation == 1 and not leg.was_given:
-        return (DeliverTask(leg.id),)
+        return (effects.DeliverTask(leg.id),)
     return ()
 
 
@@ -290,11 +271,11 @@ def handle_delivery(
     match happened:
         case TaskGiven(leg):
             is_new = any(known.id == leg and not known.was_given for known in session.legs)
-            return Outcome((TaskDelivered(leg),) if is_new else ())
+            return Outcome((events.TaskDelivered(leg),) if is_new else ())
         case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
             works = session.living_leg is not None and session.living_leg.was_busy
-            confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
-            return Outcome((PacketDelivered(handoff, leg), *confirmed))
+            confirmed = (work.HandoffConfirmed(handoff, leg),) if works else ()
+            return Outcome((work.PacketDelivered(handoff, leg), *confirmed))
         case DeliverFailed(handoff) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
             return _deliver_failed(session, happened, world)
         case _:
@@ -303,7 +284,9 @@ def handle_delivery(
 
 def _deliver_failed(session: Session, failed: DeliverFailed, world: DecisionContext) -> Outcome:
     """Leave the successor in charge without its packet, or hand over to its rollback agent."""
-    told = Outcome((HandoffFailed(failed.handoff, "deliver", failed.why),), (ShowMessage(failed.leg),))
+    told = Outcome(
+        (work.HandoffFailed(failed.handoff, "deliver", failed.why),), (effects.ShowMessage(failed.leg),)
+    )
     handoff = session.handoff
     if handoff is None or not handoff.terms.rollback:
         return told
@@ -321,8 +304,8 @@ def publish_failed(
     still lives, it stays in charge.
     """
     if session.living_leg is not None:
-        return Outcome((HandoffFailed(failed.handoff, handoff.step, failed.why),))
-    told = Outcome((HandoffFailed(failed.handoff, "publish", failed.why),))
+        return Outcome((work.HandoffFailed(failed.handoff, handoff.step, failed.why),))
+    told = Outcome((work.HandoffFailed(failed.handoff, "publish", failed.why),))
     why_not = ""
     if not handoff.is_cancelled:
         after = replace(session, handoff=None, retriable=handoff, state=State.LIMITED)
@@ -330,7 +313,7 @@ def publish_failed(
         if isinstance(rolled, Outcome):
             return told.then(rolled)
         why_not = f" ({rolled})" if rolled else ""
-    return told.then(Outcome((SessionEnded(f"{failed.why}{why_not}"),)))
+    return told.then(Outcome((events.SessionEnded(f"{failed.why}{why_not}"),)))
 
 
 def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, *, why: str) -> Outcome | str:
@@ -341,7 +324,7 @@ def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, 
         return ""
     # Its own packet could not be written either: what it knew itself is what is left.
     name = handoff.to_agent
-    choice = choose_successor((name,), world.availability, current="", now=world.now, zone=world.zone)
+    choice = world.choose((name,))
     if not choice.successor:
         return choice.skipped[0]
-    return Outcome((SessionRested(why),)).then(begin_leg(session, name, world, resumes=True))
+    return Outcome((events.SessionRested(why),)).then(begin_leg(session, name, world, resumes=True))

@@ -4,55 +4,28 @@ import asyncio
 from collections.abc import Mapping
 
 from agent_relay.detect.window_usage import render_windows
+from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.inputs import CancelAsked, CloseAsked, ContinueAsked, ResumeAsked, RetryAsked
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
-from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.sessions.commands import (
-    find_config_note,
-    follow_renamed,
-    get_session,
-    hand_over,
-    open_session,
-    save_packet,
-    stop_session,
-    take_up,
-)
+from agent_relay.engine.publishing.limited_work import redact_request
+from agent_relay.engine.services import LaunchEnvironment
+from agent_relay.engine.sessions import commands
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.sessions.opener import take_over
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.session.handoff.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.views import messages
 from agent_relay.session.views.event_lines import list_history
-from agent_relay.session.views.messages import (
-    render_intervention,
-    render_message,
-    render_saved,
-    session_folder,
-)
 from agent_relay.session.views.waiting import build_rest_view
 
 _MOST = 20
 _LONGEST = 2000
 """A handoff's expectations are read by people and agents: twenty pages belong in a file."""
-
-
-def build_handoff_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-    handlers = _HandoffHandlers(sessions)
-    return dict(
-        (
-            op.HANDOFF_PLAN.performed_by(handlers.plan),
-            op.HANDOFF_CANCEL.performed_by(handlers.cancel),
-            op.HANDOFF_RETRY.performed_by(handlers.retry),
-            op.HANDOFF_CLOSE.performed_by(handlers.close),
-        )
-    )
 
 
 def build_terms(asked: op.HandoffTermsFields, *, target: str) -> Terms:
@@ -88,37 +61,6 @@ def _strip_texts(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-class _HandoffHandlers:
-    def __init__(self, sessions: SessionRegistry) -> None:
-        self._sessions = sessions
-
-    async def plan(self, asked: op.HandoffPlanFields, _peer: Peer) -> Mapping[str, object]:
-        """Return to whom a handoff would go now, and why not to the others; change nothing."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        context = await host.runner.build_context(host.session)
-        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
-
-    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
-        """Cancel the handoff; return the session's state."""
-        host = self._sessions.get(asked.session)
-        return _render_answer(await host.ask(CancelAsked(asked.handoff, asked.note)), asked.handoff)
-
-    async def retry(self, asked: op.HandoffRetryFields, _peer: Peer) -> Mapping[str, object]:
-        """Start the handoff again from where it stopped; return the session's state."""
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        return _render_answer(await host.ask(RetryAsked(asked.handoff, force=asked.yes)), asked.handoff)
-
-    async def close(self, asked: op.HandoffVerdictFields, _peer: Peer) -> Mapping[str, object]:
-        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
-        if asked.verdict not in VERDICTS:
-            raise WrongUseError(
-                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
-            )
-        host = await take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        closing = CloseAsked(asked.handoff, asked.verdict, asked.note)
-        return _render_answer(await host.ask(closing), asked.handoff)
-
-
 def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
     current = session.handoff
     return {
@@ -127,29 +69,8 @@ def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
         "state": session.shown_state.value,
         "agent": session.agent,
         "under_way": current.id if current is not None else "",
-        "message": render_intervention(session, handoff),
+        "message": messages.render_intervention(session, handoff),
     }
-
-
-def build_narrate_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-
-    async def narrate(asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
-        """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
-        if asked.env is not None:
-            # Between two headless turns nobody has it at work, and nothing holds the user's environment.
-            await take_up(sessions, asked.session, LaunchEnvironment(asked.env))
-        host = sessions.get(asked.session)
-        leg = host.session.leg
-        launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
-        result = await narratives.narrate(host.session, launch_environment, asked.focus)
-        return {"outcome": result.kind.value, "message": result.message, "text": result.text}
-
-    async def cancel(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
-        """Cancel the document that is being written; return whether there was one."""
-        return {"cancelled": narratives.cancel(sessions.get(asked.session).session.id)}
-
-    return dict((op.NARRATE.performed_by(narrate), op.NARRATE_CANCEL.performed_by(cancel)))
 
 
 async def describe_rest(host: Host) -> Mapping[str, object]:
@@ -161,52 +82,39 @@ async def describe_rest(host: Host) -> Mapping[str, object]:
     return {"rest": view.render()} if view is not None else {}
 
 
-def build_rest_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their requests."""
-
-    async def agree(asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
-        """Let work go on by itself when this rest is over; with `agreed` false, do not."""
-        host = await get_session(sessions, asked.session)
-        session = await host.ask(ResumeAsked(asked.agreed))
-        return {"session": session.id, "agreed": session.agreed}
-
-    async def go_on(asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
-        """Continue the work now, with an agent that is available again."""
-        host = await get_session(sessions, asked.session)
-        session = await host.ask(ContinueAsked())
-        return {"session": session.id, "state": session.state.value}
-
-    return dict((op.REST_AGREE.performed_by(agree), op.REST_GO.performed_by(go_on)))
-
-
 _CANCELLED_WHY = "cancelled while it was under way"
 
 
-def build_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
+def build_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    handlers = _Handlers(sessions)
-    return {
-        **dict(
-            (
-                op.OPEN.performed_by(handlers.open),
-                op.WHERE.performed_by(handlers.where),
-                op.USE.performed_by(handlers.use),
-                op.SESSION_STOP.performed_by(handlers.stop),
-                op.SESSION_LIST.performed_by(handlers.list),
-                op.SESSION_ENVIRONMENT.performed_by(handlers.bring),
-                op.SESSION_HOLD_BACK.performed_by(handlers.hold_back),
-                op.SESSION_HISTORY.performed_by(handlers.tell_history),
-                op.TREE_TAKE.performed_by(handlers.take_tree),
-            )
-        ),
-        **build_handoff_handlers(sessions),
-        **build_rest_handlers(sessions),
-    }
+    does = _Handlers(sessions, narratives)
+    return dict(
+        (
+            op.OPEN.performed_by(does.open),
+            op.WHERE.performed_by(does.where),
+            op.USE.performed_by(does.use),
+            op.SESSION_STOP.performed_by(does.stop),
+            op.SESSION_LIST.performed_by(does.list),
+            op.SESSION_ENVIRONMENT.performed_by(does.bring),
+            op.SESSION_HOLD_BACK.performed_by(does.hold_back),
+            op.SESSION_HISTORY.performed_by(does.tell_history),
+            op.TREE_TAKE.performed_by(does.take_tree),
+            op.HANDOFF_PLAN.performed_by(does.plan),
+            op.HANDOFF_CANCEL.performed_by(does.cancel),
+            op.HANDOFF_RETRY.performed_by(does.retry),
+            op.HANDOFF_CLOSE.performed_by(does.close),
+            op.NARRATE.performed_by(does.narrate),
+            op.NARRATE_CANCEL.performed_by(does.cancel_narrative),
+            op.REST_AGREE.performed_by(does.agree),
+            op.REST_GO.performed_by(does.go_on),
+        )
+    )
 
 
 class _Handlers:
-    def __init__(self, sessions: SessionRegistry) -> None:
+    def __init__(self, sessions: SessionRegistry, narratives: NarrativeWriter) -> None:
         self._sessions = sessions
+        self._narratives = narratives
 
     async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
@@ -230,17 +138,16 @@ class _Handlers:
             terms=build_terms(asked, target=asked.agent),
         )
         if open_request.launch:
-            opened, note = await open_session(self._sessions, open_request)
+            opened, note = await commands.open_session(self._sessions, open_request)
             rest = await describe_rest(self._sessions.get(opened.id))
             return {**self._where(opened), "note": note, **rest}
-        session, path = await save_packet(self._sessions, open_request)
-        return {**self._where(session), "message": render_saved(session, open_request.agent, path)}
+        session, path = await commands.save_packet(self._sessions, open_request)
+        return {**self._where(session), "message": messages.render_saved(session, open_request.agent, path)}
 
     async def where(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return where a session's living leg can be attached, and what the terminal should show."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
-        note = await find_config_note(self._sessions.services)
+        host = await self._sessions.find(asked.session, asked.root)
+        note = await commands.find_config_note(self._sessions.services)
         session = await host.look()
         return {**self._where(session), "note": note, **await describe_rest(host)}
 
@@ -249,49 +156,42 @@ class _Handlers:
 
         `passed` is whether it was begun.
         """
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         before = await host.look()
         if asked.turn and before.open_turn is None:
             return {**self._where(before), "passed": False}
-        session = await hand_over(
-            self._sessions,
-            asked.session,
-            asked.agent,
-            focus=asked.focus,
-            force=asked.yes,
-            terms=build_terms(asked, target=asked.agent),
-        )
+        terms = build_terms(asked, target=asked.agent)
+        for name in filter(None, (asked.agent, terms.rollback)):
+            self._sessions.services.get_adapter(name)
+        focus = await redact_request(asked.focus)
+        session = await host.ask(inputs.HandoffAsked(asked.agent, focus=focus, force=asked.yes, terms=terms))
         return {
             **self._where(session),
             "passed": True,
-            "note": await find_config_note(self._sessions.services),
+            "note": await commands.find_config_note(self._sessions.services),
         }
 
     async def stop(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Begin the end of the session; `note` is what keeps it from being journalled."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        session, note = await stop_session(self._sessions, asked.session)
+        session, note = await commands.stop_session(self._sessions, asked.session, asked.root)
         return {**self._where(session), "note": note}
 
     async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         handoff = (await host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
         try:
-            session = await host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
+            session = await host.ask(inputs.CancelAsked(handoff.id, _CANCELLED_WHY))
         except WrongUseError as error:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
-        return {"held_back": True, "message": render_intervention(session, handoff.id)}
+        return {"held_back": True, "message": messages.render_intervention(session, handoff.id)}
 
     async def tell_history(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
         """Return the history of the session until now, a line for each event that matters."""
-        await follow_renamed(self._sessions, asked.session, asked.root)
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session, asked.root)
         session = await host.look()
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(host.events)[: session.number]
@@ -300,7 +200,7 @@ class _Handlers:
 
     async def bring(self, asked: op.EnvironmentFields, _peer: Peer) -> Mapping[str, object]:
         """Give the session's next agent `env` if the user's environment was lost with daemon and holder."""
-        host = await get_session(self._sessions, asked.session)
+        host = await self._sessions.find(asked.session)
         offered = LaunchEnvironment(asked.env, rows=asked.rows, cols=asked.cols)
         return {"taken": host.runner.offer(offered)}
 
@@ -315,8 +215,63 @@ class _Handlers:
     async def take_tree(self, asked: op.TreeFields, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""
         root = await asyncio.to_thread(find_requested_root, asked.cwd)
-        await take_over(self._sessions, root)
+        await self._sessions.take_over(root)
         return {"root": root}
+
+    async def plan(self, asked: op.HandoffPlanFields, _peer: Peer) -> Mapping[str, object]:
+        """Return to whom a handoff would go now, and why not to the others; change nothing."""
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        context = await host.runner.build_context(host.session)
+        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
+
+    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
+        """Cancel the handoff; return the session's state."""
+        host = self._sessions.get(asked.session)
+        return _render_answer(await host.ask(inputs.CancelAsked(asked.handoff, asked.note)), asked.handoff)
+
+    async def retry(self, asked: op.HandoffRetryFields, _peer: Peer) -> Mapping[str, object]:
+        """Start the handoff again from where it stopped; return the session's state."""
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        return _render_answer(
+            await host.ask(inputs.RetryAsked(asked.handoff, force=asked.yes)), asked.handoff
+        )
+
+    async def close(self, asked: op.HandoffVerdictFields, _peer: Peer) -> Mapping[str, object]:
+        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
+        if asked.verdict not in VERDICTS:
+            raise WrongUseError(
+                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
+            )
+        host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        closing = inputs.CloseAsked(asked.handoff, asked.verdict, asked.note)
+        return _render_answer(await host.ask(closing), asked.handoff)
+
+    async def agree(self, asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
+        """Let work go on by itself when this rest is over; with `agreed` false, do not."""
+        host = await self._sessions.find(asked.session)
+        session = await host.ask(inputs.ResumeAsked(asked.agreed))
+        return {"session": session.id, "agreed": session.agreed}
+
+    async def go_on(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+        """Continue the work now, with an agent that is available again."""
+        host = await self._sessions.find(asked.session)
+        session = await host.ask(inputs.ContinueAsked())
+        return {"session": session.id, "state": session.state.value}
+
+    async def narrate(self, asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:
+        """Have a document written; return its `outcome`, the `message` for the user, and its `text`."""
+        if asked.env is not None:
+            # Between two headless turns nobody has it at work, and nothing holds the user's environment.
+            await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
+        host = self._sessions.get(asked.session)
+        leg = host.session.leg
+        launch_environment = host.runner.get_launch_environment(leg.id if leg is not None else "")
+        result = await self._narratives.narrate(host.session, launch_environment, asked.focus)
+        return {"outcome": result.kind.value, "message": result.message, "text": result.text}
+
+    async def cancel_narrative(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+        """Cancel the document that is being written; return whether there was one."""
+        return {"cancelled": self._narratives.cancel(self._sessions.get(asked.session).session.id)}
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg
@@ -330,8 +285,8 @@ class _Handlers:
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.get_socket(leg.id) if leg is not None and attachable else "",
             "headless": session.open_turn is not None,
-            "message": render_message(session, self._sessions.services.zone, sign_in=sign_in),
-            "folder": session_folder(session),
+            "message": messages.render_message(session, self._sessions.services.zone, sign_in=sign_in),
+            "folder": messages.session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
             "successor": session.handoff.to_agent if session.handoff is not None else "",
             "handoffs": len(session.done),

@@ -1,30 +1,16 @@
-"""Give legs what they are to work on: pasted as one piece, submitted once, never over a person's typing."""
+"""Give a leg a text: paste it as one piece, submit it once, never over a person's typing."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.inputs import Delivered, DeliverFailed, Input, TaskGiven
-from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.delivery._submission import Submission
+from agent_relay.engine.legs import terminal_messages
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.terminal_messages import (
-    Announce,
-    BarSender,
-    Tell,
-    announce_nothing,
-    describe_wait,
-    wait_with_reports,
-)
-from agent_relay.engine.services import Services
-from agent_relay.session.views.waiting import DeliveryProgress, DeliveryStage
-from agent_relay.system.failures import find_passing
+from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.system.processes import pause_at
 from agent_relay.terminal.holder_client import HolderError
 
@@ -44,6 +30,13 @@ _WORK_S = 10.0
 _REFUSALS = 3
 _TOLD_REFUSALS = 20
 _PASTES = 3
+
+_TURN_S = 600.0
+"""How long an agent may ask, or still be starting its tools, before a return may be pressed."""
+_PAUSES_S = (1.5, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
+"""How long to wait after each return. Measured from a return to the first sign of work: 0.1-3 s; on a
+machine with ten times the work it can do, fifteen times as long. A text that has disappeared after all
+waits but the last was lost."""
 
 _Shown = Literal["shown", "asked", "lost"]
 
@@ -65,8 +58,8 @@ async def deliver_text(
     deliver: Deliver,
     text: TurnInput,
     *,
-    tell: Tell,
-    announce: Announce = announce_nothing,
+    tell: terminal_messages.Tell,
+    announce: terminal_messages.Announce = terminal_messages.announce_nothing,
 ) -> None:
     """Paste and submit `text`, once, and wait until the agent is seen to take it.
 
@@ -90,30 +83,20 @@ async def deliver_text(
         await monitor.settle_evidence()
 
 
-async def forget_text(monitor: LegMonitor) -> None:
-    """Clear the holder's note of a text that could not be delivered, so that the next try begins anew.
-
-    Raises HolderError if the holder does not take it.
-    """
-    await monitor.holder.type(b"", note="")
-
-
-async def type_line(monitor: LegMonitor, deliver: Deliver, line: str) -> None:
-    """Type and submit `line` as one of the agent's own commands, unless somebody is typing.
-
-    Keys pressed meanwhile come after it. Raises HolderError if somebody is in the middle of a line, or the
-    holder is gone.
-    """
-    await monitor.holder.type(line.encode(), unless_typed=True, goes_on=True)
-    await asyncio.sleep(deliver.submit_delay_ms / 1000)
-    await monitor.holder.type(deliver.submit.encode())
-
-
 class _Delivery:
-    """The delivery of one text into one leg, from wherever an earlier daemon left it."""
+    """The delivery of one text into one leg, from wherever an earlier daemon left it: pasted, then submitted.
+
+    `_is_counted` is whether keys counted as typed belong to a line being typed, not to the answer to a
+    question; `_was_pressed` whether a daemon that was killed pressed the first return.
+    """
 
     def __init__(
-        self, monitor: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
+        self,
+        monitor: LegMonitor,
+        deliver: Deliver,
+        text: TurnInput,
+        tell: terminal_messages.Tell,
+        announce: terminal_messages.Announce,
     ) -> None:
         packet = _escape(text.packet, deliver.packet_escapes)
         self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
@@ -122,11 +105,18 @@ class _Delivery:
         self._tell = tell
         self._announce = announce
         self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
+        self._is_counted = True
+        self._was_pressed = False
+        self._stood = False
+        self._presses = 0
+        self._waited_s = 0.0
 
     async def run(self, note: str) -> None:
         """Deliver the text; raise RelayError on failure. `note` is the holder's record of an earlier try."""
         monitor, is_counted = self._monitor, True
-        shown: _Shown = "shown" if note == self._submitted else "lost"
+        self._was_pressed = note == self._submitted
+        self._presses = int(self._was_pressed)
+        shown: _Shown = "shown" if self._was_pressed else "lost"
         if note == self._pasted:
             await self._announce(DeliveryStage.GIVING)
             shown = await self._find_shown()
@@ -138,23 +128,8 @@ class _Delivery:
             if shown == "lost":
                 _log.warning("paste-again leg=%s", monitor.leg.id)
         await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
-        submission = Submission(
-            monitor,
-            self._deliver.submit,
-            note=self._submitted,
-            tell=self._tell,
-            announce=self._announce,
-            is_counted=is_counted and shown != "asked",
-            was_pressed=note == self._submitted,
-            paste_again=self._paste_again,
-        )
-        await submission.run()
-
-    async def _paste_again(self) -> None:
-        """Paste a text that was lost after its return once more, and look whether it appears."""
-        await self._paste()
-        await self._find_shown()
-        await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
+        self._is_counted = is_counted and shown != "asked"
+        await self._submit()
 
     async def _paste(self) -> bool:
         """Paste the text once the agent waits for a prompt and nobody is typing one.
@@ -184,7 +159,7 @@ class _Delivery:
                     raise
                 refusals += 1
                 if refusals == _TOLD_REFUSALS:
-                    await self._tell(describe_wait(monitor))
+                    await self._tell(terminal_messages.describe_wait(monitor))
                 await asyncio.sleep(_TYPING_S)
                 await monitor.settle_evidence()
             else:
@@ -208,7 +183,7 @@ class _Delivery:
         Text that stays in the line is somebody's: wait as long again, and do not hold their keys.
         """
         monitor = self._monitor
-        if not await wait_with_reports(
+        if not await terminal_messages.wait_with_reports(
             monitor, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
         ):
             return False
@@ -217,7 +192,9 @@ class _Delivery:
             lambda: not self._is_theirs(), limit_s=_PAINTED_S
         ):
             await self._announce(DeliveryStage.WAITS_FOR_LINE)
-            await wait_with_reports(monitor, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
+            await terminal_messages.wait_with_reports(
+                monitor, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell
+            )
             await self._announce(DeliveryStage.NONE)
         return True
 
@@ -247,7 +224,7 @@ class _Delivery:
         await monitor.wait_until(lambda: is_shown() or monitor.state == "asking", limit_s=_SHOWN_S)
         is_asked = monitor.state == "asking"
         if is_asked or (monitor.state != "ready" and not is_shown()):
-            await wait_with_reports(
+            await terminal_messages.wait_with_reports(
                 monitor, lambda: is_shown() or monitor.state == "ready", limit_s=_READY_S, tell=self._tell
             )
             await monitor.wait_until(is_shown, limit_s=_SHOWN_S)
@@ -255,10 +232,127 @@ class _Delivery:
             return "lost" if is_lost() else "asked"
         if is_lost():
             _log.info("paste-unseen leg=%s", monitor.leg.id)
-            await wait_with_reports(
+            await terminal_messages.wait_with_reports(
                 monitor, lambda: is_shown() or monitor.state != "ready", limit_s=_READ_S, tell=self._tell
             )
         return "lost" if is_lost() else "shown"
+
+    async def _submit(self) -> None:
+        """Press return until the agent is seen to take the text that is in its input line.
+
+        An agent also reports that it is busy for reasons of its own: while it starts its tool servers, for
+        one. Only its record of this very text shows that it was submitted; if an agent keeps no record of
+        prompts, work shows it, provided that the input line held the text before and is clear of it now. A
+        text that was lost is pasted once more.
+        A return is pressed while the agent waits for a prompt, and again only while the text is still seen in
+        the line and nobody has typed since: anywhere else it could say yes to a question. Raises RelayError
+        if the agent ends, or nothing shows that it took the text.
+        """
+        monitor = self._monitor
+        await self._press_and_wait(_PAUSES_S[:-1])
+        if self._is_lost() and await self._is_left_alone():
+            _log.warning("paste-lost leg=%s returns=%d", monitor.leg.id, self._presses)
+            await self._paste()
+            await self._find_shown()
+            await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
+            await self._press_and_wait(_PAUSES_S)
+        else:
+            await self._press_and_wait(_PAUSES_S[-1:])
+        if monitor.gone.is_set():
+            raise RelayError(f"{monitor.leg.agent} ended while it was given its packet")
+        if not self._is_taken():
+            _log.warning(
+                "submit-failed leg=%s returns=%d input=%s", monitor.leg.id, self._presses, monitor.input
+            )
+            raise RelayError(f"{monitor.leg.agent} did not begin to work on its packet")
+        if self._presses != 1:
+            _log.info("submitted leg=%s returns=%d", monitor.leg.id, self._presses)
+
+    async def _press_and_wait(self, pauses_s: Sequence[float]) -> None:
+        """Press return as needed, waiting for each of `pauses_s` in turn, until the text is taken."""
+        monitor = self._monitor
+        for pause_s in pauses_s:
+            if self._is_taken():
+                return
+            await self._wait_for_turn()
+            if self._is_taken():
+                break
+            if not self._presses or (monitor.state == "ready" and monitor.input == "typed"):
+                await self._press()
+            if await monitor.wait_until(self._is_taken, limit_s=pause_s):
+                break
+            self._waited_s += pause_s
+            if self._waited_s >= terminal_messages.SILENT_S:
+                await self._tell(
+                    f"{monitor.leg.agent} has not begun to work on its packet for {self._waited_s:.0f} s"
+                )
+            await monitor.settle_evidence()
+
+    def _is_lost(self) -> bool:
+        """Tell whether the text was in a line that is empty now, of a waiting agent that recorded none of it.
+
+        Only records that would show it count as proof; a turn that nobody saw may be over by now.
+        """
+        monitor = self._monitor
+        can_tell = monitor.hears_prompts and monitor.hears_old_prompts and monitor.own.is_comparable
+        is_gone = self._stood and monitor.state == "ready" and monitor.input == "empty"
+        return can_tell and is_gone and not self._is_taken()
+
+    async def _is_left_alone(self) -> bool:
+        """Tell whether nobody pressed a key since the first return.
+
+        A person who cleared the line did not want the text.
+        """
+        age_s = (await self._monitor.holder.request("status")).get("key_age_s")
+        return not isinstance(age_s, int | float) or age_s > self._waited_s
+
+    def _is_taken(self) -> bool:
+        """Tell whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
+        monitor = self._monitor
+        self._stood = self._stood or monitor.input == "typed"
+        if monitor.gone.is_set() or monitor.own.is_heard:
+            return True
+        if self._was_pressed and not monitor.hears_old_prompts:
+            # What a daemon of before did is told by nothing else.
+            return (monitor.state == "busy" or monitor.leg.was_busy) and monitor.input != "typed"
+        if monitor.hears_prompts and monitor.own.is_comparable:
+            return False
+        is_clear = monitor.input != "typed" if self._presses else monitor.input == "empty"
+        has_stood = self._stood or not monitor.sees_input
+        return monitor.state == "busy" and is_clear and has_stood and (self._presses > 0 or self._stood)
+
+    async def _wait_for_turn(self) -> None:
+        """Wait until the agent waits for a prompt or took this one. Raise RelayError after ten minutes."""
+        monitor = self._monitor
+        if self._is_taken() or monitor.state == "ready":
+            return
+        _log.info("submit-waits leg=%s state=%s", monitor.leg.id, monitor.state)
+        is_ours = await terminal_messages.wait_with_reports(
+            monitor, lambda: self._is_taken() or monitor.state == "ready", limit_s=_TURN_S, tell=self._tell
+        )
+        if not is_ours:
+            raise RelayError(f"{terminal_messages.describe_wait(monitor)}, after {_TURN_S:.0f} s")
+
+    async def _press(self) -> None:
+        """Press return, unless somebody has typed into the line meanwhile: it is theirs to send."""
+        monitor = self._monitor
+        try:
+            is_held = await self._announce(DeliveryStage.SUBMITTED)
+            is_theirs = not is_held and (self._is_counted or self._presses > 0)
+            await monitor.holder.type(
+                self._deliver.submit.encode(), unless_typed=is_theirs, note=self._submitted
+            )
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            _log.info("submit-left leg=%s why=typed", monitor.leg.id)
+            return
+        pause_at("after return")
+        self._presses += 1
+        if self._presses > 1:
+            _log.warning(
+                "submit-again leg=%s returns=%d after_s=%.1f", monitor.leg.id, self._presses, self._waited_s
+            )
 
 
 async def _see_prompt(monitor: LegMonitor) -> None:
@@ -277,97 +371,3 @@ def _escape(packet: str, escapes: Mapping[str, str]) -> str:
     for mark, escaped in escapes.items():
         packet = packet.replace(mark, escaped)
     return packet
-
-
-class SessionDeliveries:
-    """The deliveries of one session, at most one at a time for each leg.
-
-    An agent that asked something during a delivery becomes ready a second time, which must not start another.
-    """
-
-    def __init__(self, services: Services, live: Mapping[str, LegMonitor], bar: BarSender) -> None:
-        self._services = services
-        self._live = live
-        self._bar = bar
-        self._under_way: dict[str, str] = {}
-
-    @property
-    def trouble(self) -> str:
-        """What a delivery under way waits for; empty for nothing."""
-        return next((why for why in self._under_way.values() if why), "")
-
-    async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Input | None:
-        """Give the leg its packet and return the result; `None` if it is being given something already."""
-        live = self._live.get(leg_id)
-        if live is None or leg_id in self._under_way:
-            return None
-        deliver = live.adapter.deliver
-        self._under_way[leg_id] = ""
-        try:
-            packet = ""
-            if deliver.packet_by == "paste":
-                from agent_relay.engine.publishing.packet_pipeline import read_packet_text
-
-                packet = await asyncio.to_thread(read_packet_text, self._services, session, handoff)
-            text = TurnInput(handoff.id, packet, deliver.opening)
-            progress = _Progress(self._bar, live, partial(self._tell, live))
-            await deliver_text(live, deliver, text, tell=progress.tell, announce=progress.announce)
-        except RelayError as error:
-            with contextlib.suppress(HolderError):
-                await forget_text(live)
-            if find_passing(error):
-                raise
-            return DeliverFailed(handoff.id, leg_id, error.sentence)
-        finally:
-            self._under_way.pop(leg_id, None)
-        return Delivered(handoff.id, leg_id)
-
-    async def deliver_task(self, task: str, leg_id: str) -> Input | None:
-        """Give the leg the task; return `TaskGiven`, or `None` if it is being given something already.
-
-        Raises RelayError if the task cannot be delivered.
-        """
-        live = self._live.get(leg_id)
-        if live is None or leg_id in self._under_way:
-            return None
-        self._under_way[leg_id] = ""
-        try:
-            # The holder of an earlier version knows of nothing: a leg that worked was given it then.
-            if not live.leg.was_busy or await live.holder.read_note() is not None:
-                tell = partial(self._tell, live)
-                await deliver_text(live, live.adapter.deliver, TurnInput("task", "", task), tell=tell)
-        finally:
-            self._under_way.pop(leg_id, None)
-        return TaskGiven(leg_id)
-
-    async def _tell(self, live: LegMonitor, why: str, *, is_shown: bool = False) -> None:
-        """Set `trouble` to what delays the delivery, and show it as a line on every terminal of the leg.
-
-        With `is_shown` the terminals show it already.
-        """
-        self._under_way[live.leg.id] = why
-        _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.state, live.input)
-        if is_shown:
-            return
-        with contextlib.suppress(HolderError):
-            await live.holder.request("say", text=f"→ {why}")
-
-
-class _Progress:
-    """How far one packet has come, as the bar of its leg shows it."""
-
-    def __init__(self, bar: BarSender, live: LegMonitor, tell: Callable[..., Awaitable[None]]) -> None:
-        self._bar = bar
-        self._leg = live.leg.id
-        self._tell = tell
-        self._stage = DeliveryStage.NONE
-
-    async def announce(self, stage: DeliveryStage) -> bool:
-        """Show the stage in the bar; return whether the keys of the leg's terminals are held now."""
-        self._stage = stage
-        return await self._bar.show(DeliveryProgress(self._leg, stage))
-
-    async def tell(self, why: str) -> None:
-        """Show people what delays the packet."""
-        await self._bar.show(DeliveryProgress(self._leg, self._stage, why))
-        await self._tell(why, is_shown=self._bar.can_show(self._leg))
