@@ -1,7 +1,7 @@
 """Read the relay key the user configured, without loading the whole configuration."""
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 from agent_relay.system.disk.files import read_bounded
 
 _LIMIT_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from agent_relay.client.connection import Connection
 from agent_relay.client.turn_follower import Event, Interrupted, SignalTrap, TurnFollower
-from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.system.clock import Clock
 
 _SOONEST = timedelta(seconds=5)

@@ -6,7 +6,7 @@ from datetime import datetime
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
 from agent_relay.domain.documents.rules import ContextRule, ContextRules, ModelWindows
 from agent_relay.domain.limits import DATED, Reading, Record
-from agent_relay.domain.values.elapsed import ClockJump, start_at
+from agent_relay.domain.values import ClockJump, start_at
 
 _MOST_TOKENS = 1_000_000_000
 _MOST_MODELS = 20_000

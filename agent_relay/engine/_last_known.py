@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.detect.screen_state import AgentState
 from agent_relay.detect.window_usage import WindowUsage, list_current_windows
-from agent_relay.domain.values.elapsed import is_later
+from agent_relay.domain.values import is_later
 
 if TYPE_CHECKING:
     from agent_relay.detect.usage_windows import WindowReading

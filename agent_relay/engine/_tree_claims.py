@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 
-from agent_relay.domain.values.ids import Owner
+from agent_relay.domain.values import Owner
 from agent_relay.session.ownership import OwnerRelation, find_owner_relation
 from agent_relay.store.tree_owner import (
     TreeOwnedError,

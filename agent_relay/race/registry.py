@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.names import is_ulid
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.requests import Handler, Peer
 from agent_relay.domain.session import BY_HAND
-from agent_relay.domain.values.names import is_ulid
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.race._driver import RaceDriver
@@ -19,7 +19,7 @@ from agent_relay.race.journal import RaceJournal, create_race, list_races, read_
 from agent_relay.race.model import Race, RaceState, RaceStep, find_race_step
 from agent_relay.race.runner import SessionRunners
 from agent_relay.race.view import build_race_view
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.removal import remove_tree
 from agent_relay.system.git.snapshot import check_version
 from agent_relay.system.git.tree_state import find_root

@@ -49,9 +49,9 @@ from agent_relay.domain.events.work import (
     TurnBegun,
     TurnEnded,
 )
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session.transitions import TRANSITIONS, count_leg, end_turn, find_due, fold_turn
 from agent_relay.session.warnings import (
     begin_context,

@@ -17,10 +17,10 @@ from agent_relay.domain.events.session import (
 )
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
 from agent_relay.domain.limits import Rest
+from agent_relay.domain.moments import find_end, is_lasting, parse_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.elapsed import is_later
-from agent_relay.domain.values.moments import find_end, is_lasting, parse_moment
+from agent_relay.domain.values import is_later
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.handoff.lifecycle import begin_handoff, replace_agent
 

@@ -16,10 +16,10 @@ from agent_relay.domain.events.work import (
 )
 from agent_relay.domain.inputs import BudgetsCounted, CompactSkipped, ContextFilled, HandoffAsked, LegQuiet
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.elapsed import has_passed, is_later
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.values import has_passed, is_later
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, choose_successor
 from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, replace_agent
 from agent_relay.session.transitions import inherit_terms

@@ -17,8 +17,8 @@ from agent_relay.domain.events.work import (
     DraftBegun,
 )
 from agent_relay.domain.limits import Context, Level, Mark, Spending
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Limit, Session
-from agent_relay.domain.values.moments import parse_moment
 
 _LEVELS = frozenset(level.value for level in Level)
 

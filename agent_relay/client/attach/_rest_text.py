@@ -1,8 +1,8 @@
 """The lines of the resting screen, fitted to the terminal."""
 
 from agent_relay.client.attach._overlay import clean
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import count_columns, split_columns
-from agent_relay.domain.values.moments import parse_moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from agent_relay.domain.documents.rules import Progress, SideTalk
 from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.elapsed import ClockJump, is_later
-from agent_relay.packet.extract.conversation import strip_packets
+from agent_relay.domain.values import ClockJump, is_later
+from agent_relay.packet.requests import strip_packets
 
 # A hook is a program of its own: on a busy machine its record is that much younger than the prompt's row.
 _SLACK = timedelta(seconds=5)

@@ -13,7 +13,7 @@ from agent_relay.domain.inputs import ContextFilled, Input
 from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, Record, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.elapsed import ClockJump, start_at
+from agent_relay.domain.values import ClockJump, start_at
 from agent_relay.session.decision import Outcome
 from agent_relay.session.usage_limits import find_level
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_relay.agents.adapters import find_program
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.engine.services import Services
 from agent_relay.session.ownership import check_program, is_only_adopted
 from agent_relay.sources.native_sessions import find_holding, find_running

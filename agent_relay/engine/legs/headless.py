@@ -13,8 +13,7 @@ from agent_relay.domain.session import Leg
 from agent_relay.domain.text.plain import find_reason
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services
-from agent_relay.system.disk.files import read_bounded, write_atomic
-from agent_relay.system.disk.regular_files import read_end
+from agent_relay.system.disk.files import read_bounded, read_end, write_atomic
 from agent_relay.terminal.holder.child import UNASKED_FILE
 
 _PROMPT_FILE, _ERRORS_FILE = "prompt", "errors.log"

@@ -15,9 +15,9 @@ from agent_relay.agents.launch import LaunchPlan, LegStart, build_values, prepar
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values.ids import LegId
-from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.domain.values import LegId
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
 from agent_relay.engine.legs.adopted_programs import check_owners
 from agent_relay.engine.legs.headless import load_for, prepare_streams

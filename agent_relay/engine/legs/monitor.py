@@ -22,8 +22,7 @@ from agent_relay.domain.inputs import (
 )
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.elapsed import start_at
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName, start_at
 from agent_relay.engine._last_known import LastScreen
 from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
 from agent_relay.engine.legs._trackers import (

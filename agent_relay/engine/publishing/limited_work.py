@@ -10,7 +10,7 @@ from typing import TypeVar
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
 from agent_relay.engine.threads import finish_or_end
-from agent_relay.redact.event import count_redacted, redact_body
+from agent_relay.redact.packet import count_redacted, redact_body
 from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import (
     KilledError,

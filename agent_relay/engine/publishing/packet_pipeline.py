@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 
-from agent_relay.agents.packet_template import build_renderer
+from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import Published
@@ -37,7 +37,7 @@ from agent_relay.session.views.messages import session_folder
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import list_packets, read_delivery_text, read_packet, save_beside_packets
 from agent_relay.store.project import make_session_folder
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit
 

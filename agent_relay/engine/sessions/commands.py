@@ -7,10 +7,10 @@ import os
 from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
+from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.values import has_passed
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.legs.shutdown import (
     UNREAD_RETENTION,

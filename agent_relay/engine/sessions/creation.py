@@ -10,8 +10,8 @@ from agent_relay.agents.agent_versions import claim_first_notice
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.inputs import HandoffAsked
+from agent_relay.domain.names import is_newer
 from agent_relay.domain.session import NO_TERMS, Session, Terms
-from agent_relay.domain.values.names import is_newer
 from agent_relay.engine.legs.adopted_programs import list_adopted_owners, list_owners
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.publishing.limited_work import redact_request
@@ -22,7 +22,7 @@ from agent_relay.session.ownership import build_history, check_conversations, ch
 from agent_relay.session.views.messages import render_left_out, render_newer, render_resting_note
 from agent_relay.sources.native_sessions import end_programs
 from agent_relay.store.session_journals import SessionJournal, create_journal
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import find_root
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import TurnAsked
+from agent_relay.domain.names import get_journal_path, is_ulid, read_moment_ms
 from agent_relay.domain.state import State
-from agent_relay.domain.values.names import is_ulid, read_moment_ms
-from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.creation import OpenRequest, create_session, find_requested_root

@@ -12,8 +12,7 @@ from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName, has_passed
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine._tree_claims import TreeClaims
 from agent_relay.engine.legs.launch_environment import LaunchEnvironment

@@ -34,7 +34,7 @@ from agent_relay.faces.shell.turns.message_queue import MessageQueue
 from agent_relay.faces.shell.turns.runner import Turns
 from agent_relay.faces.shell.turns.session_release import free_session
 from agent_relay.store.session_index import find_ledger_trouble, read_resting
-from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

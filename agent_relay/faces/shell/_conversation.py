@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import find_root_above
 from agent_relay.domain.text.plain import quote_reason
-from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.store.session_index import find_near_root, read_summary
 from agent_relay.system.disk.locks import open_lock, try_flock, wait_for_flock
 

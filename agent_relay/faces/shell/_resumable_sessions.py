@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import TurnBegun
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
 from agent_relay.faces.render.output import render_day
 from agent_relay.faces.shell._conversation import SessionLock, is_shared
 from agent_relay.session.fold import fold_events

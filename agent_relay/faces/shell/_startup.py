@@ -29,7 +29,7 @@ from agent_relay.faces.shell._terminal_modes import Modes
 from agent_relay.faces.shell.commands.dispatch import NO_AGENT
 from agent_relay.redact.text import redact_text
 from agent_relay.store.session_index import find_near_root
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import write_atomic
 from agent_relay.system.disk.folders import Folders, ensure_private
 

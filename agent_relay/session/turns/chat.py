@@ -21,8 +21,8 @@ from agent_relay.domain.events.session import (
     SignalSeen,
 )
 from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.plain import quote_text, render_count
-from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
 from agent_relay.session.handoff.lifecycle import HEADLESS

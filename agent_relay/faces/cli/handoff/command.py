@@ -9,7 +9,7 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.handoff._records import (
     build_full,

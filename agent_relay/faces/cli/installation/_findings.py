@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from agent_relay.agents.agent_versions import note_answer
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import find_number, is_newer
 from agent_relay.domain.text.plain import find_reason
-from agent_relay.domain.values.names import find_number, is_newer
 from agent_relay.faces.render.output import is_fancy, plain, print_lines
 from agent_relay.session.views.messages import render_newer
 from agent_relay.system.disk.folders import get_folders

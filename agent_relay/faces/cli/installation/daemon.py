@@ -13,8 +13,8 @@ from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.domain.errors import DaemonUnreachableError
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import get_contents, print_json, print_lines
+from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_folders
-from agent_relay.system.disk.regular_files import open_stream
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _TAIL_BYTES = 64 << 10

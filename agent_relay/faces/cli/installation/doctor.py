@@ -31,11 +31,10 @@ from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.session.views.messages import render_sign_in
 from agent_relay.store.project import check_project
 from agent_relay.store.session_index import find_near_root
-from agent_relay.store.tree_owner import find_stranger
-from agent_relay.system.config.config_file import read_project_config, read_user_config
+from agent_relay.store.tree_owner import find_stranger, read_owner
+from agent_relay.system.config_file import read_project_config, read_user_config
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.system.disk.write_check import check_usable
-from agent_relay.system.machine_identity import read_owner
+from agent_relay.system.disk.removal import check_usable
 from agent_relay.system.processes import is_frozen
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.ghostty import EmulatorError

@@ -8,7 +8,7 @@ import typer
 from agent_relay.faces.render.output import print_json, print_lines
 from agent_relay.store.project import open_project
 from agent_relay.store.session_index import find_near_root
-from agent_relay.system.config.config_file import FILE_NAME, create_config, read_user_config
+from agent_relay.system.config_file import FILE_NAME, create_config, read_user_config
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 TEMPLATE = """\

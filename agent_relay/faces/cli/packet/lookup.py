@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.values.project_layout import JOURNAL
+from agent_relay.domain.names import JOURNAL
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.store.packets import list_packets
 from agent_relay.store.session_index import find_near_root, read_sessions_at
@@ -67,8 +67,7 @@ def get_renderer(found: FoundPacket) -> "Callable[[ResumePacket], str]":
     Raises UntrustedDataError if no agent here has the target's name, ConfigurationError if its adapter
     cannot be used.
     """
-    from agent_relay.agents.catalog import read_catalog
-    from agent_relay.agents.packet_template import build_renderer
+    from agent_relay.agents.catalog import build_renderer, read_catalog
 
     catalog = read_catalog(get_folders(), root=found.root)
     if found.target not in catalog:

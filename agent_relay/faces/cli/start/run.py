@@ -91,7 +91,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
     # Who does not wait is not to pay for what reads a configuration.
     from agent_relay.client.waiting_turn import WaitingTurn
     from agent_relay.system.clock import LocalZone, SystemClock
-    from agent_relay.system.config.config_file import read_user_config
+    from agent_relay.system.config_file import read_user_config
 
     quiet = read_user_config(folders.config).build_quiet_hours()
     if quiet.always:
