@@ -7,7 +7,7 @@ example of a project's folder. Hot commands load this: it imports nothing heavy.
 import os
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.values.project_layout import get_project_folder
+from agent_relay.domain.names import get_project_folder
 
 ADAPTER_FILE = "adapter.toml"
 _TRUST_FILE = "trust.json"

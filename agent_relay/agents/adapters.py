@@ -15,9 +15,9 @@ from agent_relay.agents.source_paths import fill_text
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.system.config.config_file import parse_document, parse_toml, read_text, read_toml
-from agent_relay.system.config.pattern_cost import refuse_slow
+from agent_relay.domain.values import AgentName
+from agent_relay.system.config_file import parse_document, parse_toml, read_text, read_toml
+from agent_relay.system.pattern_cost import refuse_slow
 from agent_relay.system.spawn import keep_absolute
 
 RULES_FILE = "rules.toml"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.names import find_number
+from agent_relay.domain.names import find_number
 from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.disk.locks import lock_beside

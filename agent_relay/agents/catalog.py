@@ -1,26 +1,53 @@
-"""List the adapters of a user and a project: usable ones, those left out, and which a project may use."""
+"""List the adapters of a user and a project: usable ones, those left out, and which a project may use.
+
+Also here: the renderer of packets that an adapter's template gives.
+"""
 
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agent_relay.agents.adapter_folders import (
-    find_builtin_folder,
-    find_trust_list,
-    list_folders,
-    project_adapters,
-    user_adapters,
-)
+from agent_relay.agents import adapter_folders
 from agent_relay.agents.adapters import LoadedAdapter, Origin, list_default_roster, load_adapter, load_rules
 from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
+from agent_relay.packet.render import SHARED, compile_template, render_packet
 from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import lock_folder
+
+_TEMPLATE = "resume.md.j2"
+_TEMPLATE_BYTES = 256 << 10
+
+
+def build_renderer(loaded: LoadedAdapter, folder: str) -> Callable[[ResumePacket], str]:
+    """Build a function from a packet to the text its target reads; the template is compiled now, once.
+
+    An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
+    the text. Raises ConfigurationError if a template cannot be used.
+    """
+    templates = {SHARED: _read_template(os.path.join(adapter_folders.find_builtin_folder(), _TEMPLATE))}
+    own = os.path.join(loaded.folder, loaded.adapter.template)
+    if os.path.lexists(own) or loaded.adapter.template != _TEMPLATE:
+        templates[_TEMPLATE] = _read_template(own)
+    title = loaded.adapter.title
+    template = compile_template(templates, title=title)
+    return lambda packet: render_packet(packet, template=template, title=title, folder=folder)
+
+
+def _read_template(path: str) -> str:
+    try:
+        return read_bounded(path, limit_bytes=_TEMPLATE_BYTES).decode()
+    except FileNotFoundError:
+        raise ConfigurationError(f"the packet template {path} is missing") from None
+    except UnicodeDecodeError as problem:
+        raise ConfigurationError(f"the packet template {path} is not UTF-8") from problem
+
 
 _FILE_BYTES = 1 << 20
 _TOTAL_FILES = 200
@@ -76,15 +103,17 @@ def trust_folder(folder: str, *, state: str, shown: str = "") -> str:
         target = os.path.join(copy, name)
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         write_atomic(target, contents, mode=0o700 if contents.startswith(b"#!") else 0o600)
-    with lock_folder(state, f"another command is changing {find_trust_list(state)}"):
+    with lock_folder(state, f"another command is changing {adapter_folders.find_trust_list(state)}"):
         known = {**_read_trust(state), os.path.abspath(folder): fingerprint}
-        write_atomic(find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode())
+        write_atomic(
+            adapter_folders.find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode()
+        )
     return fingerprint
 
 
 def _read_trust(state: str) -> dict[str, str]:
     try:
-        data = json.loads(read_bounded(find_trust_list(state), limit_bytes=_FILE_BYTES))
+        data = json.loads(read_bounded(adapter_folders.find_trust_list(state), limit_bytes=_FILE_BYTES))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError):
@@ -164,8 +193,8 @@ def read_catalog(folders: Folders, *, root: str = "") -> AdapterCatalog:
     out, and so is one it would have replaced: whoever changed how an agent is started does not want it
     started the old way. Raise ConfigurationError if one of ours cannot be read.
     """
-    place = find_builtin_folder()
-    found = {AgentName(name): _load_builtin(place, name) for name in list_folders(place)}
+    place = adapter_folders.find_builtin_folder()
+    found = {AgentName(name): _load_builtin(place, name) for name in adapter_folders.list_folders(place)}
     broken: dict[str, BrokenAdapter] = {}
     for origin, name, folder in _list_others(folders, root, broken):
         found.pop(AgentName(name), None)
@@ -185,10 +214,10 @@ def _list_others(
     folders: Folders, root: str, broken: dict[str, BrokenAdapter]
 ) -> Iterator[tuple[Origin, str, str]]:
     """Yield origin, name, folder of every adapter that is not ours; add unlistable places to `broken`."""
-    places: list[tuple[Origin, str]] = [("user", user_adapters(folders.config))]
+    places: list[tuple[Origin, str]] = [("user", adapter_folders.user_adapters(folders.config))]
     if root:
         try:
-            trusted = find_trusted(project_adapters(root), state=folders.state)
+            trusted = find_trusted(adapter_folders.project_adapters(root), state=folders.state)
         except RelayError as error:
             broken[""] = BrokenAdapter("", error.sentence, error.hint)
             trusted = None
@@ -196,7 +225,7 @@ def _list_others(
             places.append(("project", trusted))
     for origin, place in places:
         try:
-            names = list_folders(place)
+            names = adapter_folders.list_folders(place)
         except ConfigurationError as error:
             broken[place] = BrokenAdapter("", error.sentence, error.hint)
             continue
@@ -215,7 +244,5 @@ def _check_parts(loaded: LoadedAdapter) -> LoadedAdapter:
     if template != Adapter.model_fields["template"].default or os.path.lexists(
         os.path.join(loaded.folder, template)
     ):
-        from agent_relay.agents.packet_template import build_renderer
-
         build_renderer(loaded, loaded.folder)
     return loaded

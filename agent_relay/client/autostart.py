@@ -18,8 +18,8 @@ from agent_relay.client.connection import (
     find_daemon_pid,
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
+from agent_relay.domain.names import is_newer
 from agent_relay.domain.protocol.wire import parse_line, parse_refusal
-from agent_relay.domain.values.names import is_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
     The daemon gets only the variables that say where things are, because it outlives the terminal it was
     started from.
     """
-    from agent_relay.domain.values.names import LEG_VARIABLE, RACE_VARIABLE
+    from agent_relay.domain.names import LEG_VARIABLE, RACE_VARIABLE
     from agent_relay.system.spawn import give_streams, spawn_program
 
     # Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.

@@ -9,6 +9,7 @@ import time
 
 from agent_relay import __version__
 from agent_relay.domain.errors import DaemonUnreachableError, UntrustedDataError
+from agent_relay.domain.names import is_newer
 from agent_relay.domain.protocol.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_STOPPING,
@@ -19,7 +20,6 @@ from agent_relay.domain.protocol.wire import (
     parse_refusal,
     render_line,
 )
-from agent_relay.domain.values.names import is_newer
 from agent_relay.system.net.unix_sockets import connect, peer_of
 
 TYPE_CHECKING = False

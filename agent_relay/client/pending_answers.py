@@ -7,8 +7,8 @@ import threading
 
 from agent_relay.client.attach.prompt import PendingAnswer
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import KEY_VARIABLE
 from agent_relay.domain.text.hints import render_at_key
-from agent_relay.domain.values.names import KEY_VARIABLE
 
 TYPE_CHECKING = False
 

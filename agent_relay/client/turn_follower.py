@@ -16,7 +16,7 @@ from typing import Self
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.client.keepalive import bring_environment
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
-from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.system.clock import Clock, SystemClock, create_ulid
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

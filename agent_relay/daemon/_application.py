@@ -27,13 +27,13 @@ from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import wait_for
-from agent_relay.sources.live.record_dispatch import RecordDispatcher
-from agent_relay.system.clock import Clock, LocalZone
-from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.sources.record_dispatch import RecordDispatcher
+from agent_relay.store.tree_owner import read_owner
+from agent_relay.system.clock import Clock, LocalZone, read_boot_moment
+from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.disk.removal import sweep_unfinished
 from agent_relay.system.limited_process import end_server
-from agent_relay.system.machine_identity import read_boot_moment, read_owner
 from agent_relay.terminal.leg_folder import sweep_unmade
 from agent_relay.terminal.waiting_holder import end_spare
 from agent_relay.transcripts.usage_readers import USAGE_READERS
@@ -131,12 +131,12 @@ AFTER_S = 2.0
 
 MODULES = (
     "agent_relay.agents.adapters",
-    "agent_relay.agents.packet_template",
+    "agent_relay.agents.catalog",
     "agent_relay.daemon._application",
     "agent_relay.domain.facts",
     "agent_relay.domain.protocol.run_output",
     "agent_relay.domain.text.plain",
-    "agent_relay.domain.values.moments",
+    "agent_relay.domain.moments",
     "agent_relay.engine._turn_stream",
     "agent_relay.engine.turn_operations",
     "agent_relay.engine.publishing.packet_pipeline",

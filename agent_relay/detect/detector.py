@@ -12,8 +12,7 @@ from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.limits import DATED, Evidence, Kind, Record, Scope, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.text.names import describe_window
-from agent_relay.domain.values.elapsed import ClockJump, Start, start_at
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName, ClockJump, Start, start_at
 
 # A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
 HOLD_S = 2.0

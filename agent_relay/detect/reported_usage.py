@@ -11,7 +11,7 @@ from agent_relay.detect._resets import find_reset
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
 from agent_relay.domain.documents.rules import ContextRule, ContextRules, ModelWindows, UsageWindow
 from agent_relay.domain.limits import DATED, Reading, Record
-from agent_relay.domain.values.elapsed import ClockJump, start_at
+from agent_relay.domain.values import ClockJump, start_at
 
 FULL_PERCENT = 100.0
 # A clock time is a window's reset cut to the minute; providers' own clocks add a little.

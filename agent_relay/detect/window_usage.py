@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.names import name_window
-from agent_relay.domain.values.moments import parse_moment, render_moment
 
 _MOST_AGENTS = 64
 _MOST_WINDOWS = 16

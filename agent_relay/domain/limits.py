@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 
 
 class Scope(StrEnum):

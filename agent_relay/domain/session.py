@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from agent_relay.domain.limits import UNKNOWN_CONTEXT, Context, Spending
 from agent_relay.domain.state import State
-from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 
 PRIORITIES = ("low", "normal", "high", "urgent")
 

@@ -28,7 +28,7 @@ from agent_relay.redact.known_values import collect_known
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.views.messages import session_folder
 from agent_relay.session.views.waiting import HandoffBar
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import LimitedProcess
 
@@ -173,7 +173,7 @@ class EffectRunner:
 
     def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
         """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
-        from agent_relay.agents.packet_template import build_renderer
+        from agent_relay.agents.catalog import build_renderer
 
         return build_renderer(self._services.get_adapter(agent), session_folder(self._host.session))
 

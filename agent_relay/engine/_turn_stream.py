@@ -20,8 +20,8 @@ from agent_relay.engine.services import Services
 from agent_relay.session.turns.output import OutputItem, read_record, subtract_totals
 from agent_relay.session.turns.report import report_agent_output, report_event
 from agent_relay.sources.record_fields import read_totals
-from agent_relay.system.disk.regular_files import open_stream
-from agent_relay.transcripts.stream_parser import MAX_RECORD_BYTES, parse_object
+from agent_relay.sources.record_framing import MAX_RECORD_BYTES, parse_object
+from agent_relay.system.disk.files import open_stream
 
 _ENOUGH = 96 << 10
 """Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""

@@ -24,7 +24,7 @@ from agent_relay.packet import narrative
 from agent_relay.sources.native_fork import fork_session, remove_fork
 from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.store.project import make_session_folder
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
 

@@ -36,18 +36,17 @@ from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.elapsed import is_later
-from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
+from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Owner, is_later
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.rests import add_rest, end_rests, find_rest
-from agent_relay.sources.live.record_dispatch import RecordDispatcher
+from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
 from agent_relay.system.clock import Clock, create_ulid
-from agent_relay.system.config.config_file import ReloadingConfig, read_project_config
+from agent_relay.system.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
-from agent_relay.system.net.desktop_notification import show_on_desktop
+from agent_relay.system.net.webhook import show_on_desktop
 from agent_relay.terminal.holder_client import HolderCheck, HolderConnection
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from agent_relay.session.turns.report import report_end
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_journals import find_journal
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 
 _REFUSED_S = 7.0
 """How long a disk may refuse what a turn has to write before its followers get an error; one more try is

@@ -12,12 +12,10 @@ from typing import TypeVar
 
 from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, ToolError
-from agent_relay.domain.values.ids import Tree, TreeFile, render_path
-from agent_relay.domain.values.project_layout import FOLDER
-from agent_relay.packet.extract.conversation import Quotation
-from agent_relay.packet.extract.requests import weigh_rule
-from agent_relay.packet.extract.salience import weigh
-from agent_relay.packet.extract.sentences import is_alike, normalise
+from agent_relay.domain.names import FOLDER
+from agent_relay.domain.values import Tree, TreeFile, render_path
+from agent_relay.packet.requests import Quotation, weigh_rule
+from agent_relay.packet.sentences import is_alike, normalise, weigh
 
 _EntryT = TypeVar("_EntryT")
 

@@ -4,42 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_relay.domain.documents.packet import (
-    Attempt,
-    Background,
-    Blocker,
-    GitState,
-    LimitFacts,
-    LineageEntry,
-    PlanStep,
-    Provenance,
-    Quote,
-    Reason,
-    ResumePacket,
-    TurnExcerpt,
-    Usage,
-    ValidationRun,
-)
+from agent_relay.domain.documents import packet as documents
 from agent_relay.domain.facts import Facts, Message, Tokens
 from agent_relay.domain.limits import Signal
-from agent_relay.domain.values.ids import Tree, render_path
-from agent_relay.packet._check_commands import find_telling_line
-from agent_relay.packet._merge import (
-    Places,
-    build_task,
-    cut_middle,
-    merge_attempts,
-    merge_constraints,
-    merge_decisions,
-    merge_files,
-    merge_plan,
-    merge_remarks,
-    tell_source,
-)
-from agent_relay.packet.extract.conversation import select_since, strip_relay
-from agent_relay.packet.extract.requests import find_constraints, find_requests
-from agent_relay.packet.extract.statements import find_intent, sort_statements
-from agent_relay.packet.outcomes import build_blockers, build_failures, build_runs, build_state
+from agent_relay.domain.values import Tree, render_path
+from agent_relay.packet import _merge as merging
+from agent_relay.packet import outcomes
+from agent_relay.packet.requests import find_constraints, find_requests, select_since, strip_relay
+from agent_relay.packet.statements import find_intent, sort_statements
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -61,7 +33,7 @@ class PacketContext:
     at: datetime
     previous_agent: str
     target_agent: str
-    reason: Reason
+    reason: documents.Reason
     focus: str = ""
     task: str = ""
     root: str = ""
@@ -82,10 +54,10 @@ class _Leg:
     """
 
     facts: Facts
-    before: ResumePacket
-    waiting: ResumePacket | None
-    prompt: Quote | None
-    places: Places
+    before: documents.ResumePacket
+    waiting: documents.ResumePacket | None
+    prompt: documents.Quote | None
+    places: merging.Places
 
 
 def build_packet(
@@ -94,15 +66,15 @@ def build_packet(
     *,
     tree: Tree | None = None,
     signal: Signal | None = None,
-    previous: ResumePacket | None = None,
-) -> ResumePacket:
+    previous: documents.ResumePacket | None = None,
+) -> documents.ResumePacket:
     """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
     leg = _read_leg(facts, context, tree=tree, previous=previous)
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
     runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
-    plan, said = merge_plan(before.plan, facts, agent), sort_statements(facts)
+    plan, said = merging.merge_plan(before.plan, facts, agent), sort_statements(facts)
     task, task_source = _find_task(leg, context)
-    return ResumePacket(
+    return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
         sequence=context.sequence,
@@ -114,14 +86,14 @@ def build_packet(
         task=task,
         task_source=task_source,
         focus=context.focus or None,
-        constraints=merge_constraints(before.constraints, find_constraints(facts), agent),
-        decisions=merge_decisions(before.decisions, said.decisions, agent),
-        attempts=merge_attempts(before.attempts, said.attempts, failures, agent),
-        remarks=merge_remarks(before.remarks, said.remarks, agent),
+        constraints=merging.merge_constraints(before.constraints, find_constraints(facts), agent),
+        decisions=merging.merge_decisions(before.decisions, said.decisions, agent),
+        attempts=merging.merge_attempts(before.attempts, said.attempts, failures, agent),
+        remarks=merging.merge_remarks(before.remarks, said.remarks, agent),
         blockers=blockers,
         plan=plan,
-        touched_files=merge_files(facts, tree, before.touched_files, places=leg.places, agent=agent),
-        validation_state=build_state(runs),
+        touched_files=merging.merge_files(facts, tree, before.touched_files, places=leg.places, agent=agent),
+        validation_state=outcomes.build_state(runs),
         validation_runs=runs,
         unprocessed_prompt=prompt,
         next_task=_find_next(leg, plan, runs),
@@ -136,28 +108,28 @@ def build_packet(
 
 
 def _find_obstacles(
-    facts: Facts, *, agent: str, before: ResumePacket
-) -> tuple[tuple[ValidationRun, ...], tuple[Blocker, ...], list[Attempt]]:
+    facts: Facts, *, agent: str, before: documents.ResumePacket
+) -> tuple[tuple[documents.ValidationRun, ...], tuple[documents.Blocker, ...], list[documents.Attempt]]:
     """Find the checks, the blockers, and the failed commands that are neither."""
-    runs = build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
-    return runs, blockers, build_failures(facts, agent, told=blockers)
+    runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
+    blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
+    return runs, blockers, outcomes.build_failures(facts, agent, told=blockers)
 
 
 def _read_leg(
-    facts: Facts, context: PacketContext, *, tree: Tree | None, previous: ResumePacket | None
+    facts: Facts, context: PacketContext, *, tree: Tree | None, previous: documents.ResumePacket | None
 ) -> _Leg:
     own, waits = strip_relay(select_since(facts, context.since), context.relay_texts)
     before = previous or _nothing(context)
     waiting = before if waits or not own.conversation else None
     root = tree.root if tree else context.root or facts.cwd
-    places = Places(root=root, cwd=facts.cwd, prefix=context.prefix)
+    places = merging.Places(root=root, cwd=facts.cwd, prefix=context.prefix)
     return _Leg(own, before, waiting, _find_prompt(own, waiting, context.previous_agent), places)
 
 
-def _nothing(context: PacketContext) -> ResumePacket:
+def _nothing(context: PacketContext) -> documents.ResumePacket:
     """Build an empty packet, for the first handoff of a session."""
-    return ResumePacket(
+    return documents.ResumePacket(
         packet_id="",
         session_id=context.session_id,
         sequence=1,
@@ -168,30 +140,32 @@ def _nothing(context: PacketContext) -> ResumePacket:
     )
 
 
-def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, Provenance | None]:
+def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, documents.Provenance | None]:
     """Find the task, and its source if that is known."""
     given = leg.before.task or context.task or None
     requests = find_requests(leg.facts, has_task=given is not None)
-    task = build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
+    task = merging.build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
     source = leg.before.task_source
     if source is None and task and requests and task.startswith(requests[0].text.strip()[:_EXCERPT_LENGTH]):
-        source = tell_source(context.previous_agent, requests[0])
+        source = merging.tell_source(context.previous_agent, requests[0])
     return task, source
 
 
-def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quote | None:
+def _find_prompt(facts: Facts, waiting: documents.ResumePacket | None, agent: str) -> documents.Quote | None:
     """Find the unanswered prompt. `waiting` is the packet this leg was given and never answered."""
     carried = waiting.unprocessed_prompt if waiting else None
     own = facts.unprocessed_prompt
     if own is None:
         return carried
-    source = tell_source(agent, own)
+    source = merging.tell_source(agent, own)
     if carried is None or carried.text in own.text:
-        return Quote(text=own.text, source=source)
-    return Quote(text=f"{carried.text}\n\n{own.text}", source=carried.source or source)
+        return documents.Quote(text=own.text, source=source)
+    return documents.Quote(text=f"{carried.text}\n\n{own.text}", source=carried.source or source)
 
 
-def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun]) -> str | None:
+def _find_next(
+    leg: _Leg, plan: Sequence[documents.PlanStep], runs: Sequence[documents.ValidationRun]
+) -> str | None:
     """Find what to do first.
 
     This is an open step of the plan, the unanswered prompt, a failing check or what the agent announced, in
@@ -208,7 +182,7 @@ def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun
         return prompt.text
     failed = [run for run in {run.kind: run for run in runs}.values() if run.verdict == "failed"]
     if failed:
-        line = find_telling_line(failed[0].output_tail)
+        line = outcomes.find_telling_line(failed[0].output_tail)
         return f"make `{failed[0].command}` pass" + (f": {line}" if line else "")
     intent = find_intent(facts)
     if intent:
@@ -216,7 +190,7 @@ def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun
     return leg.waiting.next_task if leg.waiting else None
 
 
-def _build_recent(facts: Facts, agent: str) -> tuple[TurnExcerpt, ...]:
+def _build_recent(facts: Facts, agent: str) -> tuple[documents.TurnExcerpt, ...]:
     """Quote the last exchange, and the one before it if the last was not answered."""
     users = [index for index, said in enumerate(facts.conversation) if said.role == "user"]
     if not users:
@@ -229,26 +203,26 @@ def _build_recent(facts: Facts, agent: str) -> tuple[TurnExcerpt, ...]:
     return tuple(_quote(said, agent) for said in excerpts)
 
 
-def _quote(said: Message, agent: str) -> TurnExcerpt:
-    text = cut_middle(said.text, _EXCERPT_LENGTH)
-    return TurnExcerpt(role=said.role, text=text, source=tell_source(agent, said))
+def _quote(said: Message, agent: str) -> documents.TurnExcerpt:
+    text = merging.cut_middle(said.text, _EXCERPT_LENGTH)
+    return documents.TurnExcerpt(role=said.role, text=text, source=merging.tell_source(agent, said))
 
 
-def _build_background(facts: Facts) -> tuple[Background, ...]:
+def _build_background(facts: Facts) -> tuple[documents.Background, ...]:
     found = []
     for text in facts.background:
         kind, _, words = text.partition(": ")
         if kind == "shell":
-            found.append(Background(kind="shell", text=words))
+            found.append(documents.Background(kind="shell", text=words))
         else:
-            found.append(Background(kind="subagent", text=words if kind == "subagent" else text))
+            found.append(documents.Background(kind="subagent", text=words if kind == "subagent" else text))
     return tuple(found)
 
 
-def _build_git(tree: Tree | None) -> GitState | None:
+def _build_git(tree: Tree | None) -> documents.GitState | None:
     if tree is None or (tree.is_whole and not tree.is_git):
         return None
-    return GitState(
+    return documents.GitState(
         root=render_path(tree.root),
         branch=tree.branch,
         head=tree.head,
@@ -258,16 +232,16 @@ def _build_git(tree: Tree | None) -> GitState | None:
     )
 
 
-def _build_limit(signal: Signal | None) -> LimitFacts | None:
+def _build_limit(signal: Signal | None) -> documents.LimitFacts | None:
     if signal is None:
         return None
-    return LimitFacts(scope=signal.scope, resets_at=signal.resets_at, evidence=signal.evidence.text)
+    return documents.LimitFacts(scope=signal.scope, resets_at=signal.resets_at, evidence=signal.evidence.text)
 
 
-def _build_usage(tokens: Tokens) -> Usage | None:
+def _build_usage(tokens: Tokens) -> documents.Usage | None:
     if tokens == Tokens():
         return None
-    return Usage(
+    return documents.Usage(
         input=tokens.input,
         cached=tokens.cached,
         cache_write=tokens.cache_write,
@@ -276,9 +250,9 @@ def _build_usage(tokens: Tokens) -> Usage | None:
     )
 
 
-def _build_entry(facts: Facts, context: PacketContext) -> LineageEntry:
+def _build_entry(facts: Facts, context: PacketContext) -> documents.LineageEntry:
     """Describe the predecessor's leg: who it was, and the packet by which it handed over."""
-    return LineageEntry(
+    return documents.LineageEntry(
         agent=context.previous_agent,
         leg_id=context.leg_id,
         native_id=facts.native_id,

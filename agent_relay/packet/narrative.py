@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.documents.adapter import Answer
+from agent_relay.domain.documents.record_matching import find_dotted
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
-from agent_relay.domain.values.moments import parse_moment
 
 if TYPE_CHECKING:
     from agent_relay.domain.facts import Facts
@@ -155,17 +156,9 @@ def _read_records(output: str) -> Iterator[Mapping[str, object]]:
 
 
 def _matches(record: Mapping[str, object], when: Mapping[str, bool | str]) -> bool:
-    return all(_find(record, name) == value for name, value in when.items())
+    return all(find_dotted(record, name) == value for name, value in when.items())
 
 
 def _find_text(record: Mapping[str, object], name: str) -> str:
-    found = _find(record, name)
+    found = find_dotted(record, name)
     return found if isinstance(found, str) else ""
-
-
-def _find(record: Mapping[str, object], name: str) -> object:
-    """Return the value of a dotted field, or `None` if the record has no such field."""
-    found: object = record
-    for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found

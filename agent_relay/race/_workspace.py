@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.names import RACE_VARIABLE
+from agent_relay.domain.names import RACE_VARIABLE
 from agent_relay.engine.threads import finish
 from agent_relay.race._events import OverlapSeen
 from agent_relay.race.journal import JOURNAL

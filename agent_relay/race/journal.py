@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.session import Unknown
-from agent_relay.domain.values.names import is_ulid
+from agent_relay.domain.names import is_ulid
 from agent_relay.race._events import (
     OverlapSeen,
     RaceApplied,

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.names import is_ulid
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import BY_HAND
-from agent_relay.domain.values.names import is_ulid
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.race._driver import RaceDriver
@@ -17,7 +17,7 @@ from agent_relay.race._events import RaceBegun, RaceCleaning, RaceResumed
 from agent_relay.race.journal import RaceJournal, create_race, list_races, read_race
 from agent_relay.race.model import Race, RaceState, RaceStep, build_race_view, find_race_step
 from agent_relay.race.runner import SessionRunners
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.removal import remove_tree
 from agent_relay.system.git.snapshot import check_version
 from agent_relay.system.git.tree_state import find_root

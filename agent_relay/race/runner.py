@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.commands import stop_session
@@ -29,8 +29,8 @@ from agent_relay.store.session_index import list_index, remove_entry
 from agent_relay.system.disk.folders import Folders
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Wanted, gather_metrics
-from agent_relay.usage.number_format import render_cost
-from agent_relay.usage.prices import PriceList
+from agent_relay.usage.table_format import render_cost
+from agent_relay.usage.totals import PriceList
 
 
 def read_runner_usage(

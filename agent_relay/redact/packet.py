@@ -1,4 +1,4 @@
-"""Remove secrets from facts before a packet is built of them, and from every string of a packet.
+"""Remove secrets from facts before a packet is built of them, from every string of a packet, and from events.
 
 Facts come first because an excerpt of half a key looks like no key. In a packet the strings of fields
 unknown to this version are included.
@@ -6,16 +6,20 @@ unknown to this version are included.
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from typing import cast
 
 from agent_relay.domain.documents.packet import ResumePacket, parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
 from agent_relay.redact.rules import PLACEHOLDER
 from agent_relay.redact.text import Redacted, redact_text
+from agent_relay.session.turns.chat import LONGEST_MESSAGE, shorten_message
 
 _SHORTEST_CUT = 300
 """What agents ran and read is only excerpted above this length; shorter texts are whole in a packet."""
@@ -137,3 +141,105 @@ def _redact_entry(key: str, value: object, cleaner: _Cleaner, depth: int) -> obj
             cleaner.counts.update(named.counts)
             return named.text.removeprefix(f'"{key}": "').removesuffix('"')
     return plain
+
+
+MOST_PROMPT = 8000
+"""How many characters of a prompt are journalled."""
+_MARGIN = 4000
+"""How far beyond a cut secrets are looked for, in characters: no rule knows half of one."""
+
+
+def count_redacted(body: events.Body) -> int:
+    """Return how many characters `redact_body` searches at most, including what it may skip."""
+    if isinstance(body, events.PromptSeen):
+        return min(len(body.text), MOST_PROMPT + _MARGIN)
+    values = [getattr(body, field.name) for field in fields(body)]
+    texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
+def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # noqa: C901, PLR0911 - one arm an event
+    """Return `body` without secrets; `known` are values that are secret wherever they occur."""
+
+    def clean(text: str) -> str:
+        return _clean(text, known) if text else text
+
+    def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(clean(text) for text in texts)
+
+    match body:
+        case events.SessionCreated() | work.ChatBegun():
+            return replace(body, task=clean(body.task))
+        case events.SignalSeen():
+            return replace(body, text=clean(body.text), model=clean(body.model))
+        case work.HandoffBegun():
+            return _clean_begun(body, clean, clean_all)
+        case work.PacketPublished():
+            return replace(body, lacks=clean(body.lacks))
+        case work.HandoffClosed():
+            return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
+        case work.BudgetNoted():
+            return replace(body, text=clean(body.text))
+        case events.SessionRested():
+            return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
+        case work.TurnBegun():
+            return replace(body, prompt=clean(body.prompt))
+        case events.PromptSeen():
+            return _clean_prompt(body, clean)
+        case work.TurnEnded():
+            said = _clean_answer(body.said, clean)
+            return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
+        case (
+            work.HandoffCancelled()
+            | work.HandoffFailed()
+            | events.SessionEnded()
+            | events.SessionStopping()
+            | work.SessionWaits()
+            | events.SessionWoke()
+        ):
+            return replace(body, why=clean(body.why))
+        case _:
+            return body
+
+
+def _clean(text: str, known: frozenset[str]) -> str:
+    # Most events hold no words of anybody, and the rules take long to load.
+    from agent_relay.redact.text import redact_words
+
+    return redact_words(text, known=known)
+
+
+def _clean_prompt(body: events.PromptSeen, clean: Callable[[str], str]) -> events.PromptSeen:
+    """Return the event with a long prompt cut to what a journal keeps, after secrets are removed."""
+    searched = body.text[: MOST_PROMPT + _MARGIN]
+    beyond = len(body.text) - len(searched)
+    text = clean(searched)
+    # What was cut before it was searched may end with half a secret.
+    kept = (text[:-_MARGIN] if beyond else text)[:MOST_PROMPT]
+    return replace(body, text=kept, left_out=body.left_out + beyond + len(text) - len(kept))
+
+
+def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
+    """Return the end of an agent's words, as a chat keeps them, cut after secrets are removed."""
+    beyond = len(said) - LONGEST_MESSAGE - _MARGIN
+    if beyond <= 0:
+        return shorten_message(clean(said))
+    # What was cut before it was searched may begin with half a secret.
+    return shorten_message(clean(said[beyond:])[_MARGIN:], before=beyond + _MARGIN)
+
+
+def _clean_begun(
+    body: work.HandoffBegun,
+    clean: Callable[[str], str],
+    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> work.HandoffBegun:
+    return replace(
+        body,
+        why=clean(body.why),
+        focus=clean(body.focus),
+        skipped=clean_all(body.skipped),
+        deliverables=clean_all(body.deliverables),
+        criteria=clean_all(body.criteria),
+        constraints=clean_all(body.constraints),
+        questions=clean_all(body.questions),
+    )

@@ -6,9 +6,9 @@ from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLe
 from agent_relay.domain.events.session import LegEnded, SessionEnded
 from agent_relay.domain.events.work import HandoffConfirmed, PacketDelivered, PredecessorStopped, TurnEnded
 from agent_relay.domain.inputs import LegGone, Restarted
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.rests import find_wake

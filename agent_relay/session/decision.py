@@ -16,11 +16,11 @@ from agent_relay.domain.effects import (
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
 from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, QuietHours
+from agent_relay.domain.moments import render_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import name_rest
-from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
-from agent_relay.domain.values.moments import render_moment
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 
 _TRIES = 2
 """How often an agent may fail to take over before the next one is asked: one crash is bad luck."""

@@ -14,10 +14,10 @@ from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
-from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome

@@ -11,7 +11,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command, continue_command
-from agent_relay.domain.values.ids import Owner
+from agent_relay.domain.values import Owner
 
 if TYPE_CHECKING:
     from agent_relay.domain.facts import NativeSession

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Context, Level, Mark, Spending
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import NO_TERMS, Handoff, Limit, Session, Terms, Turn
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.moments import parse_moment
 
 S = State
 

@@ -9,10 +9,10 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import BudgetsCounted, ContextFilled, HandoffAsked
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values.elapsed import has_passed, is_later
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.values import has_passed, is_later
 from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent

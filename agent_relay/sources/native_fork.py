@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.disk.files import cannot_write, write_atomic
-from agent_relay.system.disk.regular_files import check_database, open_stream
+from agent_relay.system.disk.files import cannot_write, check_database, open_stream, write_atomic
 
 if TYPE_CHECKING:
     from agent_relay.domain.facts import NativeSession

@@ -12,27 +12,10 @@ from agent_relay.agents.source_paths import LegPlace, expand_path
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.domain.names import LEG_VARIABLE
+from agent_relay.sources import transcript_reader as transcripts
 from agent_relay.sources.transcript_files import list_rows
-from agent_relay.sources.transcript_reader import (
-    PEEKED_FILES,
-    get_reader,
-    list_newest,
-    peek_into,
-    read_facts,
-    read_prompts,
-    read_root_mark,
-)
-from agent_relay.system.processes import (
-    born,
-    find_open_elsewhere,
-    find_open_files,
-    get_age_s,
-    list_open,
-    list_pids,
-    send_signal,
-    wait_for_end,
-)
+from agent_relay.system import processes
 from agent_relay.transcripts.fact_reading import Peek, TranscriptReader
 from agent_relay.transcripts.lenient_json import parse_moment
 
@@ -49,14 +32,16 @@ def find_holding(path: str) -> list[tuple[int, int]]:
     Source: proc(5), /proc/<pid>/fd.
     """
     wanted = os.path.realpath(path)
-    return _list_foreign([pid for pid in list_pids() if wanted in (list_open(pid) or ())])
+    return _list_foreign([pid for pid in processes.list_pids() if wanted in (processes.list_open(pid) or ())])
 
 
 def find_running(program: str, cwd: str, *, by: datetime, now: datetime) -> list[tuple[int, int]]:
     """List who runs `program` in `cwd` and began `by` then, as (pid, born); not what relay started."""
     folder = os.path.realpath(cwd)
-    found = _list_foreign([pid for pid in list_pids() if _is_at(pid, folder) and _runs(pid, program)])
-    return [one for one in found if now - timedelta(seconds=get_age_s(one[1])) <= by + _SLACK]
+    found = _list_foreign(
+        [pid for pid in processes.list_pids() if _is_at(pid, folder) and _runs(pid, program)]
+    )
+    return [one for one in found if now - timedelta(seconds=processes.get_age_s(one[1])) <= by + _SLACK]
 
 
 def end_programs(found: list[tuple[int, int]]) -> None:
@@ -67,15 +52,15 @@ def end_programs(found: list[tuple[int, int]]) -> None:
     began = time.monotonic()
     for number, limit_s in ((signal.SIGTERM, _POLITE_S), (signal.SIGKILL, _FIRM_S)):
         for pid, pid_born in found:
-            send_signal(pid, pid_born, number)
-        if wait_for_end(found, limit_s=limit_s):
+            processes.send_signal(pid, pid_born, number)
+        if processes.wait_for_end(found, limit_s=limit_s):
             return
     names = ", ".join(str(pid) for pid, _ in found)
     raise RelayError(f"process {names} did not end within {time.monotonic() - began:.0f} s")
 
 
 def _list_foreign(pids: list[int]) -> list[tuple[int, int]]:
-    known = ((pid, born(pid)) for pid in pids if pid != os.getpid() and not _is_ours(pid))
+    known = ((pid, processes.born(pid)) for pid in pids if pid != os.getpid() and not _is_ours(pid))
     return [(pid, pid_born) for pid, pid_born in known if pid_born is not None]
 
 
@@ -176,13 +161,13 @@ def _choose(
     """
     if spec.held_open and owner.pid:
         real = {os.path.realpath(one.path): one for one in found}
-        held = find_open_files(owner.pid, real.__contains__)
+        held = processes.find_open_files(owner.pid, real.__contains__)
         if held is not None:
             return next((one for path, one in real.items() if path in held), None)
     left = [one for one in found if one.native_id not in owner.others]
     if spec.held_open:
         paths = {os.path.realpath(one.path) for one in left}
-        elsewhere = find_open_elsewhere(paths, but=owner.pid)
+        elsewhere = processes.find_open_elsewhere(paths, but=owner.pid)
         left = [one for one in left if os.path.realpath(one.path) not in elsewhere]
     begun = since.timestamp() - _ROUNDING_S
     fresh = [one for one in left if one.started_at is None or one.started_at.timestamp() >= begun]
@@ -200,7 +185,7 @@ def _choose(
 def _holds_words(spec: Transcript, native: NativeSession, words: Sequence[str]) -> bool:
     """Check whether the user said one of `words` in this conversation."""
     try:
-        facts = read_facts(spec.reader, native.path, native_id=native.native_id)
+        facts = transcripts.read_facts(spec.reader, native.path, native_id=native.native_id)
     except RelayError:
         return False
     said = [_squeeze(one.text) for one in facts.conversation if one.role == "user"]
@@ -232,7 +217,7 @@ def _iterate_sessions(
     environ: Mapping[str, str],
 ) -> Iterator[NativeSession]:
     """Yield the sessions asked for, newest first; errors of unreadable ones are added to `closed`."""
-    reader = get_reader(spec.reader)
+    reader = transcripts.get_reader(spec.reader)
     place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
     pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
     paths = [] if pattern is None else list(pattern.find())
@@ -256,17 +241,21 @@ def _find_deleted(
     spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Find a session whose file its agent deleted, by the log of prompts that outlives it."""
-    reader = get_reader(spec.reader)
+    reader = transcripts.get_reader(spec.reader)
     if not reader.prompt_log or not native_id:
         return None
     place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
     beside = os.path.dirname(os.path.dirname(spec.pattern))
     pattern = expand_path(os.path.join(spec.folder, beside, reader.prompt_log), place)
-    for changed_at, path in list_newest([] if pattern is None else list(pattern.find()), PEEKED_FILES):
-        prompts = [entry for entry in read_prompts(reader, path) if entry.get("sessionId") == native_id]
+    for changed_at, path in transcripts.list_newest(
+        [] if pattern is None else list(pattern.find()), transcripts.PEEKED_FILES
+    ):
+        prompts = [
+            entry for entry in transcripts.read_prompts(reader, path) if entry.get("sessionId") == native_id
+        ]
         if prompts:
             peek = Peek(native_id=native_id, title=str(prompts[0].get("message") or ""))
-            return _build_session(peek, path, read_root_mark(reader, path), changed_at)
+            return _build_session(peek, path, transcripts.read_root_mark(reader, path), changed_at)
     return None
 
 
@@ -278,12 +267,12 @@ def _iterate_files(
     The errors of files that exist but cannot be read are added to `closed`, as in `_iterate_rows`.
     """
     named = [path for path in paths if not native_id or native_id[:8] in os.path.basename(path)]
-    for changed_at, path in list_newest(named, PEEKED_FILES):
-        marked = read_root_mark(reader, path)
+    for changed_at, path in transcripts.list_newest(named, transcripts.PEEKED_FILES):
+        marked = transcripts.read_root_mark(reader, path)
         if not native_id and marked and not _is_same_folder(marked, cwd):
             continue
         try:
-            peek = peek_into(reader, path)
+            peek = transcripts.peek_into(reader, path)
         except RelayError as error:
             closed += [error] if os.path.lexists(path) else []
             continue
@@ -298,7 +287,7 @@ def _iterate_rows(
         return
     columns = reader.tables.columns
     strange, is_known = list[RelayError](), False
-    for _, path in list_newest(paths, PEEKED_FILES):
+    for _, path in transcripts.list_newest(paths, transcripts.PEEKED_FILES):
         try:
             rows = list_rows(path, reader.tables)
         except RelayError as error:

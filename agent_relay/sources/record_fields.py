@@ -9,23 +9,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from agent_relay.domain.documents.adapter import SourceSpec, Totals
-from agent_relay.domain.documents.record_matching import is_meant
+from agent_relay.domain.documents.record_matching import find_dotted, find_value, is_meant
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.limits import Record
 from agent_relay.session.turns.output import read_tokens
+from agent_relay.sources.record_framing import parse_object
 from agent_relay.sources.transcript_files import iterate_lines
-from agent_relay.transcripts.stream_parser import parse_object
 
-_PLACES: tuple[tuple[str, ...], ...] = (
-    ("at",),
-    ("timestamp",),
-    ("attributes", "event.timestamp"),
-    ("hrTime",),
-    ("statusUpdatedAt",),
-    ("updatedAt",),
-    ("time",),
-    ("t",),
-    ("properties", "time"),
+_PLACES = (
+    *("at", "timestamp", "attributes/event.timestamp", "hrTime", "statusUpdatedAt", "updatedAt", "time", "t"),
+    "properties/time",
 )
 _TEXT_HEAD = re.compile(r"\[?(?:(?:timestamp|time|ts)=)?\"?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s\"]*)")
 
@@ -43,19 +36,12 @@ def find_record_time(data: Mapping[str, object]) -> datetime | None:
     head of `text`, a log line. A local time without its zone could mean any moment and counts as none.
     """
     for place in _PLACES:
-        moment = _parse_moment(_get_at(data, place))
+        moment = _parse_moment(find_value(data, place))
         if moment is not None:
             return moment
     text = data.get("text")
     head = _TEXT_HEAD.match(text) if isinstance(text, str) else None
     return _parse_moment(head.group(1)) if head else None
-
-
-def _get_at(data: Mapping[str, object], place: tuple[str, ...]) -> object:
-    value: object = data
-    for key in place:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _parse_moment(value: object) -> datetime | None:
@@ -98,17 +84,10 @@ def find_names(specs: Sequence[SourceSpec], record: Record) -> dict[str, str]:
     for spec in specs:
         if spec.role == record.source and is_meant(spec.names_where, record.data):
             for name, path in spec.names.items():
-                value = _get(record.data, path)
+                value = find_dotted(record.data, path)
                 if isinstance(value, str) and value:
                     found[name] = value
     return found
-
-
-def _get(data: Mapping[str, object], path: str) -> object:
-    value: object = data
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def read_totals(path: str, totals: Totals, *, before: datetime) -> Mapping[str, int] | None:

@@ -11,8 +11,7 @@ from itertools import islice
 from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.disk.files import read_bounded
-from agent_relay.system.disk.regular_files import check_database, check_regular, open_stream
+from agent_relay.system.disk.files import check_database, check_regular, open_stream, read_bounded
 from agent_relay.transcripts.lenient_json import LINE_BYTES
 
 TYPE_CHECKING = False

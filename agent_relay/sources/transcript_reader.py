@@ -11,22 +11,9 @@ from datetime import UTC, datetime
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
 from agent_relay.packet.outcomes import trim_facts
-from agent_relay.sources.transcript_files import (
-    cannot_read,
-    is_database,
-    iterate_lines,
-    read_beginning,
-    read_small,
-    read_tables,
-)
+from agent_relay.sources import transcript_files as files
+from agent_relay.transcripts import fact_reading as reading
 from agent_relay.transcripts.fact_readers import READERS
-from agent_relay.transcripts.fact_reading import (
-    Ancestor,
-    ForkPoint,
-    Peek,
-    TranscriptReader,
-    TranscriptSource,
-)
 
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
 PEEKED_FILES = 500
@@ -53,7 +40,7 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
     return replace(facts, agent=agent) if agent else facts
 
 
-def get_reader(name: str) -> TranscriptReader:
+def get_reader(name: str) -> reading.TranscriptReader:
     """Return the reader called `name`; raise ConfigurationError for an unknown one."""
     reader = READERS.get(name)
     if reader is None:
@@ -73,16 +60,16 @@ def list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
     return [(datetime.fromtimestamp(at, UTC), path) for at, path in heapq.nlargest(limit, dated)]
 
 
-def peek_into(reader: TranscriptReader, path: str) -> Peek:
+def peek_into(reader: reading.TranscriptReader, path: str) -> reading.Peek:
     """Read what the beginning of the file says; raise RelayError if it cannot be read."""
-    return reader.peek(read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
+    return reader.peek(files.read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
 
 
-def read_root_mark(reader: TranscriptReader, path: str) -> str:
+def read_root_mark(reader: reading.TranscriptReader, path: str) -> str:
     """Return the working folder, if a file beside the sessions' folder names it; else an empty string."""
     if not reader.root_mark:
         return ""
-    mark = read_small(os.path.join(_beside(path), reader.root_mark), limit_bytes=_SMALL_BYTES)
+    mark = files.read_small(os.path.join(_beside(path), reader.root_mark), limit_bytes=_SMALL_BYTES)
     return os.fsdecode(mark).strip() if mark else ""
 
 
@@ -92,7 +79,7 @@ def _beside(path: str) -> str:
     return folder if os.path.basename(path).startswith("logs") else os.path.dirname(folder)
 
 
-def _find_in_folder(reader: TranscriptReader, folder: str, native_id: str) -> str:
+def _find_in_folder(reader: reading.TranscriptReader, folder: str, native_id: str) -> str:
     """Find the file under `folder` that holds the session; raise RelayError if none does."""
     for pattern in reader.patterns:
         found = glob.glob(os.path.join(glob.escape(folder), pattern), recursive=True, include_hidden=True)
@@ -106,50 +93,50 @@ def _find_in_folder(reader: TranscriptReader, folder: str, native_id: str) -> st
     )
 
 
-def _names_session(reader: TranscriptReader, path: str, native_id: str) -> bool:
+def _names_session(reader: reading.TranscriptReader, path: str, native_id: str) -> bool:
     if reader.prompt_log and os.path.basename(path) == reader.prompt_log:
         return True
     peek = peek_into(reader, path)
     return peek.is_main and (not native_id or peek.native_id == native_id)
 
 
-def _read_source(reader: TranscriptReader, path: str, native_id: str) -> TranscriptSource:
+def _read_source(reader: reading.TranscriptReader, path: str, native_id: str) -> reading.TranscriptSource:
     if reader.tables is not None:
-        if is_database(path):
-            return read_tables(path, reader.tables, native_id)
+        if files.is_database(path):
+            return files.read_tables(path, reader.tables, native_id)
         return _read_export(reader, path)
     prompts = read_prompts(reader, path)
     is_log = bool(reader.prompt_log) and os.path.basename(path) == reader.prompt_log
     if not os.path.exists(path) and not prompts:
-        raise cannot_read(path, FileNotFoundError(2, "no such file"))
+        raise files.cannot_read(path, FileNotFoundError(2, "no such file"))
     if not native_id and prompts and (is_log or not os.path.exists(path)):
         native_id = str(prompts[-1].get("sessionId") or "")
-    return TranscriptSource(
+    return reading.TranscriptSource(
         place=path,
         native_id=native_id,
         cwd=read_root_mark(reader, path),
-        lines=iterate_lines(path) if os.path.exists(path) and not is_log else (),
+        lines=files.iterate_lines(path) if os.path.exists(path) and not is_log else (),
         ancestors=() if is_log or not os.path.exists(path) else tuple(_find_ancestors(reader, path)),
         prompts=prompts,
     )
 
 
-def _read_export(reader: TranscriptReader, path: str) -> TranscriptSource:
-    data = read_small(path, limit_bytes=_EXPORT_BYTES)
+def _read_export(reader: reading.TranscriptReader, path: str) -> reading.TranscriptSource:
+    data = files.read_small(path, limit_bytes=_EXPORT_BYTES)
     try:
-        source = reader.unpack(json.loads(data)) if data and reader.unpack else TranscriptSource()
+        source = reader.unpack(json.loads(data)) if data and reader.unpack else reading.TranscriptSource()
     except (ValueError, RecursionError):
-        source = TranscriptSource()
+        source = reading.TranscriptSource()
     if source.session is None:
         raise RelayError(f"{path} holds no session", hint="Name the database or an exported session.")
     return replace(source, place=path)
 
 
-def read_prompts(reader: TranscriptReader, path: str) -> tuple[Mapping[str, object], ...]:
+def read_prompts(reader: reading.TranscriptReader, path: str) -> tuple[Mapping[str, object], ...]:
     """Read the log of prompts that outlives deleted sessions."""
     if not reader.prompt_log:
         return ()
-    data = read_small(os.path.join(_beside(path), reader.prompt_log), limit_bytes=_SMALL_BYTES)
+    data = files.read_small(os.path.join(_beside(path), reader.prompt_log), limit_bytes=_SMALL_BYTES)
     try:
         entries = json.loads(data) if data else []
     except (ValueError, RecursionError):
@@ -157,17 +144,17 @@ def read_prompts(reader: TranscriptReader, path: str) -> tuple[Mapping[str, obje
     return tuple(entry for entry in entries if isinstance(entry, dict)) if isinstance(entries, list) else ()
 
 
-def _find_ancestors(reader: TranscriptReader, path: str) -> list[Ancestor]:
+def _find_ancestors(reader: reading.TranscriptReader, path: str) -> list[reading.Ancestor]:
     """Find the sessions that a forked one continues, oldest first; a missing parent ends the list."""
-    found: list[Ancestor] = []
+    found: list[reading.Ancestor] = []
     seen = {os.path.abspath(path)}
-    fork: ForkPoint | None = peek_into(reader, path).fork
+    fork: reading.ForkPoint | None = peek_into(reader, path).fork
     while fork is not None and len(found) < _FORK_DEPTH:
         parent = _find_parent(path, fork.native_id)
         if parent is None or os.path.abspath(parent) in seen:
             break
         seen.add(os.path.abspath(parent))
-        found.insert(0, Ancestor(iterate_lines(parent), parent, fork.before))
+        found.insert(0, reading.Ancestor(files.iterate_lines(parent), parent, fork.before))
         fork, path = peek_into(reader, parent).fork, parent
     return found
 

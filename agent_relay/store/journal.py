@@ -10,15 +10,14 @@ from typing import Generic, TypeVar
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.codec import JournalEvent, parse_event, render_event
 from agent_relay.domain.events.session import Event
+from agent_relay.domain.names import get_journal_path, get_session_folder
 from agent_relay.domain.protocol.json_text import parse_line
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
 from agent_relay.session.fold import ImpossibleEventError, fold_events
 from agent_relay.store.project import secure_session
 from agent_relay.store.session_index import remove_entry
-from agent_relay.system.disk.files import cannot_write, read_bounded, read_handle, sync_folder, write_all
+from agent_relay.system.disk import files
 from agent_relay.system.disk.locks import open_alone
-from agent_relay.system.disk.regular_files import open_regular
 
 _LIMIT_BYTES = 256 << 20
 _HINT = "Something else changed the file; move its folder away to go on without it."
@@ -44,14 +43,14 @@ class Journal(Generic[_E]):
         self._handle = _own(path)
         is_read = False
         try:
-            data = read_handle(self._handle, path, limit_bytes=_LIMIT_BYTES)
+            data = files.read_handle(self._handle, path, limit_bytes=_LIMIT_BYTES)
             self._size = data.rfind(b"\n") + 1
             self.events = _parse_lines(data[: self._size], path, parse)
             if self._size < len(data):
                 os.ftruncate(self._handle, self._size)
             is_read = True
         except OSError as error:
-            raise cannot_write(path, error) from error
+            raise files.cannot_write(path, error) from error
         finally:
             if not is_read:
                 os.close(self._handle)
@@ -69,12 +68,12 @@ class Journal(Generic[_E]):
                 raise RelayError(f"cannot write {self.path}: {self._why_closed}")
             try:
                 _check_named(self._handle)
-                write_all(self._handle, line)
+                files.write_all(self._handle, line)
                 if durable:
                     self._sync()
             except OSError as error:
                 self._roll_back()
-                raise cannot_write(self.path, error) from error
+                raise files.cannot_write(self.path, error) from error
             self._size += len(line)
             self.events.append(event)
 
@@ -88,7 +87,7 @@ class Journal(Generic[_E]):
     def _sync(self) -> None:
         os.fdatasync(self._handle)
         if not self._is_folder_synced:
-            sync_folder(os.path.dirname(self.path) or ".")
+            files.sync_folder(os.path.dirname(self.path) or ".")
             self._is_folder_synced = True
 
     def _roll_back(self) -> None:
@@ -114,7 +113,7 @@ def _own(path: str) -> int:
             hint="Is a second daemon running? See: agent-relay daemon status",
         ) from None
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise files.cannot_write(path, error) from error
 
 
 def _check_named(handle: int) -> None:
@@ -129,7 +128,7 @@ def read_journal(path: str, parse: _Parse[_E]) -> list[_E]:
     the line that is not an event, RelayError if it cannot be read.
     """
     try:
-        data = read_bounded(path, limit_bytes=_LIMIT_BYTES)
+        data = files.read_bounded(path, limit_bytes=_LIMIT_BYTES)
     except FileNotFoundError:
         return []
     return _parse_lines(data[: data.rfind(b"\n") + 1], path, parse)
@@ -167,13 +166,13 @@ class JournalTail:
         call reads it from its beginning.
         """
         try:
-            handle = open_regular(self.path)
+            handle = files.open_regular(self.path)
             try:
                 found = os.fstat(handle)
                 goes_on = (found.st_dev, found.st_ino) == self._file and found.st_size >= self._offset
                 begin, known = (self._offset, self._count) if goes_on else (0, 0)
                 self._file = (0, 0)
-                data = read_handle(handle, self.path, limit_bytes=_LIMIT_BYTES, begin=begin)
+                data = files.read_handle(handle, self.path, limit_bytes=_LIMIT_BYTES, begin=begin)
             finally:
                 os.close(handle)
         except FileNotFoundError:
@@ -235,9 +234,9 @@ def set_aside(index: str, session: str, *, root: str) -> str:
     aside = _find_free(f"{folder}{_ASIDE}")
     try:
         os.rename(folder, aside)
-        sync_folder(os.path.dirname(folder))
+        files.sync_folder(os.path.dirname(folder))
     except OSError as error:
-        raise cannot_write(aside, error) from error
+        raise files.cannot_write(aside, error) from error
     remove_entry(index, session)
     return aside
 

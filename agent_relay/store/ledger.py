@@ -7,7 +7,7 @@ from datetime import datetime
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.limits import Rest
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.moments import parse_moment
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.disk.locks import lock_beside

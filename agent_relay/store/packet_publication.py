@@ -20,17 +20,9 @@ from agent_relay.domain.documents.packet import (
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.events.work import PacketSaved
-from agent_relay.domain.values.project_layout import RESUME, get_journal_path, get_resume_folder
+from agent_relay.domain.names import RESUME, get_journal_path, get_resume_folder
+from agent_relay.store import packets
 from agent_relay.store.journal import render_line
-from agent_relay.store.packets import (
-    PUBLISHED,
-    check_target,
-    list_rows,
-    locked,
-    name_original,
-    name_stem,
-    read_document,
-)
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.system.disk.files import cannot_write, sync_folder, write_all, write_atomic
@@ -61,19 +53,19 @@ def publish_packet(folder: str, packet: ResumePacket, text: str) -> PublishedPac
     was begun. Raises RelayError if its number already belongs to another packet or the disk refuses; every
     packet published before is then intact.
     """
-    target, resume = check_target(packet.target_agent), get_resume_folder(folder)
-    stem = name_stem(packet.sequence, target)
+    target, resume = packets.check_target(packet.target_agent), get_resume_folder(folder)
+    stem = packets.name_stem(packet.sequence, target)
     body = text.encode("utf-8", "backslashreplace")
     document = render_document(packet)
-    document.pop(PUBLISHED, None)
+    document.pop(packets.PUBLISHED, None)
     parse_packet(document)  # what could not be read back must not become visible
     seal = fingerprint(document)
     original = render_json({"document": document, "text": body.decode()})
-    document = {**document, PUBLISHED: {"document": seal, "text": sha256(body).hexdigest()}}
-    names = (f"{stem}.json", f"{stem}.md", f"{target}.md", name_original(stem))
+    document = {**document, packets.PUBLISHED: {"document": seal, "text": sha256(body).hexdigest()}}
+    names = (f"{stem}.json", f"{stem}.md", f"{target}.md", packets.name_original(stem))
     try:
         _make_private(resume)
-        with locked(resume) as alone:
+        with packets.locked(resume) as alone:
             there = _find_published(resume, packet, names[0])
             if alone:
                 _sweep(resume)
@@ -108,13 +100,13 @@ def _find_published(resume: str, packet: ResumePacket, name: str) -> str | None:
 
     Raises UntrustedDataError if its number is another packet's.
     """
-    for number, _, path in list_rows(resume):
+    for number, _, path in packets.list_rows(resume):
         if number != packet.sequence:
             continue
-        document = read_document(path)
+        document = packets.read_document(path)
         if os.path.basename(path) != name or document.get("packet_id") != packet.packet_id:
             raise UntrustedDataError(f"packet number {packet.sequence} is taken already: {path}")
-        published = document.pop(PUBLISHED, None)
+        published = document.pop(packets.PUBLISHED, None)
         seal = published.get("document") if isinstance(published, dict) else None
         return seal if isinstance(seal, str) else fingerprint(document)
     return None
@@ -126,7 +118,7 @@ def _list_missing(resume: str, sequence: int, names: _Names, *, new: bool) -> li
     missing = [text] if new or not os.path.lexists(os.path.join(resume, text)) else []
     missing += [original, document] if new else []
     target = link.removesuffix(".md")
-    later = any(row[0] > sequence and row[1] == target for row in list_rows(resume))
+    later = any(row[0] > sequence and row[1] == target for row in packets.list_rows(resume))
     path = os.path.join(resume, link)
     if not later and (new or not os.path.islink(path) or os.readlink(path) != text):
         missing.append(link)

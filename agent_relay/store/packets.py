@@ -12,8 +12,8 @@ from typing import Literal
 
 from agent_relay.domain.documents.packet import ResumePacket, fingerprint, parse_document, parse_packet
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.names import get_resume_folder
 from agent_relay.domain.text.plain import clean_text
-from agent_relay.domain.values.project_layout import get_resume_folder
 from agent_relay.packet.edits import absorb_edit, merge_texts
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder

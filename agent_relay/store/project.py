@@ -6,11 +6,10 @@ import os
 import stat
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.values.project_layout import FOLDER, RESUME, SESSIONS, get_project_folder
+from agent_relay.domain.names import FOLDER, RESUME, SESSIONS, get_project_folder
 from agent_relay.store.session_index import check_session_id
 from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
-from agent_relay.system.disk.removal import sweep_unfinished
-from agent_relay.system.disk.write_check import try_writing
+from agent_relay.system.disk.removal import sweep_unfinished, try_writing
 
 MARK = "agent-relay.json"
 SCHEMA = "agent-relay/project"

@@ -3,9 +3,8 @@
 import os
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.names import get_journal_path, get_session_folder, get_sessions_folder, is_ulid
 from agent_relay.domain.protocol.json_text import parse_json, parse_line
-from agent_relay.domain.values.names import is_ulid
-from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder, get_sessions_folder
 from agent_relay.session.views.summary import begin_summary, summarize
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.disk.folders import ensure_private
@@ -271,7 +270,7 @@ def _is_same(one: str, other: str) -> bool:
 def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
     from datetime import UTC, datetime
 
-    from agent_relay.domain.values.moments import find_end, is_lasting
+    from agent_relay.domain.moments import find_end, is_lasting
 
     keys = ("agent", "model", "scope", "until", "evidence", "seen_at")
     texts = {key: str(row.get(key) or "") for key in keys}

@@ -10,14 +10,12 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
 
 from agent_relay.domain.errors import ConfigurationError, RelayError, StaleOwnerError
 from agent_relay.domain.events.codec import parse_event
 from agent_relay.domain.events.session import Body, Event, SessionCreated
+from agent_relay.domain.names import find_root_above, get_journal_path, is_ulid
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.names import is_ulid
-from agent_relay.domain.values.project_layout import find_root_above, get_journal_path
 from agent_relay.store.journal import Journal
 from agent_relay.store.project import make_session_folder, secure_session
 from agent_relay.store.session_index import find_root, has_entry, unmark_ended, write_entry
@@ -53,28 +51,6 @@ def _read_owner(leg_folder: str) -> tuple[str, str, str] | None:
     found = [note.get(key) for key in ("session", "root", "cwd")] if isinstance(note, dict) else []
     session, root, cwd = (value if isinstance(value, str) else "" for value in (found or ("", "", "")))
     return (session, root, cwd) if is_ulid(session) and os.path.isabs(root) else None
-
-
-class JournalWriter(Protocol):
-    """What a host writes events to."""
-
-    @property
-    def path(self) -> str:
-        """The journal's path, for messages."""
-        ...
-
-    @property
-    def events(self) -> Sequence[Event]:
-        """Everything written so far, what was found on opening included."""
-        ...
-
-    def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
-        """Write the event as the next line and return it. Raise RelayError, with nothing written."""
-        ...
-
-    def close(self) -> None:
-        """Close the journal; harmless when repeated."""
-        ...
 
 
 class SessionJournal:

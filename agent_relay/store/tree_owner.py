@@ -6,14 +6,15 @@ lives, in whatever namespaces; between machines nothing does, and only the file 
 """
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
 from dataclasses import asdict, fields
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
-from agent_relay.domain.values.project_layout import get_project_folder
+from agent_relay.domain.names import get_project_folder
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 from agent_relay.session.ownership import (
     OwnerRelation,
     find_owner_relation,
@@ -230,3 +231,40 @@ def _lock(path: str, *, is_shared: bool = False) -> int | None:
 def _close(handle: int | None) -> None:
     if handle is not None and handle >= 0:
         os.close(handle)
+
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+_PURPOSE = b"agent-relay owner of a working tree\n"
+"""machine-id(5) asks not to expose the id itself: a digest for this purpose is used instead."""
+
+
+def read_owner(runtime: str) -> Owner:
+    """Return the owner that works with the runtime folder `runtime`, in this process's namespaces."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    return Owner(
+        host=os.uname().nodename,
+        machine=_digest_machine(),
+        boot=_read(_BOOT_ID),
+        pid_namespace=namespace,
+        runtime=os.path.realpath(runtime),
+    )
+
+
+def _digest_machine() -> str:
+    for path in _MACHINE_IDS:
+        if found := _read(path):
+            return hashlib.sha256(_PURPOSE + found.encode()).hexdigest()[:16]
+    return ""
+
+
+def _read(path: str) -> str:
+    """Return the one line of a system file; empty if there is none."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read(256).strip()
+    except OSError:
+        return ""

@@ -8,8 +8,8 @@ import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
-from agent_relay.domain.values.elapsed import ClockJump
-from agent_relay.domain.values.names import build_ulid
+from agent_relay.domain.names import build_ulid
+from agent_relay.domain.values import ClockJump
 
 _TOLERANCE = timedelta(seconds=1)
 """Two clocks are never read at the same instant, and time servers make one run a little faster or slower."""
@@ -74,6 +74,11 @@ def _read_both(clock: Clock) -> tuple[datetime, float]:
         if steady_s - before_s < _AT_ONCE_S:
             break
     return now, steady_s
+
+
+def read_boot_moment() -> datetime:
+    """Return when this machine booted, aware, in UTC; time spent asleep counts."""
+    return datetime.now(UTC) - timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 def create_ulid(clock: Clock) -> str:

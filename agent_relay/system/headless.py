@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system import headless_parent
-from agent_relay.system.disk.files import cannot_write, write_atomic
-from agent_relay.system.disk.regular_files import read_end
+from agent_relay.system.disk.files import cannot_write, read_end, write_atomic
 from agent_relay.system.headless_parent import ENDED, REFUSED
 from agent_relay.system.processes import born, end_session, read_ticks
 

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import LegId
-from agent_relay.domain.values.names import is_ulid
+from agent_relay.domain.names import is_ulid
+from agent_relay.domain.values import LegId
 from agent_relay.system.disk.files import cannot_write, read_bounded
 from agent_relay.system.disk.folders import PRIVATE_MODE, Folders, ensure_private
 from agent_relay.system.disk.locks import take_lock, wait_for_flock

@@ -6,6 +6,7 @@ from itertools import islice
 import msgspec
 
 from agent_relay.domain.facts import Facts
+from agent_relay.transcripts import usage_records as records
 from agent_relay.transcripts.fact_reading import Action, Collector, Peek, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
@@ -16,19 +17,6 @@ from agent_relay.transcripts.lenient_json import (
     has_words,
     iterate_records,
     parse_moment,
-)
-from agent_relay.transcripts.usage_records import (
-    AnswerUsage,
-    LinesChanged,
-    PromptSent,
-    ReaderState,
-    SessionOpened,
-    TokenCounts,
-    TurnFailed,
-    UsageRecord,
-    decode_lines,
-    get_tokens,
-    note_moment,
 )
 
 _PEEK_ROWS = 20
@@ -93,35 +81,39 @@ def _hear(facts: Collector, row: dict[str, object], place: str) -> None:
             steps = get_list(row, "steps")
             facts.replace_plan([(get_text(step, "text"), get_text(step, "status")) for step in steps])
         case "usage":
-            facts.tokens[place] = TokenCounts(get_tokens(row, "input"), output=get_tokens(row, "output"))
+            facts.tokens[place] = records.TokenCounts(
+                records.get_tokens(row, "input"), output=records.get_tokens(row, "output")
+            )
 
 
 _rows = msgspec.json.Decoder(dict[str, object])
 
 
-def read_demo_usage(data: bytes, memory: ReaderState) -> Iterator[UsageRecord]:
+def read_demo_usage(data: bytes, memory: records.ReaderState) -> Iterator[records.UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for row in decode_lines(data, _rows, memory):
+    for row in records.decode_lines(data, _rows, memory):
         yield from _read_row(row, memory)
 
 
-def _read_row(row: dict[str, object], memory: ReaderState) -> Iterator[UsageRecord]:
-    at = note_moment(memory, row.get("at"))
+def _read_row(row: dict[str, object], memory: records.ReaderState) -> Iterator[records.UsageRecord]:
+    at = records.note_moment(memory, row.get("at"))
     # Rows have no names of their own: their order among the session's is one.
     memory.total = str(int(memory.total or 0) + 1)
     key, session = f"{memory.session}#{memory.total}", memory.session
     match get_text(row, "type"):
         case "session":
             memory.session = get_text(row, "id") or memory.session
-            yield SessionOpened(memory.session, get_text(row, "cwd"))
+            yield records.SessionOpened(memory.session, get_text(row, "cwd"))
         case "prompt":
-            yield PromptSent(key, at, session)
+            yield records.PromptSent(key, at, session)
         case "limit":
-            yield TurnFailed(key, at, session)
+            yield records.TurnFailed(key, at, session)
         case "edit":
-            yield LinesChanged(key, at, session, get_count(row, "added"), get_count(row, "removed"))
+            yield records.LinesChanged(key, at, session, get_count(row, "added"), get_count(row, "removed"))
         case "usage":
-            model, output = get_text(row, "model") or "scripted", get_tokens(row, "output")
-            yield AnswerUsage(key, at, session, model, get_tokens(row, "input"), output=output)
+            model, output = get_text(row, "model") or "scripted", records.get_tokens(row, "output")
+            yield records.AnswerUsage(
+                key, at, session, model, records.get_tokens(row, "input"), output=output
+            )
         case _:
             pass

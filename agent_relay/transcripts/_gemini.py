@@ -8,10 +8,14 @@ from itertools import islice
 import msgspec
 
 from agent_relay.domain.facts import Facts
-from agent_relay.transcripts._diff_counts import count_lines, count_replacement, count_unified
+from agent_relay.transcripts import usage_records as records
 from agent_relay.transcripts.fact_reading import Collector, Peek, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
+    compile_wrappers,
+    count_lines,
+    count_replacement,
+    count_unified,
     decode_raw,
     get_count,
     get_list,
@@ -20,36 +24,23 @@ from agent_relay.transcripts.lenient_json import (
     has_words,
     iterate_records,
     parse_moment,
-)
-from agent_relay.transcripts.message_text import compile_wrappers, strip_wrappers
-from agent_relay.transcripts.usage_records import (
-    AnswerUsage,
-    LinesChanged,
-    PromptSent,
-    ReaderState,
-    SessionOpened,
-    TokenCounts,
-    TurnFailed,
-    UsageRecord,
-    decode_lines,
-    get_tokens,
-    note_moment,
+    strip_wrappers,
 )
 
 SYSTEM_PROMPT = "[System: "
 """How a prompt begins that the program itself sent when a turn ended on a tool's output."""
 
 
-def parse_tokens(tokens: Mapping[str, object]) -> TokenCounts:
+def parse_tokens(tokens: Mapping[str, object]) -> records.TokenCounts:
     """Convert Gemini's token counts.
 
     Its input count includes cached tokens; thoughts and tools' prompts are counted separately.
     """
-    cached, thoughts = get_tokens(tokens, "cached"), get_tokens(tokens, "thoughts")
-    return TokenCounts(
-        input=max(0, get_tokens(tokens, "input") - cached) + get_tokens(tokens, "tool"),
+    cached, thoughts = records.get_tokens(tokens, "cached"), records.get_tokens(tokens, "thoughts")
+    return records.TokenCounts(
+        input=max(0, records.get_tokens(tokens, "input") - cached) + records.get_tokens(tokens, "tool"),
         cached=cached,
-        output=get_tokens(tokens, "output") + thoughts,
+        output=records.get_tokens(tokens, "output") + thoughts,
         reasoning=thoughts,
     )
 
@@ -271,9 +262,7 @@ def _words(message: object) -> str:
 def _hear(facts: Collector, message: Mapping[str, object], place: str) -> None:
     match get_text(message, "type"):
         case "user":
-            words = _words(message)
-            if words:
-                facts.hear_user(words, place)
+            facts.hear_user(_words(message), place)
         case "gemini":
             _hear_answer(facts, message, place)
         case "error":
@@ -340,31 +329,33 @@ class _Record(msgspec.Struct, rename="camel"):
 _usage_records = msgspec.json.Decoder(_Record)
 
 
-def read_gemini_usage(data: bytes, memory: ReaderState) -> Iterator[UsageRecord]:
+def read_gemini_usage(data: bytes, memory: records.ReaderState) -> Iterator[records.UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for record in decode_lines(data, _usage_records, memory):
+    for record in records.decode_lines(data, _usage_records, memory):
         yield from _read_record(record, memory)
 
 
-def _read_record(record: _Record, memory: ReaderState) -> Iterator[UsageRecord]:
-    at = note_moment(memory, record.timestamp or record.start_time)
+def _read_record(record: _Record, memory: records.ReaderState) -> Iterator[records.UsageRecord]:
+    at = records.note_moment(memory, record.timestamp or record.start_time)
     if record.session_id and not record.id:
         memory.is_side = record.kind == "subagent"
         memory.session = memory.session or record.session_id
         if not memory.is_told:
             memory.is_told = True
-            yield SessionOpened(memory.session, memory.cwd, memory.parent, memory.is_side)
+            yield records.SessionOpened(memory.session, memory.cwd, memory.parent, memory.is_side)
         return
     key = record.id or f"{memory.session}/{at}"
     match record.type:
         case "user":
             if not memory.is_side and _is_prompt(decode_raw(record.content)):
-                yield PromptSent(key, at, memory.session)
+                yield records.PromptSent(key, at, memory.session)
         case "error":
-            yield TurnFailed(key, at, memory.session)
+            yield records.TurnFailed(key, at, memory.session)
         case "gemini":
             if record.tokens is not None:
-                yield AnswerUsage(key, at, memory.session, record.model or "", *parse_tokens(record.tokens))
+                yield records.AnswerUsage(
+                    key, at, memory.session, record.model or "", *parse_tokens(record.tokens)
+                )
             yield from _read_calls(decode_raw(record.tool_calls), at, memory)
         case _:
             pass
@@ -376,8 +367,10 @@ def _is_prompt(content: object) -> bool:
     return any(texts) and not any(text.startswith(_OWN_WORDS) for text in texts)
 
 
-def _read_calls(calls: object, at: int, memory: ReaderState) -> Iterator[UsageRecord]:
+def _read_calls(calls: object, at: int, memory: records.ReaderState) -> Iterator[records.UsageRecord]:
     for call in calls if isinstance(calls, list) else []:
         counts = count_change(call)
         if counts is not None and get_text(call, "name") in _EDITS and get_text(call, "status") == "success":
-            yield LinesChanged(get_text(call, "id") or f"{memory.session}/{at}", at, memory.session, *counts)
+            yield records.LinesChanged(
+                get_text(call, "id") or f"{memory.session}/{at}", at, memory.session, *counts
+            )

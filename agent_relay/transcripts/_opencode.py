@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from agent_relay.domain.facts import Facts
-from agent_relay.transcripts._diff_counts import count_lines, count_replacement, count_unified
+from agent_relay.transcripts import usage_records as records
 from agent_relay.transcripts.fact_reading import Action, Collector, Peek, Tables, TranscriptSource
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
+    count_lines,
+    count_replacement,
+    count_unified,
     decode_text,
     get_count,
     get_list,
@@ -16,35 +19,23 @@ from agent_relay.transcripts.lenient_json import (
     join_text,
     parse_moment,
 )
-from agent_relay.transcripts.usage_records import (
-    AnswerUsage,
-    LinesChanged,
-    PromptSent,
-    ReaderState,
-    SessionOpened,
-    TokenCounts,
-    TurnFailed,
-    UsageRecord,
-    get_tokens,
-    note_moment,
-)
 
 ABORTED = "MessageAbortedError"
 """The name of a message's error if the user broke it off."""
 
 
-def parse_tokens(message: Mapping[str, object]) -> TokenCounts:
+def parse_tokens(message: Mapping[str, object]) -> records.TokenCounts:
     """Convert one message's token counts.
 
     Its input count excludes cached tokens, its output count the reasoning.
     """
     tokens, cache = get_map(message, "tokens"), get_map(message, "tokens", "cache")
-    reasoning = get_tokens(tokens, "reasoning")
-    return TokenCounts(
-        input=get_tokens(tokens, "input"),
-        cached=get_tokens(cache, "read"),
-        cache_write=get_tokens(cache, "write"),
-        output=get_tokens(tokens, "output") + reasoning,
+    reasoning = records.get_tokens(tokens, "reasoning")
+    return records.TokenCounts(
+        input=records.get_tokens(tokens, "input"),
+        cached=records.get_tokens(cache, "read"),
+        cache_write=records.get_tokens(cache, "write"),
+        output=records.get_tokens(tokens, "output") + reasoning,
         reasoning=reasoning,
     )
 
@@ -185,7 +176,7 @@ def read_opencode(source: TranscriptSource) -> Facts:
         cwd = get_text(get_map(message, "path"), "cwd") or cwd
         place = f"{source.place}#{number}"
         if message["role"] == "user":
-            _hear_user(facts, parts.get(number, []), place)
+            facts.hear_user(_join_parts(parts.get(number, [])), place)
         else:
             _hear_assistant(facts, message, parts.get(number, []), place)
     todos = [(get_text(todo, "content"), get_text(todo, "status")) for todo in source.todos]
@@ -237,12 +228,6 @@ def _join_parts(parts: list[Mapping[str, object]]) -> str:
     return join_text(spoken).strip()
 
 
-def _hear_user(facts: Collector, parts: list[Mapping[str, object]], place: str) -> None:
-    text = _join_parts(parts)
-    if text:
-        facts.hear_user(text, place)
-
-
 def _hear_assistant(
     facts: Collector, message: Mapping[str, object], parts: list[Mapping[str, object]], place: str
 ) -> None:
@@ -277,14 +262,16 @@ SESSIONS = "SELECT id, parent_id, directory FROM session"
 MESSAGES = "SELECT id, session_id, data FROM message"
 
 
-def read_opencode_session(row: Mapping[str, object]) -> Iterator[UsageRecord]:
+def read_opencode_session(row: Mapping[str, object]) -> Iterator[records.UsageRecord]:
     """Yield the session that a row of the table of sessions describes."""
     parent = get_text(row, "parent_id")
     if get_text(row, "id"):
-        yield SessionOpened(get_text(row, "id"), get_text(row, "directory"), parent, bool(parent))
+        yield records.SessionOpened(get_text(row, "id"), get_text(row, "directory"), parent, bool(parent))
 
 
-def read_opencode_message(row: Mapping[str, object], memory: ReaderState) -> Iterator[UsageRecord]:
+def read_opencode_message(
+    row: Mapping[str, object], memory: records.ReaderState
+) -> Iterator[records.UsageRecord]:
     """Yield the usage records of one row of the table of messages; only complete answers count."""
     data = row.get("data")
     message = get_map(decode_text(data)) if isinstance(data, str) else {}
@@ -293,26 +280,28 @@ def read_opencode_message(row: Mapping[str, object], memory: ReaderState) -> Ite
         memory.skipped += 1
         return
     times = get_map(message, "time")
-    at = note_moment(memory, times.get("created"))
+    at = records.note_moment(memory, times.get("created"))
     if get_text(message, "role") == "user":
-        yield PromptSent(f"{at}", at, session)
+        yield records.PromptSent(f"{at}", at, session)
         yield from _read_changes(message, key, at, session)
         return
     if get_whole(times, "completed") is None:
         return
     counts = parse_tokens(message)
     key = f"{at}/{get_whole(times, 'completed')}/{counts.input}/{counts.output - counts.reasoning}"
-    used = AnswerUsage(key, at, session, get_text(message, "modelID"), *counts)
+    used = records.AnswerUsage(key, at, session, get_text(message, "modelID"), *counts)
     if used.tokens:
         yield used
     error = get_map(message, "error")
     if error and get_text(error, "name") != ABORTED:
-        yield TurnFailed(get_text(row, "id"), at, session)
+        yield records.TurnFailed(get_text(row, "id"), at, session)
 
 
-def _read_changes(message: Mapping[str, object], key: str, at: int, session: str) -> Iterator[UsageRecord]:
+def _read_changes(
+    message: Mapping[str, object], key: str, at: int, session: str
+) -> Iterator[records.UsageRecord]:
     diffs = get_list(get_map(message, "summary"), "diffs")
     added = sum(get_count(diff, "additions") for diff in diffs)
     removed = sum(get_count(diff, "deletions") for diff in diffs)
     if added or removed:
-        yield LinesChanged(key, at, session, added, removed)
+        yield records.LinesChanged(key, at, session, added, removed)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from agent_relay.transcripts._claude_facts import peek_claude, read_claude
+from agent_relay.transcripts._codex_facts import peek_codex, read_codex
 from agent_relay.transcripts._demo import peek_demo, read_demo
 from agent_relay.transcripts._gemini import peek_gemini, read_gemini
 from agent_relay.transcripts._opencode import TABLES, peek_opencode, read_opencode, unpack_export
-from agent_relay.transcripts.claude.facts import peek_claude, read_claude
-from agent_relay.transcripts.codex.facts import peek_codex, read_codex
 from agent_relay.transcripts.fact_reading import TranscriptReader
 
 _OPENCODE = TranscriptReader(

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens, ToolError
-from agent_relay.transcripts.lenient_json import LineCounter
-from agent_relay.transcripts.message_text import clip
+from agent_relay.transcripts.lenient_json import LineCounter, clip
 from agent_relay.transcripts.usage_records import TokenCounts
 
 
@@ -157,7 +156,9 @@ class Collector:
         self.ended_at = max(at, self.ended_at or at)
 
     def hear_user(self, text: str, place: str) -> None:
-        """Add the user's words as a new turn; this makes an earlier limit history."""
+        """Add the user's words, if there are any, as a new turn; this makes an earlier limit history."""
+        if not text:
+            return
         if self.answered or self.interrupted:
             self.waiting.clear()
         self.turn += 1

@@ -1,6 +1,8 @@
 """Decode foreign JSON leniently: values by expected type, and lines that may be torn or mended.
 
-Lines longer than `LINE_BYTES` are skipped: they hold pasted images or dumped files.
+Lines longer than `LINE_BYTES` are skipped: they hold pasted images or dumped files. Also here: the user's
+words apart from what agents wrap around them, long output clipped in its middle, and the lines that an edit
+added and removed.
 """
 
 import re
@@ -245,3 +247,90 @@ def join_text(content: object, *, kinds: tuple[str, ...] = ("text",)) -> str:
         return ""
     texts = [get_text(part, "text") for part in content if get_text(part, "type") in kinds]
     return "\n".join(text for text in texts if text)
+
+
+# How far from its place a cut may be made: longer than any secret in one piece but a key block.
+_SEARCHED = 600
+_CUT_ENDS = ("\n", " ", ",", ";")
+_CUT_STARTS = tuple(map(compile_late, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=])")))
+
+
+def compile_wrappers(*names: str) -> re.Pattern[str]:
+    """Compile a pattern for whole elements of the given names; an unclosed one reaches to the end."""
+    joined = "|".join(names)
+    return compile_late(rf"<(?P<tag>{joined})(?:\s[^<>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
+
+
+def strip_wrappers(text: str, wrappers: re.Pattern[str]) -> str:
+    """Remove the wrapped elements from `text`, and trim blank edges."""
+    if "<" not in text:
+        return text.strip()
+    return wrappers.sub("", text).strip()
+
+
+def clip(text: str, *, limit: int = 8000) -> str:
+    """Cut `text` in its middle to at most `limit` characters, keeping more of its end: errors are there.
+
+    It is cut between lines, in overlong lines at blanks or commas: half a key would not be recognised as one.
+    """
+    if len(text) <= limit:
+        return text
+    head = _find_end(text, limit // 4)
+    tail = _find_start(text, len(text) - limit + limit // 4)
+    return f"{text[:head]}\n[… {tail - head} characters left out …]\n{text[tail:]}"
+
+
+def _find_end(text: str, at: int) -> int:
+    """Return the last place up to `at` where a line or word ends, else `at`."""
+    for mark in _CUT_ENDS:
+        found = text.rfind(mark, max(0, at - _SEARCHED), at)
+        if found >= 0:
+            return found
+    return at
+
+
+def _find_start(text: str, at: int) -> int:
+    """Return the first place from `at` where a line or word begins, but not a value cut off from its name."""
+    for mark in _CUT_STARTS:
+        found = mark.search(text, at, at + _SEARCHED)
+        if found is not None:
+            return found.end()
+    return at
+
+
+def count_hunks(lines: Iterable[object]) -> tuple[int, int]:
+    """Count added and removed lines among the body lines of a diff, without file headers."""
+    added = removed = 0
+    for line in lines:
+        if isinstance(line, str):
+            added += line.startswith("+")
+            removed += line.startswith("-")
+    return added, removed
+
+
+def count_unified(diff: str) -> tuple[int, int]:
+    """Count added and removed lines of one file's unified diff, without headers before the first hunk."""
+    lines = diff.split("\n")
+    first = next((index for index, line in enumerate(lines) if line.startswith("@@")), None)
+    if first is None:
+        # Without hunk marks the two header lines are told by their own form.
+        return count_hunks(line for line in lines if not line.startswith(("+++ ", "--- ")))
+    return count_hunks(lines[first:])
+
+
+def count_lines(text: str) -> int:
+    """Count lines of `text` as a diff does: a last line without a line feed is a line."""
+    return text.count("\n") + bool(text and not text.endswith("\n"))
+
+
+def count_replacement(old: str, new: str) -> tuple[int, int]:
+    """Count added and removed lines when `new` replaces `old`, without equal lines at both ends."""
+    before, after = (text.removesuffix("\n").split("\n") if text else [] for text in (old, new))
+    shorter = min(len(before), len(after))
+    same = 0
+    while same < shorter and before[same] == after[same]:
+        same += 1
+    tail = 0
+    while tail < shorter - same and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    return len(after) - same - tail, len(before) - same - tail

@@ -30,13 +30,13 @@ class UsageReader(msgspec.Struct, frozen=True):
 
 
 def _load_claude() -> UsageReader:
-    from agent_relay.transcripts.claude.usage import read_claude_usage
+    from agent_relay.transcripts._claude_usage import read_claude_usage
 
     return UsageReader(read_claude_usage)
 
 
 def _load_codex() -> UsageReader:
-    from agent_relay.transcripts.codex.usage import read_codex_usage
+    from agent_relay.transcripts._codex_usage import read_codex_usage
 
     return UsageReader(read_codex_usage)
 

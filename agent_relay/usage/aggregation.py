@@ -10,8 +10,8 @@ import msgspec
 from agent_relay.domain.state import State
 from agent_relay.transcripts.usage_records import Columns, list_columns
 from agent_relay.usage._dedupe import Native
-from agent_relay.usage.groupings import Grouping
 from agent_relay.usage.session_work import WAITING, LegWork, SessionWork, StateSpan, find_leg
+from agent_relay.usage.table_format import Grouping
 from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
 
 QUARTER_MS = 900_000

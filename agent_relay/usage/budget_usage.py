@@ -13,8 +13,8 @@ from datetime import datetime, time, timedelta, tzinfo
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.limits import Budget, Mark, Spending
+from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.project_layout import get_journal_path
 from agent_relay.session.fold import ImpossibleEventError
 from agent_relay.store.journal import read_events
 from agent_relay.transcripts.usage_readers import USAGE_READERS
@@ -23,10 +23,10 @@ from agent_relay.usage._dedupe import Native
 from agent_relay.usage._session_work_fold import fold_work
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.native_usage import Damage, describe_damage, read_usage
-from agent_relay.usage.number_format import render_cost
-from agent_relay.usage.prices import PriceList
+from agent_relay.usage.record_files import UsageSpec
 from agent_relay.usage.session_work import SessionWork, to_ms
-from agent_relay.usage.totals import Bill, Rate, Rates
+from agent_relay.usage.table_format import render_cost
+from agent_relay.usage.totals import Bill, PriceList, Rate, Rates
 
 _NAMED = 3
 """How many models without a known price are named."""
@@ -189,7 +189,7 @@ class BudgetCounter:
 
     def __init__(self, budgets: Sequence[Budget], specs: Mapping[str, Transcript], index: str) -> None:
         self._budgets = budgets
-        self._specs = specs
+        self._specs = {agent: UsageSpec(**spec.model_dump()) for agent, spec in specs.items()}
         self._index = index
         self._prices: PriceList | None = None
 

@@ -18,7 +18,7 @@ from agent_relay.agents.adapter_folders import (
     user_adapters,
 )
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
 from agent_relay.store.session_index import find_near_root, list_index, read_sessions_at
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.disk.folders import Folders
@@ -34,20 +34,10 @@ if TYPE_CHECKING:
 _LIMIT_BYTES = 1 << 20
 
 
-class _Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An adapter's table `transcript`, as `domain.documents.adapter` has it."""
-
-    reader: str
-    folder: str
-    pattern: str
-    usage: tuple[str, ...] = ()
-    held_open: bool = False
-
-
 class _Adapter(msgspec.Struct):
     """The part of an adapter that says where its records are."""
 
-    transcript: _Transcript | None = None
+    transcript: UsageSpec | None = None
 
 
 def load_specs(folders: Folders, *, root: str, problems: list[str]) -> dict[str, UsageSpec]:
@@ -83,7 +73,8 @@ def _load_checked(folders: Folders, root: str, problems: list[str]) -> dict[str,
     catalog = read_catalog(folders, root=root)
     problems += [f"an adapter is left out: {one.sentence}" for one in catalog.broken]
     found = catalog.adapters.items()
-    return {str(name): one.adapter.transcript for name, one in found if one.adapter.transcript}
+    specs = ((str(name), one.adapter.transcript) for name, one in found)
+    return {name: UsageSpec(**spec.model_dump()) for name, spec in specs if spec is not None}
 
 
 def _is_there(place: str) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.system.disk.files import check_database
 from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.disk.locks import take_lock
-from agent_relay.system.disk.regular_files import check_database
 from agent_relay.transcripts.usage_records import ReaderState, UsageRecord
 from agent_relay.usage.record_files import Found
 

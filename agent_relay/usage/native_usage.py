@@ -11,8 +11,8 @@ import msgspec
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.plain import render_count
 from agent_relay.sources.transcript_files import query_database, read_small
+from agent_relay.transcripts import usage_records as records
 from agent_relay.transcripts.usage_readers import USAGE_READERS, UsageReader, UsageTables
-from agent_relay.transcripts.usage_records import ReaderState, UsageRecord
 from agent_relay.usage._dedupe import dedupe_marks
 from agent_relay.usage.index import Entry, UsageIndex, open_index
 from agent_relay.usage.record_files import Found, Part, UsageSpec, find_usage_files, look_at, read_part
@@ -107,9 +107,9 @@ def plan_files(
     return plan
 
 
-def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> ReaderState:
+def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> records.ReaderState:
     """Return what a reader knows before the first line."""
-    return ReaderState(cwd=find_root(reader, path, done), parent=_find_parent(reader, path))
+    return records.ReaderState(cwd=find_root(reader, path, done), parent=_find_parent(reader, path))
 
 
 def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
@@ -160,7 +160,7 @@ class _Reading(msgspec.Struct, frozen=True):
     index: UsageIndex
     done: UsageRead
 
-    def read(self, files: AgentFiles, found: Found) -> list[UsageRecord]:
+    def read(self, files: AgentFiles, found: Found) -> list[records.UsageRecord]:
         """Return the records of one file; none, and a problem in `done`, if it cannot be read."""
         self.done.files += 1
         try:
@@ -171,7 +171,7 @@ class _Reading(msgspec.Struct, frozen=True):
             self.done.problems.append(error.sentence)
             return []
 
-    def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[UsageRecord]:
+    def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[records.UsageRecord]:
         """Return the records of a database, all of them anew if it changed: its rows change in place."""
         log = look_at(f"{found.path}-wal")
         began_ns = time.time_ns()
@@ -184,10 +184,10 @@ class _Reading(msgspec.Struct, frozen=True):
             if marks is not None:
                 self.done.skipped += entry.memory.skipped
                 return marks
-        memory = ReaderState()
+        memory = records.ReaderState()
 
-        def read(database: sqlite3.Connection) -> list[UsageRecord]:
-            marks: list[UsageRecord] = []
+        def read(database: sqlite3.Connection) -> list[records.UsageRecord]:
+            marks: list[records.UsageRecord] = []
             with closing(database.execute(tables.sessions)) as rows:
                 marks += [mark for row in rows for mark in tables.read_session(dict(row))]
             with closing(database.execute(tables.messages)) as rows:
@@ -203,7 +203,7 @@ class _Reading(msgspec.Struct, frozen=True):
         self.done.skipped += memory.skipped
         return marks
 
-    def _read_lines(self, reader: UsageReader, name: str, found: Found) -> list[UsageRecord]:
+    def _read_lines(self, reader: UsageReader, name: str, found: Found) -> list[records.UsageRecord]:
         """Return the records of a growing file: those in the index, and those of the part added since."""
         entry = self.index.get(found.path, name)
         kept = None if entry is None or not _goes_on(entry.found, found) else _recall(self.index, entry)
@@ -222,12 +222,12 @@ class _Reading(msgspec.Struct, frozen=True):
             return self._read_anew(reader, name, found)
         return kept + self._keep(part, msgspec.structs.replace(entry, found=found), is_new=False)
 
-    def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[UsageRecord]:
+    def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[records.UsageRecord]:
         memory = begin_memory(reader, found.path, self.done)
         part = read_part(reader, found.path, 0, b"", memory)
         return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
 
-    def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[UsageRecord]:
+    def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[records.UsageRecord]:
         """Put the part read after `entry`, up to its last whole line, into the index; return its records."""
         now = Entry(entry.found, entry.reader, part.offset, part.guard, part.memory, entry.parts)
         self.index.put(now, part.marks, is_new=is_new)
@@ -236,7 +236,7 @@ class _Reading(msgspec.Struct, frozen=True):
         return part.marks + part.loose
 
 
-def _note_damage(reading: _Reading, files: AgentFiles, found: Found) -> list[UsageRecord]:
+def _note_damage(reading: _Reading, files: AgentFiles, found: Found) -> list[records.UsageRecord]:
     """Return the records of a file; note how many lines cannot be read and when it was last written."""
     known = reading.done.skipped
     marks = reading.read(files, found)
@@ -255,7 +255,7 @@ def _goes_on(before: Found, now: Found) -> bool:
     return now.size > before.size or now.changed == before.changed
 
 
-def _recall(index: UsageIndex, entry: Entry) -> list[UsageRecord] | None:
+def _recall(index: UsageIndex, entry: Entry) -> list[records.UsageRecord] | None:
     try:
         return index.read_marks(entry)
     except (sqlite3.Error, msgspec.DecodeError):

@@ -4,14 +4,13 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Protocol
 
 import msgspec
 
 from agent_relay.agents.source_paths import LegPlace, PathPattern, expand_path
 from agent_relay.domain.errors import RelayError
 from agent_relay.sources.transcript_files import cannot_read
-from agent_relay.system.disk.regular_files import open_regular
+from agent_relay.system.disk.files import open_regular
 from agent_relay.transcripts.lenient_json import LINE_BYTES
 from agent_relay.transcripts.usage_readers import UsageReader
 from agent_relay.transcripts.usage_records import ReaderState, UsageRecord, pack_answers
@@ -22,24 +21,14 @@ _DEPTH = 12
 _LATEST_NS = 2**63 - 1
 
 
-class UsageSpec(Protocol):
-    """The part of an adapter's `Transcript` about usage: where the records are, and which reader fits."""
+class UsageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An adapter's table `transcript`, as `domain.documents.adapter` has it."""
 
-    @property
-    def reader(self) -> str:
-        """The name of the reader."""
-
-    @property
-    def folder(self) -> str:
-        """The folder of the transcripts."""
-
-    @property
-    def pattern(self) -> str:
-        """Which files in it are transcripts."""
-
-    @property
-    def usage(self) -> tuple[str, ...]:
-        """The patterns of the records if they are other files."""
+    reader: str
+    folder: str
+    pattern: str
+    usage: tuple[str, ...] = ()
+    held_open: bool = False
 
 
 class Found(msgspec.Struct, frozen=True):

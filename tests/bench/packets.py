@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_relay.faces.cli.session.packet_transfer import build_offline
-from agent_relay.packet.fidelity import KINDS, Kind, Score, score_text
+from agent_relay.packet.freshness import KINDS, Kind, Score, score_text
 from tests.support.corpus import Sample, lay_out, list_names
 from tests.support.corpus_story import CORPUS
 

@@ -11,7 +11,7 @@ from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.detect.screen_state import read_state
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 

@@ -18,7 +18,7 @@ from agent_relay.domain.errors import (
     NobodyAvailableError,
     OurBugError,
 )
-from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.processes import born, is_alive, wait_for_end
 from tests.support.legs import wait_until

@@ -12,7 +12,7 @@ from agent_relay.domain.documents.record_matching import compile_pattern, squeez
 from agent_relay.domain.documents.rules import ContinueRule
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.screen import Row, Screen
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 
 BEGAN = datetime(2026, 11, 23, 9, 50, tzinfo=UTC)
 RESET = datetime(2026, 11, 23, 11, 50, tzinfo=UTC)

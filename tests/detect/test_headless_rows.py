@@ -9,7 +9,7 @@ from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.limits import Record, Source
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.session.turns.output import TurnVerdict
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.values.elapsed import ClockJump
+from agent_relay.domain.values import ClockJump
 from tests.support.detecting import at, build, look, render, say
 
 BUSY = "! server busy, try {}/5 (esc interrupts)"

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ProjectConfig, UserConfig, build_roster
-from agent_relay.domain.values.names import name_relay_key, parse_relay_key
+from agent_relay.domain.names import name_relay_key, parse_relay_key
 
 KNOWN = ("ada", "bob", "cyd")
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.values.elapsed import ClockJump, has_passed, is_later, start_at
+from agent_relay.domain.values import ClockJump, has_passed, is_later, start_at
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

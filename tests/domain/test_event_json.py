@@ -7,6 +7,7 @@ import pytest
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.events.codec import parse_event, render_event
 from agent_relay.domain.events.session import KNOWN, Body, Event
 
@@ -21,9 +22,9 @@ LINE = {"v": 1, "n": 3, "at": AT.isoformat(), "g": 1, "event": "leg.ready", "dat
         words.SessionCreated("S", "/r", "/r/c", ("ada", "bob"), "fix it"),
         words.LegStarting("L1", "ada", 1, resumes=True),
         SEEN,
-        words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", skipped=("cas: not installed",)),
+        work.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", skipped=("cas: not installed",)),
         words.LegEnded("L1", "exited", 3),
-        words.TurnBegun("ada", "fix it", most=3, ends=True),
+        work.TurnBegun("ada", "fix it", most=3, ends=True),
         words.Unknown("later.event", {"x": [1, {"y": None}]}),
     ],
 )
@@ -47,7 +48,7 @@ def test_a_journal_from_before_models_were_chosen_is_read() -> None:
         parse_event({**LINE, "event": "leg.starting", "data": starting}).body,
     ]
     assert bodies == [
-        words.HandoffBegun("H1", "L1", "ada", "bob", "manual", model=""),
+        work.HandoffBegun("H1", "L1", "ada", "bob", "manual", model=""),
         words.LegStarting("L2", "bob", 2, model=""),
     ]
 
@@ -90,6 +91,6 @@ def test_a_handoff_of_an_older_version_expects_nothing() -> None:
     data = {"handoff": "H", "from_leg": "L", "from_agent": "ada", "to_agent": "bob", "reason": "manual"}
     line = {"n": 2, "at": "2026-11-20T18:00:00+00:00", "g": 1, "event": "handoff.begun", "data": data}
     body = parse_event(line).body
-    assert isinstance(body, words.HandoffBegun)
-    assert body == words.HandoffBegun("H", "L", "ada", "bob", "manual")
+    assert isinstance(body, work.HandoffBegun)
+    assert body == work.HandoffBegun("H", "L", "ada", "bob", "manual")
     assert (body.parent, body.depth, body.deliverables, body.rollback) == ("", 0, (), "")

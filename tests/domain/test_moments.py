@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from agent_relay.domain.values.moments import parse_moment, render_day, render_moment
+from agent_relay.domain.moments import parse_moment, render_day, render_moment
 
 NOW = datetime(2026, 11, 22, 18, 20, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.values.names import build_ulid, is_ulid, read_moment_ms
+from agent_relay.domain.names import build_ulid, is_ulid, read_moment_ms
 
 
 def test_an_identifier_says_its_time_first() -> None:

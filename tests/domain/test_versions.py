@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.values.names import find_newest, find_number, is_newer, is_within
+from agent_relay.domain.names import find_newest, find_number, is_newer, is_within
 
 
 @pytest.mark.parametrize(

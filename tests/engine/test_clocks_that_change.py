@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
 from agent_relay.store.ledger import read_ledger
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.handoffs import write_screenplays

@@ -17,15 +17,15 @@ from agent_relay.daemon.server import Notices
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.ids import UNKNOWN_OWNER
+from agent_relay.domain.values import UNKNOWN_OWNER
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.registry import TreeClaims
 from agent_relay.session.decision import Availability
-from agent_relay.sources.live.record_dispatch import RecordDispatcher
+from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 from tests.support.heard import until
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.ids import UNKNOWN_OWNER
+from agent_relay.domain.values import UNKNOWN_OWNER
 from agent_relay.engine.legs.shutdown import end_agent
-from agent_relay.system.machine_identity import read_boot_moment
+from agent_relay.system.clock import read_boot_moment
 from agent_relay.system.processes import born, is_alive
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
 from agent_relay.engine.legs._trackers import MonitorConfig
-from agent_relay.sources.live.record_dispatch import RecordDispatcher
+from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.terminal.holder_client import HolderConnection
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python

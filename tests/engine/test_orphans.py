@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.state import State
-from agent_relay.domain.values.names import LEG_VARIABLE
 from agent_relay.system.processes import born, find_marked, find_parent, is_alive, send_signal
 from agent_relay.terminal.holder.child import LEFT_FILE
 from tests.support.own_adapters import add_adapter

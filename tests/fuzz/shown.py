@@ -9,7 +9,7 @@ from agent_relay.agents.catalog import load_adapters
 from agent_relay.detect.detector import Detector
 from agent_relay.detect.screen_state import read_input, read_state
 from agent_relay.domain.screen import Screen, parse_screen
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.system.disk.folders import Folders
 from agent_relay.terminal._bar_frame import BarFrame
 from agent_relay.terminal.bar_row import fit

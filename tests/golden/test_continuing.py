@@ -11,9 +11,8 @@ from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.limits import Record, Signal
 from agent_relay.domain.screen import Screen
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.sources.evidence_files import read_evidence
-from agent_relay.sources.recording import read_recording
+from agent_relay.domain.values import AgentName
+from agent_relay.sources.recording import read_evidence, read_recording
 from agent_relay.sources.replay import find_start, play
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library

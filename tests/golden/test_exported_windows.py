@@ -9,10 +9,10 @@ from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.protocol.watch_output import LiveSession, WindowUsed
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.faces.export._figures import build_figures
 from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
-from agent_relay.sources.evidence_files import read_evidence
+from agent_relay.sources.recording import read_evidence
 from tests.faces.watch.lives import BEGINNING, follow
 
 HERE = os.path.dirname(__file__)

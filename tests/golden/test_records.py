@@ -7,8 +7,8 @@ from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.limits import Signal
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.sources.evidence_files import read_evidence
+from agent_relay.domain.values import AgentName
+from agent_relay.sources.recording import read_evidence
 
 HERE = os.path.dirname(__file__)
 LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)

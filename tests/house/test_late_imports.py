@@ -15,13 +15,13 @@ ROOMS = (
 ELSEWHERE = {
     "agent_relay/daemon/__main__.py": "its start loads them before it answers",
     "agent_relay/domain/protocol/json_text.py": "loaded with its module, in one of two ways",
-    "agent_relay/domain/values/moments.py": "datetime, which is loaded with the daemon",
+    "agent_relay/domain/moments.py": "datetime, which is loaded with the daemon",
     "agent_relay/transcripts/usage_readers.py": "the daemon loads every reader by it",
     "agent_relay/system/headless_parent.py": "a program of its own",
     "agent_relay/terminal/holder/entry.py": "a program of its own, which has a test of its own",
     "agent_relay/terminal/holder/child.py": "a program of its own, which has a test of its own",
     "agent_relay/usage/gather.py": "a command's, never the daemon's",
-    "agent_relay/usage/prices.py": "a race's price, which is shown as unknown without it",
+    "agent_relay/usage/totals.py": "a race's price, which is shown as unknown without it",
     "agent_relay/system/net/unix_sockets.py": "the daemon's own, loaded before it answers",
 }
 

@@ -15,7 +15,7 @@ from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import is_whole, iterate_patterns, load_adapter, load_rules
 from agent_relay.domain.text import plain
 from agent_relay.domain.text.plain import read_pattern
-from agent_relay.system.config.pattern_cost import check_pattern, find_slow_probe
+from agent_relay.system.pattern_cost import check_pattern, find_slow_probe
 from tests.house.tree import parse, python_files
 
 _SCANS = {"finditer", "findall", "sub", "subn", "split"}
@@ -23,8 +23,8 @@ _GROUPS = 8
 # What keeps an expression from meeting what it would be slow for, each with its reason.
 _WORD = "it is asked of one whole word of a command"
 _SHORT = {
-    **{f"agent_relay.packet._check_commands._TARGETS[{number}][0]": _WORD for number in range(3)},
-    "agent_relay.transcripts.stream_parser._TOKEN": "the walk stops at the first quote that has no end",
+    **{f"agent_relay.packet.outcomes._TARGETS[{number}][0]": _WORD for number in range(3)},
+    "agent_relay.sources.record_framing._TOKEN": "the walk stops at the first quote that has no end",
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.house import tree
 
-HOME = "agent_relay/system/disk/regular_files.py"
+HOME = "agent_relay/system/disk/files.py"
 OPENS = {
     ("", "open"), ("os", "open"), ("io", "open"), ("gzip", "open"), ("gzip", "decompress"),
     ("tomllib", "load"), ("sqlite3", "connect"), ("shutil", "copy"), ("shutil", "copy2"),
@@ -31,7 +31,7 @@ ALLOWED = {
     "agent_relay/store/edit_buffer.py:_write": MADE,
     "agent_relay/system/git/worktree.py:_copy_all": MADE,
     "agent_relay/system/git/worktree.py:_put": MADE,
-    "agent_relay/sources/evidence_files.py:_read_database": DATABASE,
+    "agent_relay/sources/recording.py:_read_database": DATABASE,
     "agent_relay/system/disk/file_transaction.py:_link": MADE,
     "agent_relay/system/disk/file_transaction.py:_stage": MADE,
     "agent_relay/system/disk/file_transaction.py:describe_file": LOOKED_AT,
@@ -44,7 +44,7 @@ ALLOWED = {
     "agent_relay/system/disk/locks.py:open_lock": LOCK,
     "agent_relay/sources/native_fork.py:_copy_beside": MADE,
     "agent_relay/sources/native_fork.py:_copy_database": DATABASE,
-    "agent_relay/system/machine_identity.py:_read": SYSTEM,
+    "agent_relay/store/tree_owner.py:_read": SYSTEM,
     "agent_relay/sources/transcript_files.py:_connect": DATABASE,
     "agent_relay/usage/index.py:_connect": DATABASE,
 }

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket, TouchedFile
 from agent_relay.domain.facts import Facts, Message
-from agent_relay.domain.values.ids import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile
 from agent_relay.packet.freshness import list_later, verify_freshness
 
 

@@ -4,8 +4,14 @@ import pytest
 
 from agent_relay.domain.documents.packet import Blocker, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
-from agent_relay.packet._check_commands import find_checks, find_telling_line
-from agent_relay.packet.outcomes import build_blockers, build_failures, build_runs, build_state
+from agent_relay.packet.outcomes import (
+    build_blockers,
+    build_failures,
+    build_runs,
+    build_state,
+    find_checks,
+    find_telling_line,
+)
 
 
 def _facts(*runs: tuple[str, int | None, str]) -> Facts:

@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.documents.packet import TouchedFile
 from agent_relay.domain.facts import Facts, FileChange
-from agent_relay.domain.values.ids import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile
 from agent_relay.packet._merge import Places, merge_files
 
 _PLACES = Places(root="/r", cwd="/r/sub", prefix="sub")

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent_relay.packet.fidelity import PlantedFact, PlantedSecret, Planting, score_text
+from agent_relay.packet.freshness import PlantedFact, PlantedSecret, Planting, score_text
 
 _TOKEN = PlantedSecret(kind="token", text=("abcdef", "ghijklmnop"))
 

@@ -3,8 +3,9 @@
 import pytest
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.events.session import Body, PromptSeen
-from agent_relay.redact.event import redact_body
+from agent_relay.redact.packet import redact_body
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 TERMS = ("deliverables", "criteria", "constraints", "questions")
@@ -20,28 +21,28 @@ GONE = "[redacted: anthropic-key]"
             words.SignalSeen("L", "ada", "limit", "account", "hook", GONE, decides=True, model=GONE),
         ),
         (
-            words.HandoffBegun("H", "L", "ada", "bob", "manual", why=KEY, focus=KEY, skipped=(KEY,)),
-            words.HandoffBegun("H", "L", "ada", "bob", "manual", why=GONE, focus=GONE, skipped=(GONE,)),
+            work.HandoffBegun("H", "L", "ada", "bob", "manual", why=KEY, focus=KEY, skipped=(KEY,)),
+            work.HandoffBegun("H", "L", "ada", "bob", "manual", why=GONE, focus=GONE, skipped=(GONE,)),
         ),
         (
-            words.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (KEY, "a door"))),
-            words.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (GONE, "a door"))),
+            work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (KEY, "a door"))),
+            work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (GONE, "a door"))),
         ),
-        (words.HandoffCancelled("H", "begun", KEY), words.HandoffCancelled("H", "begun", GONE)),
+        (work.HandoffCancelled("H", "begun", KEY), work.HandoffCancelled("H", "begun", GONE)),
         (
-            words.HandoffClosed("H", "failed", KEY, (KEY,)),
-            words.HandoffClosed("H", "failed", GONE, (GONE,)),
+            work.HandoffClosed("H", "failed", KEY, (KEY,)),
+            work.HandoffClosed("H", "failed", GONE, (GONE,)),
         ),
-        (words.BudgetNoted("L", "b", "warn", KEY), words.BudgetNoted("L", "b", "warn", GONE)),
+        (work.BudgetNoted("L", "b", "warn", KEY), work.BudgetNoted("L", "b", "warn", GONE)),
         (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
-        (words.HandoffFailed("H", "spawned", KEY), words.HandoffFailed("H", "spawned", GONE)),
+        (work.HandoffFailed("H", "spawned", KEY), work.HandoffFailed("H", "spawned", GONE)),
         (words.SessionEnded(KEY), words.SessionEnded(GONE)),
         (words.SessionStopping(KEY), words.SessionStopping(GONE)),
         (words.SessionWoke(KEY), words.SessionWoke(GONE)),
         (words.PromptSeen("L", f"use {KEY}", "T"), words.PromptSeen("L", f"use {GONE}", "T")),
-        (words.TurnBegun("ada", KEY), words.TurnBegun("ada", GONE)),
-        (words.TurnEnded("L", "failed", KEY), words.TurnEnded("L", "failed", GONE)),
-        (words.SessionWaits(KEY), words.SessionWaits(GONE)),
+        (work.TurnBegun("ada", KEY), work.TurnBegun("ada", GONE)),
+        (work.TurnEnded("L", "failed", KEY), work.TurnEnded("L", "failed", GONE)),
+        (work.SessionWaits(KEY), work.SessionWaits(GONE)),
         (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
     ],
 )
@@ -71,17 +72,17 @@ def test_half_a_secret_where_a_prompt_was_cut_is_not_journalled() -> None:
 def test_half_a_secret_where_an_answer_was_cut_is_not_journalled() -> None:
     """A chat keeps the end of an agent's words, and that may begin in the middle of a key."""
     for before in range(len(KEY)):
-        told = words.TurnEnded("L", "done", said=f"{KEY} {'x' * (47_999 - before)}")
+        told = work.TurnEnded("L", "done", said=f"{KEY} {'x' * (47_999 - before)}")
         found = redact_body(told, known=frozenset())
-        assert isinstance(found, words.TurnEnded)
+        assert isinstance(found, work.TurnEnded)
         assert KEY[-before:] not in found.said or not before
 
 
 def test_a_very_long_answer_is_journalled_to_its_end_and_what_is_missing_is_counted() -> None:
     """The next agent answers what was said last."""
-    told = words.TurnEnded("L", "done", said="w " * 500_000 + f"{KEY} is it")
+    told = work.TurnEnded("L", "done", said="w " * 500_000 + f"{KEY} is it")
     found = redact_body(told, known=frozenset())
-    assert isinstance(found, words.TurnEnded)
+    assert isinstance(found, work.TurnEnded)
     assert found.said.startswith("[952,043 characters left out]\n w w ")
     assert found.said.endswith(f" w w {GONE} is it")
 

@@ -27,7 +27,7 @@ from agent_relay.domain.inputs import (
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import ImpossibleEventError, fold_event
 from tests.session.story import HERE, NOW, RESET, Story

@@ -3,7 +3,7 @@
 from agent_relay.domain.effects import Draft, ShowMessage
 from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.limits import ContextWishes, Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from tests.session.filling_story import Filling
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.events.codec import parse_event
 from agent_relay.domain.events.session import LegStarting
-from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 from agent_relay.session.ownership import (
     OwnerRelation,
     find_owner_relation,

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Event
 from agent_relay.session.fold import fold_event
@@ -30,27 +31,25 @@ BODIES = (
     words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "hook", "92%", decides=True),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "screen", "95%", decides=False),
-    words.ContextNoted("L1", 720, 1000, "advise", START.isoformat()),
-    words.ContextNoted("L2", 100, 0, "low", START.isoformat()),
-    words.ContextCompacting("L1"),
-    words.ContextSpared("L1"),
-    words.DraftBegun("L1", "context"),
-    words.BudgetNoted(
-        "L1", "b", "warn", "$4 of it", "ada", "stop", "2026-11-20", "2026-11-21T00:00:00+00:00"
-    ),
-    words.BudgetNoted("L1", "b", "spent", "used up"),
-    words.BudgetNoted("L1", "c", "half", "what?"),
-    words.BudgetApplied("L1", "b"),
-    words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
-    words.PredecessorStopped("H1", "L1"),
-    words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
-    words.PacketSaved("P2", 2, "cas", "resume/0002-cas.json", "resume/0002-cas.md", "f"),
-    words.PacketDelivered("H1", "L2"),
-    words.HandoffConfirmed("H1", "L2"),
-    words.HandoffFailed("H1", "spawned", "no"),
-    words.HandoffCancelled("H1", "stopped"),
-    words.HandoffRetried("H1"),
-    words.HandoffClosed("H1", "failed", "no"),
+    work.ContextNoted("L1", 720, 1000, "advise", START.isoformat()),
+    work.ContextNoted("L2", 100, 0, "low", START.isoformat()),
+    work.ContextCompacting("L1"),
+    work.ContextSpared("L1"),
+    work.DraftBegun("L1", "context"),
+    work.BudgetNoted("L1", "b", "warn", "$4 of it", "ada", "stop", "2026-11-20", "2026-11-21T00:00:00+00:00"),
+    work.BudgetNoted("L1", "b", "spent", "used up"),
+    work.BudgetNoted("L1", "c", "half", "what?"),
+    work.BudgetApplied("L1", "b"),
+    work.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
+    work.PredecessorStopped("H1", "L1"),
+    work.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
+    work.PacketSaved("P2", 2, "cas", "resume/0002-cas.json", "resume/0002-cas.md", "f"),
+    work.PacketDelivered("H1", "L2"),
+    work.HandoffConfirmed("H1", "L2"),
+    work.HandoffFailed("H1", "spawned", "no"),
+    work.HandoffCancelled("H1", "stopped"),
+    work.HandoffRetried("H1"),
+    work.HandoffClosed("H1", "failed", "no"),
     words.LegEnded("L1", "exited", 0),
     words.SessionRested("all rest"),
     words.SessionWoke(),
@@ -59,10 +58,10 @@ BODIES = (
     words.ReturnOffered("ada"),
     words.SessionStopping("by hand"),
     words.SessionEnded("over"),
-    words.TurnBegun("ada", "fix it"),
-    words.TurnEnded("L1", "done"),
-    words.ChatBegun(("ada", "bob")),
-    words.SessionWaits(),
+    work.TurnBegun("ada", "fix it"),
+    work.TurnEnded("L1", "done"),
+    work.ChatBegun(("ada", "bob")),
+    work.SessionWaits(),
     words.LegStarting("L1", "ada", 1, headless=True),
     words.Unknown("later.event", {"x": 1}),
 )
@@ -89,10 +88,10 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
         None if session.refusal is None else {"agent": session.refusal.agent, "text": session.refusal.text}
     )
     assert view["offered"] == session.offer
-    newest = [event.body for event in events if isinstance(event.body, words.LegStarting | words.TurnBegun)]
+    newest = [event.body for event in events if isinstance(event.body, words.LegStarting | work.TurnBegun)]
     assert view["headless"] == (bool(newest) and getattr(newest[-1], "headless", True))
     assert view["updated_at"] == session.updated_at.isoformat()
-    assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
+    assert view["handoffs"] == len(events_of(events, work.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)
     assert (view["near"] is None) == (session.near is None)
     assert view["budgets"] == {
@@ -128,9 +127,9 @@ def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:
 def test_how_full_the_running_agents_context_is_is_told_until_the_next_begins() -> None:
     """A reading of an agent that left, or of another one's leg, says nothing about who works now."""
     at = START.isoformat()
-    begun = (words.LegStarting("L1", "ada", 1), words.ContextNoted("L1", 720, 1000, "advise", at))
+    begun = (words.LegStarting("L1", "ada", 1), work.ContextNoted("L1", 720, 1000, "advise", at))
     assert _look(*begun)["context"] == {"used": 720, "room": 1000, "level": "advise", "at": at}
-    assert _look(*begun, words.ContextNoted("L0", 1, 1000, "low", at))["context"] == _look(*begun)["context"]
+    assert _look(*begun, work.ContextNoted("L0", 1, 1000, "low", at))["context"] == _look(*begun)["context"]
     assert _look(*begun, words.LegStarting("L2", "bob", 2))["context"] is None
 
 
@@ -139,11 +138,11 @@ def test_a_session_between_two_turns_waits() -> None:
     bodies = [
         words.SessionCreated("S", "/r", "/r"),
         words.SessionEnded("it fell over"),
-        words.TurnBegun("ada", "fix it"),
+        work.TurnBegun("ada", "fix it"),
         words.LegStarting("L1", "ada", 1, headless=True),
-        words.TurnEnded("L1", "done"),
+        work.TurnEnded("L1", "done"),
         words.LegEnded("L1", "exited", 0),
-        words.SessionWaits(),
+        work.SessionWaits(),
     ]
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
     told = [summarize(rows[:count]) for count in (2, 3, 7)]
@@ -185,7 +184,7 @@ def _look(*bodies: words.Body) -> dict[str, object]:
 
 def test_what_the_newest_packet_lacks_is_in_the_view() -> None:
     """`status` tells of it as long as nothing newer is known."""
-    published = words.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f", "something is missing")
+    published = work.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f", "something is missing")
     created = words.SessionCreated("S", "/r", "/r", ("ada",), "paint the shed")
     rows = [
         render_event(Event(number, START, 1, body)) for number, body in enumerate((created, published), 1)
@@ -201,15 +200,15 @@ def test_an_agent_is_ready_only_once_its_packet_was_delivered() -> None:
         words.SessionCreated("S", "/r", "/r", ("ada", "bob"), ""),
         words.LegStarting("L1", "ada", 1),
         words.LegReady("L1"),
-        words.HandoffBegun("H1", "L1", "ada", "bob", "manual"),
-        words.PredecessorStopped("H1", "L1"),
-        words.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f"),
+        work.HandoffBegun("H1", "L1", "ada", "bob", "manual"),
+        work.PredecessorStopped("H1", "L1"),
+        work.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f"),
         words.LegStarting("L2", "bob", 2, handoff="H1"),
         words.LegAsking("L2"),
         words.LegReady("L2"),
-        words.PacketDelivered("H1", "L2"),
+        work.PacketDelivered("H1", "L2"),
         words.LegBusy("L2"),
-        words.HandoffConfirmed("H1", "L2"),
+        work.HandoffConfirmed("H1", "L2"),
         words.LegReady("L2"),
     ]
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Body, Event
 from agent_relay.domain.text.plain import count_columns
@@ -71,14 +72,14 @@ def test_the_title_is_the_task_or_else_the_first_prompt() -> None:
     assert _find(CREATED, FIRST, _ask("L1", "fix the cents"), _ask("L1", "and the euros")) == "fix the cents"
     task = words.SessionCreated("S", "/r", "/r", task="paint the shed")
     assert _find(task, FIRST, _ask("L1", "fix the cents")) == "paint the shed"
-    assert _find(CREATED, words.TurnBegun("ada", "run the tests")) == "run the tests"
-    assert _find(CREATED, words.ChatBegun(("ada", "bob"), "agree on a name")) == "agree on a name"
+    assert _find(CREATED, work.TurnBegun("ada", "run the tests")) == "run the tests"
+    assert _find(CREATED, work.ChatBegun(("ada", "bob"), "agree on a name")) == "agree on a name"
 
 
 def test_what_relay_typed_for_a_person_is_no_title() -> None:
     """A successor is told to go on with its packet, in the same words in every session."""
     handed = words.LegStarting("L2", "bob", 2, handoff="H1")
-    begun = words.HandoffBegun("H1", "L1", "ada", "bob", "manual")
+    begun = work.HandoffBegun("H1", "L1", "ada", "bob", "manual")
     opening = _ask("L2", "Continue the work described in the handoff context above.")
     over = (CREATED, FIRST, begun, handed, opening)
     assert _find(*over) == ""

@@ -5,7 +5,7 @@ from datetime import UTC, timedelta
 from agent_relay.domain.events.session import ReturnOffered
 from agent_relay.domain.inputs import SignalFound
 from agent_relay.domain.limits import Context, ContextWishes, Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.session.decision import Outcome
 from agent_relay.session.views.messages import render_fill, render_message
 from tests.session.filling_story import Filling

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.sources.live._file_cursor import CursorState, DocumentCursor, TailCursor
-from agent_relay.transcripts.stream_parser import Framed
+from agent_relay.sources._file_cursor import CursorState, DocumentCursor, TailCursor
+from agent_relay.sources.record_framing import Framed
 
 
 def append(path: str, *numbers: int) -> None:

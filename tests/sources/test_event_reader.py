@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain.documents.adapter import Snapshot, SourceSpec
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.sources.live._event_reader import EventReader
+from agent_relay.sources._event_reader import EventReader
 from tests.support.heard import LIMIT_S, Heard, build_place, until
 from tests.support.stream_server import CHUNKED, OK, Play, StreamServer, event, say, say_and_wait
 

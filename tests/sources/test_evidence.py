@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.limits import Source
-from agent_relay.sources.evidence_files import read_evidence
+from agent_relay.sources.recording import read_evidence
 
 
 def write(folder: object, name: str, data: bytes) -> str:

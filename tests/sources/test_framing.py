@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.sources._record_framing import Framing, build_framer
+from agent_relay.sources.record_framing import Framing, build_framer
 
 FRAMINGS: tuple[Framing, ...] = get_args(Framing)
 SAMPLES = os.path.join(os.path.dirname(__file__), "samples_framing")

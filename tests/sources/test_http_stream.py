@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.sources.live._event_reader import StreamError, open_response, parse_url
+from agent_relay.sources._event_reader import StreamError, open_response, parse_url
 from tests.support.stream_server import CHUNKED, OK, StreamServer, say
 
 

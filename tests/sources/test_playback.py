@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.sources.replay import FrameCutter, Timing, keep_best
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

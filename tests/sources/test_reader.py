@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.limits import Record, Source
-from agent_relay.sources.live._source_reader import SourceReader
+from agent_relay.sources._source_reader import SourceReader
 from tests.support.heard import build_place
 
 DEEP = "{home}/sessions/*/*/rollout-*{native_id}.jsonl"

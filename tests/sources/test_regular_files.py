@@ -12,16 +12,15 @@ import pytest
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.sources.live._file_cursor import DocumentCursor, TailCursor
+from agent_relay.sources._file_cursor import DocumentCursor, TailCursor
 from agent_relay.sources.native_fork import fork_session
 from agent_relay.sources.native_sessions import find_native_sessions
 from agent_relay.sources.recording import read_recording
 from agent_relay.sources.transcript_files import iterate_lines, list_rows, read_small
 from agent_relay.sources.transcript_reader import read_facts
-from agent_relay.system.config.config_file import read_user_config, write_model, write_order
-from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.config_file import read_user_config, write_model, write_order
+from agent_relay.system.disk.files import open_regular, open_stream, read_bounded, read_end, unzip
 from agent_relay.system.disk.locks import append_line
-from agent_relay.system.disk.regular_files import open_regular, open_stream, read_end, unzip
 from agent_relay.transcripts._opencode import TABLES
 from agent_relay.transcripts.usage_readers import USAGE_READERS
 from agent_relay.transcripts.usage_records import ReaderState

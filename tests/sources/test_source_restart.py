@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from agent_relay.domain.documents.adapter import SourceSpec
-from agent_relay.sources.live.record_dispatch import SourceSet
+from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place, until
 
 HOOKS = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
 CHILD = """
 import asyncio, json, os, sys
 from agent_relay.domain.documents.adapter import SourceSpec
-from agent_relay.sources.live.record_dispatch import SourceSet
+from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import build_place
 
 folder = sys.argv[1]

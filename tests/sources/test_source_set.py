@@ -12,7 +12,7 @@ import pytest
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.sources.live.record_dispatch import SourceSet
+from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place
 from tests.support.set_clock import SetClock
 from tests.support.stream_server import CHUNKED, StreamServer, event, say_and_wait

@@ -9,10 +9,9 @@ import pytest
 
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
-from agent_relay.sources._record_framing import Framing
-from agent_relay.sources.live._file_cursor import TailCursor
-from agent_relay.sources.live._source_reader import SourceReader
-from agent_relay.sources.live._space_release import KEPT_BYTES, free_range
+from agent_relay.sources._file_cursor import KEPT_BYTES, TailCursor, free_range
+from agent_relay.sources._source_reader import SourceReader
+from agent_relay.sources.record_framing import Framing
 
 MEBIBYTE = 1 << 20
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.names import build_ulid
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.names import build_ulid
 from agent_relay.faces.watch._watch_loop import FiguresReader
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events

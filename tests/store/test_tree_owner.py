@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import Owner
+from agent_relay.domain.values import Owner
 from agent_relay.store.tree_owner import (
     TreeOwnedError,
     claim_tree,
@@ -18,10 +18,10 @@ from agent_relay.store.tree_owner import (
     find_stranger,
     hold_tree,
     is_claim_gone,
+    read_owner,
     read_tree_owner,
     release_tree,
 )
-from agent_relay.system.machine_identity import read_owner
 
 US = Owner("desk", "aa11", "boot-2", "pid:[1]", "/run/user/7/agent-relay")
 CRON = replace(US, runtime="/var/cron/agent-relay")

@@ -11,7 +11,7 @@ import pytest
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.store.project import check_project, open_project
-from agent_relay.system.disk.write_check import check_usable, try_writing
+from agent_relay.system.disk.removal import check_usable, try_writing
 from tests.e2e.test_hostile_disk import may_mount, own_disk
 
 NOBODY = 65534

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from agent_relay.packet.fidelity import Planting
+from agent_relay.packet.freshness import Planting
 from tests.support.corpus_claude import ClaudeWriter
 from tests.support.corpus_codex import CodexWriter
 from tests.support.corpus_gemini import GeminiWriter

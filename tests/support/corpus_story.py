@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.packet.fidelity import Planting
+from agent_relay.packet.freshness import Planting
 
 CORPUS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "corpus")
 _START = datetime(2026, 11, 20, 8, 0, 0, tzinfo=UTC)

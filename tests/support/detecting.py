@@ -6,7 +6,7 @@ from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.screen import Row, Screen
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SAYS = {"accepts": ["x"], "rejects": ["y"]}

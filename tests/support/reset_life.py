@@ -45,7 +45,7 @@ from agent_relay.domain.limits import (
     Source,
     parse_quiet_hours,
 )
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.session.decision import Availability
 from tests.session.story import HERE, Story
 

@@ -13,7 +13,7 @@ from agent_relay.domain.events.session import Body, Event, SessionCreated
 from agent_relay.domain.inputs import Input, Spawned, StateSeen
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Session
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.engine.sessions.host import Host
 from agent_relay.session.decision import Availability, DecisionContext
 from agent_relay.session.fold import fold_events

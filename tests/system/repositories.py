@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.values.ids import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile
 
 Git = Callable[..., str]
 _CONFIG = (

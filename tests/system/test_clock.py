@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.values.elapsed import ClockJump
-from agent_relay.domain.values.names import is_ulid
+from agent_relay.domain.names import is_ulid
+from agent_relay.domain.values import ClockJump
 from agent_relay.system.clock import JumpingClock, SystemClock, create_ulid
 from tests.support.set_clock import START, SetClock
 

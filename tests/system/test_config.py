@@ -3,7 +3,7 @@ import os
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config.config_file import read_project_config, read_user_config, write_order
+from agent_relay.system.config_file import read_project_config, read_user_config, write_order
 from tests.house import tree
 
 

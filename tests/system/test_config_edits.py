@@ -3,7 +3,7 @@ import os
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config.config_file import write_model, write_resume
+from agent_relay.system.config_file import write_model, write_resume
 
 
 def _edit(folder: str, before: str, agent: str, model: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.net.desktop_notification import find_desktop, show_on_desktop
+from agent_relay.system.net.webhook import find_desktop, show_on_desktop
 
 RECORDS = """#!{python} -IS
 import json, os, sys

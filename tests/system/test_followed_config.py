@@ -1,7 +1,7 @@
 import os
 import resource
 
-from agent_relay.system.config.config_file import ReloadingConfig, write_model, write_order
+from agent_relay.system.config_file import ReloadingConfig, write_model, write_order
 
 
 def test_a_changed_file_counts_at_once(tmp_path: os.PathLike[str]) -> None:

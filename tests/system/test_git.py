@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.values.ids import TreeFile
+from agent_relay.domain.values import TreeFile
 from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 

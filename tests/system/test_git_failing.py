@@ -12,7 +12,7 @@ import pytest
 
 from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile
 from agent_relay.packet.freshness import verify_freshness
 from agent_relay.system.git.run import ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree

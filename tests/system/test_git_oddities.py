@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from agent_relay.domain.values.ids import Tree, TreeFile, render_path
+from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.system.git.run import ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree
 from agent_relay.system.programs import Ending

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.agents.adapters import find_program
-from agent_relay.domain.values.ids import TreeFile
+from agent_relay.domain.values import TreeFile
 from agent_relay.faces.cli.doctor import examine_versions
 from agent_relay.system.git.apply import apply_plan, plan_apply
 from agent_relay.system.git.run import LIMIT_BYTES, ask_git

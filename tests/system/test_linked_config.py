@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config.config_file import write_config, write_model, write_order
+from agent_relay.system.config_file import write_config, write_model, write_order
 
 EDITS = pytest.mark.parametrize(
     ("edit", "line"),

@@ -3,7 +3,7 @@
 import re
 import time
 
-from agent_relay.system.config.pattern_cost import find_slow_probe
+from agent_relay.system.pattern_cost import find_slow_probe
 
 HELD_UP_S = 0.1
 

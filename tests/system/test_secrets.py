@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 
 
 def test_environment_and_dotenv_files_are_gathered(tmp_path: Path) -> None:

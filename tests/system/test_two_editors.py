@@ -13,7 +13,7 @@ import pytest
 from agent_relay.agents.catalog import find_trusted, fingerprint_folder, trust_folder
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.store.packets import save_beside_packets
-from agent_relay.system.config.config_file import create_config, read_user_config, write_model, write_order
+from agent_relay.system.config_file import create_config, read_user_config, write_model, write_order
 from agent_relay.system.disk.files import write_atomic
 from agent_relay.system.disk.locks import append_line, lock_folder, open_alone
 

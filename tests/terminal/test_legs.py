@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import LegId
+from agent_relay.domain.values import LegId
 from agent_relay.system.disk.folders import Folders
 from agent_relay.terminal.leg_folder import create_leg, remove_leg, try_lock
 

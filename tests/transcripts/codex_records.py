@@ -1,6 +1,6 @@
 """Records of Codex's rollouts as they are written, and two answers of one session."""
 
-from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts._codex_usage import read_codex_usage
 from agent_relay.transcripts.usage_records import ReaderState, UsageRecord
 from tests.transcripts.rows import join_compact
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_relay.domain.facts import TodoItem
-from agent_relay.transcripts.claude.facts import parse_steps
+from agent_relay.transcripts._claude_facts import parse_steps
 from tests.transcripts.rows import Claude
 
 

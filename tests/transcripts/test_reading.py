@@ -5,18 +5,23 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from agent_relay.transcripts._diff_counts import count_hunks, count_lines, count_replacement, count_unified
 from agent_relay.transcripts.fact_reading import Collector, parse_status
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
+    clip,
+    compile_wrappers,
+    count_hunks,
+    count_lines,
+    count_replacement,
+    count_unified,
     decode_raw,
     decode_text,
     get_whole,
     iterate_records,
     join_text,
     parse_moment,
+    strip_wrappers,
 )
-from agent_relay.transcripts.message_text import clip, compile_wrappers, strip_wrappers
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What Claude Code's session files say was used."""
 
-from agent_relay.transcripts.claude.usage import read_claude_usage
+from agent_relay.transcripts._claude_usage import read_claude_usage
 from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     PromptSent,

@@ -1,6 +1,6 @@
 """What Codex's rollouts say was used."""
 
-from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts._codex_usage import read_codex_usage
 from agent_relay.transcripts.usage_records import (
     AnswerUsage,
     LinesChanged,

@@ -1,6 +1,6 @@
 """Codex's ordinary lines, and what only looks like one of them."""
 
-from agent_relay.transcripts.codex.usage import read_codex_usage
+from agent_relay.transcripts._codex_usage import read_codex_usage
 from agent_relay.transcripts.usage_records import AnswerUsage, PromptSent, ReaderState
 from tests.transcripts.codex_records import (
     BOTH,

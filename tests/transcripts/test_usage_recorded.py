@@ -7,10 +7,10 @@ figure is made of are left out.
 import json
 from collections.abc import Sequence
 
+from agent_relay.transcripts._claude_usage import read_claude_usage
+from agent_relay.transcripts._codex_usage import read_codex_usage
 from agent_relay.transcripts._gemini import read_gemini_usage
 from agent_relay.transcripts._opencode import read_opencode_message, read_opencode_session
-from agent_relay.transcripts.claude.usage import read_claude_usage
-from agent_relay.transcripts.codex.usage import read_codex_usage
 from agent_relay.transcripts.usage_records import ReaderState, UsageRecord, list_answers
 from agent_relay.usage._dedupe import Native, dedupe_marks
 from tests.transcripts.rows import read_sample

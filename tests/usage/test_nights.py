@@ -3,7 +3,7 @@
 from agent_relay.transcripts.usage_records import AnswerUsage, PromptSent
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.aggregation import Question, sum_rows
-from agent_relay.usage.groupings import Grouping
+from agent_relay.usage.table_format import Grouping
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

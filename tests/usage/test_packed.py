@@ -21,8 +21,8 @@ from agent_relay.transcripts.usage_records import (
 )
 from agent_relay.usage._dedupe import Native, dedupe_marks
 from agent_relay.usage.aggregation import Question, sum_rows
-from agent_relay.usage.groupings import GROUPINGS
 from agent_relay.usage.session_work import LegWork, SessionWork
+from agent_relay.usage.table_format import GROUPINGS
 from agent_relay.usage.totals import Rate
 
 MINUTE = 60_000

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from agent_relay.usage.prices import PriceList
+from agent_relay.usage.totals import PriceList
 
 AT = 1_795_171_000_000
 MILLION = Decimal(1_000_000)

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from agent_relay.transcripts.usage_records import AnswerUsage
-from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
+from agent_relay.usage.table_format import draw_bar, draw_line, render_cost, render_count, render_span
 from agent_relay.usage.totals import Bill, Rate
 
 SMALL = Rate(0, Decimal(3), Decimal("0.3"), Decimal("3.75"), Decimal(6), Decimal(15))

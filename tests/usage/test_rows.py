@@ -15,8 +15,8 @@ from agent_relay.transcripts.usage_records import (
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage._session_work_fold import find_lineage
 from agent_relay.usage.aggregation import NativeTurn, Question, cut_turns, sum_rows
-from agent_relay.usage.groupings import Grouping
 from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan
+from agent_relay.usage.table_format import Grouping
 from agent_relay.usage.totals import MetricsRow, Rate
 
 HOUR = 3_600_000

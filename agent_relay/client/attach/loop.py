@@ -260,8 +260,8 @@ class _Attachment:
             self._outcome = AttachOutcome("resting")
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
+            from agent_relay.domain.names import name_relay_key
             from agent_relay.domain.text.hints import render_over_screen
-            from agent_relay.domain.values.names import name_relay_key
 
             key = name_relay_key(self._key)
             self._show_message(render_over_screen(str(event.get("text", "")), key=key))

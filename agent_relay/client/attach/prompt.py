@@ -4,7 +4,7 @@ import time
 
 from agent_relay.client.attach.tty import LABEL
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 from agent_relay.system.disk.files import read_bounded
 
 TYPE_CHECKING = False

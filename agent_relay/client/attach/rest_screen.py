@@ -10,8 +10,8 @@ from agent_relay.client.attach.prompt_input import ESCAPE, PromptInput
 from agent_relay.client.attach.session_loop import CONTINUE, LEFT, SHOW_SCREEN
 from agent_relay.client.attach.tty import Signals, UserTerminal, clean
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import count_columns, split_columns
-from agent_relay.domain.values.moments import parse_moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

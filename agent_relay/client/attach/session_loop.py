@@ -3,8 +3,8 @@
 import time
 
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.domain.names import find_root_above
 from agent_relay.domain.text.names import continue_command
-from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.store.session_index import read_summary
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.documents.rules import VersionRange, Where
-from agent_relay.domain.values.names import find_newest
+from agent_relay.domain.names import find_newest
 
 Meaning = Literal["text", "thought", "tool", "result", "edit", "plan", "usage", "refused", "done", "failed"]
 Token = Literal["input", "cached", "cache_write", "output", "reasoning"]

@@ -5,15 +5,16 @@ by default.
 """
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.limits import NO_WISHES, Budget, ContextWishes, QuietHours, parse_quiet_hours
-from agent_relay.domain.values.names import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 
 _LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 _ADDRESS = re.compile(rf"(?:https://[^\s/@?#:]+|http://{_LOOPBACK})(?::[0-9]{{1,5}})?(?:[/?][^\s#]*)?")
@@ -29,6 +30,9 @@ def check_address(text: str) -> str:
     return text
 
 
+_Address = Annotated[str, AfterValidator(lambda text: check_address(text) if text else text)]
+
+
 class ExportConfig(Strict):
     """The `[export]` of the user's `config.toml`: what `agent-relay export` does without options.
 
@@ -37,14 +41,9 @@ class ExportConfig(Strict):
     """
 
     prometheus_port: int = Field(default=0, ge=0, le=65535)
-    otlp: str = ""
-    webhook: str = ""
+    otlp: _Address = ""
+    webhook: _Address = ""
     interval_s: float = Field(default=30, ge=1, le=3600)
-
-    @field_validator("otlp", "webhook")
-    @classmethod
-    def _addresses_are_safe(cls, text: str) -> str:
-        return check_address(text) if text else text
 
 
 NOTIFY_AUTO, NOTIFY_OFF = "auto", "off"
@@ -201,6 +200,29 @@ class BudgetConfig(Strict):
         return Budget(self.per, self.agent, self.tokens or 0, self.dollars, self.warn, self.then)
 
 
+def _check_order(order: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({name for name in order if order.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)} is there twice")
+    return order
+
+
+def _check_by(parse: Callable[[str], object]) -> Callable[[str], str]:
+    """Return a validator that leaves a text as it is if `parse` takes it."""
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return check
+
+
+_Order = Annotated[tuple[str, ...], AfterValidator(_check_order)]
+_Notify = Annotated[
+    tuple[str, ...], BeforeValidator(list_notify_methods), AfterValidator(check_notify_methods)
+]
+
+
 class UserConfig(Strict):
     """The user's `config.toml`.
 
@@ -212,13 +234,13 @@ class UserConfig(Strict):
     same one with its `fallback_model`, where it has one.
     """
 
-    order: tuple[str, ...] = ()
+    order: _Order = ()
     patience_s: float = Field(default=300, gt=0, le=86400)
     return_: Literal["offer", "auto", "off"] = Field(default="offer", alias="return")
-    notify: tuple[str, ...] = (NOTIFY_AUTO,)
+    notify: _Notify = (NOTIFY_AUTO,)
     resume_at_reset: Literal["ask"] | bool = "ask"
-    quiet_hours: str = ""
-    relay_key: str = DEFAULT_RELAY_KEY
+    quiet_hours: Annotated[str, AfterValidator(_check_by(parse_quiet_hours))] = ""
+    relay_key: Annotated[str, AfterValidator(_check_by(parse_relay_key))] = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
     handoff: HandoffConfig = HandoffConfig()
@@ -236,39 +258,12 @@ class UserConfig(Strict):
             raise ValueError(f"{twice[0]} is there twice")
         return budgets
 
-    @field_validator("notify", mode="before")
-    @classmethod
-    def _notify_may_be_one_word(cls, value: object) -> object:
-        return list_notify_methods(value)
-
-    @field_validator("notify")
-    @classmethod
-    def _notify_can_be_meant(cls, wishes: tuple[str, ...]) -> tuple[str, ...]:
-        return check_notify_methods(wishes)
-
-    @field_validator("relay_key")
-    @classmethod
-    def _relay_key_is_a_key(cls, text: str) -> str:
-        parse_relay_key(text)
-        return text
-
     @field_validator("resume_at_reset", mode="before")
     @classmethod
     def _resume_is_said_plainly(cls, wish: object) -> object:
         if wish != "ask" and not isinstance(wish, bool):
             raise ValueError('it must be "ask", true or false')
         return wish
-
-    @field_validator("quiet_hours")
-    @classmethod
-    def _quiet_hours_are_hours(cls, text: str) -> str:
-        parse_quiet_hours(text)
-        return text
-
-    @field_validator("order")
-    @classmethod
-    def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
-        return _check_order(order)
 
     @property
     def may_ever_continue(self) -> bool:
@@ -313,12 +308,7 @@ class UserConfig(Strict):
 class ProjectConfig(Strict):
     """A project's `.agent-relay/config.toml`: it comes with a clone, so it may only order and leave out."""
 
-    order: tuple[str, ...] = ()
-
-    @field_validator("order")
-    @classmethod
-    def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
-        return _check_order(order)
+    order: _Order = ()
 
 
 def build_roster(known: tuple[str, ...], user: UserConfig, project: ProjectConfig) -> tuple[str, ...]:
@@ -330,10 +320,3 @@ def build_roster(known: tuple[str, ...], user: UserConfig, project: ProjectConfi
     allowed = user.order or known
     narrowed = tuple(name for name in project.order if name in allowed)
     return narrowed or allowed
-
-
-def _check_order(order: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({name for name in order if order.count(name) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(twice)} is there twice")
-    return order

@@ -44,6 +44,13 @@ def find_value(data: object, path: str) -> object:
     return here
 
 
+def find_dotted(data: object, path: str) -> object:
+    """Return the value of a dotted field (`a.b`), or `None` if there is no such field."""
+    for key in path.split("."):
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
 def find_text(data: object, path: str) -> str | None:
     """Return the text at `path`: a string as it is, anything else but nothing as compact JSON."""
     value = find_value(data, path)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.limits import Kind, Scope, Source
-from agent_relay.domain.values.names import is_within
+from agent_relay.domain.names import is_within
 
 
 class VersionRange(Strict):

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import KNOWN, Event, Unknown
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.moments import parse_moment
 
 JOURNAL_VERSION = 1
 _SESSION_KINDS = {kind.name: kind for kind in KNOWN}

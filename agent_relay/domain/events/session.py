@@ -9,37 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
-from agent_relay.domain.events.work import (
-    BudgetApplied,
-    BudgetNoted,
-    ChatBegun,
-    ContextCompacting,
-    ContextNoted,
-    ContextSpared,
-    DraftBegun,
-    HandoffBegun,
-    HandoffCancelled,
-    HandoffClosed,
-    HandoffConfirmed,
-    HandoffFailed,
-    HandoffRetried,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    PredecessorStopped,
-    SessionWaits,
-    TurnBegun,
-    TurnEnded,
-)
-from agent_relay.domain.values.ids import Owner
+from agent_relay.domain.events import work
+from agent_relay.domain.values import Owner
 
 
-@dataclass(frozen=True, slots=True)
-class TaskDelivered:
+class TaskDelivered(work.LegEvent):
     """The session's task reached its first leg."""
 
     name: ClassVar[str] = "task.delivered"
-    leg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,44 +128,34 @@ class LegNamed:
     transcript: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LegReady:
+class LegReady(work.LegEvent):
     """The leg waits for a prompt."""
 
     name: ClassVar[str] = "leg.ready"
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegBusy:
+class LegBusy(work.LegEvent):
     """The leg works on a turn."""
 
     name: ClassVar[str] = "leg.busy"
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegAsking:
+class LegAsking(work.LegEvent):
     """The leg waits for an approval or an answer; nothing may be typed into it."""
 
     name: ClassVar[str] = "leg.asking"
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegPrompted:
+class LegPrompted(work.LegEvent):
     """The leg took its first prompt, by its own records: a short turn is over before its screen is read."""
 
     name: ClassVar[str] = "leg.prompted"
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegAnswered:
+class LegAnswered(work.LegEvent):
     """The leg's agent answers again after it had been refused: it was signed in, or its key replaced."""
 
     name: ClassVar[str] = "leg.answered"
-    leg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,20 +222,16 @@ class ReturnOffered:
     by_itself: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStopping:
+class SessionStopping(work.ReasonEvent):
     """The user asked for the end."""
 
     name: ClassVar[str] = "session.stopping"
-    why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(work.ReasonEvent):
     """No leg runs; the session can be continued by a new one."""
 
     name: ClassVar[str] = "session.ended"
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,36 +255,36 @@ Body = (
     | LegAnswered
     | ClockWasSetBack
     | SignalSeen
-    | HandoffBegun
-    | PredecessorStopped
-    | PacketPublished
-    | PacketSaved
-    | PacketDelivered
+    | work.HandoffBegun
+    | work.PredecessorStopped
+    | work.PacketPublished
+    | work.PacketSaved
+    | work.PacketDelivered
     | TaskDelivered
     | SessionMoved
-    | HandoffConfirmed
-    | HandoffFailed
-    | HandoffCancelled
-    | HandoffRetried
-    | HandoffClosed
+    | work.HandoffConfirmed
+    | work.HandoffFailed
+    | work.HandoffCancelled
+    | work.HandoffRetried
+    | work.HandoffClosed
     | LegEnded
     | SessionRested
     | SessionWoke
     | ReturnOffered
     | ResumeAgreed
     | LegContinues
-    | ContextNoted
-    | ContextCompacting
-    | ContextSpared
-    | DraftBegun
-    | BudgetNoted
-    | BudgetApplied
+    | work.ContextNoted
+    | work.ContextCompacting
+    | work.ContextSpared
+    | work.DraftBegun
+    | work.BudgetNoted
+    | work.BudgetApplied
     | SessionStopping
     | SessionEnded
-    | ChatBegun
-    | TurnBegun
-    | TurnEnded
-    | SessionWaits
+    | work.ChatBegun
+    | work.TurnBegun
+    | work.TurnEnded
+    | work.SessionWaits
     | Unknown
 )
 

@@ -5,6 +5,28 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
+class LegEvent:
+    """The data of events about a leg that say no more than which."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffLegEvent:
+    """The data of events about a handoff's step on one of its two legs."""
+
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonEvent:
+    """The data of events about the session that say no more than why."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HandoffBegun:
     """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
 
@@ -36,13 +58,10 @@ class HandoffBegun:
     questions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PredecessorStopped:
+class PredecessorStopped(HandoffLegEvent):
     """The old leg's processes are gone and its PTY was read to the end."""
 
     name: ClassVar[str] = "handoff.stopped"
-    handoff: str
-    leg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +95,16 @@ class PacketSaved:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class PacketDelivered:
+class PacketDelivered(HandoffLegEvent):
     """The packet's text reached the successor."""
 
     name: ClassVar[str] = "handoff.delivered"
-    handoff: str
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffConfirmed:
+class HandoffConfirmed(HandoffLegEvent):
     """The successor works on it: the handoff is done."""
 
     name: ClassVar[str] = "handoff.confirmed"
-    handoff: str
-    leg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +199,10 @@ class ChatBegun:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionWaits:
+class SessionWaits(ReasonEvent):
     """Between two headless turns: no leg runs, and the next prompt may come."""
 
     name: ClassVar[str] = "session.waits"
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,20 +221,16 @@ class ContextNoted:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCompacting:
+class ContextCompacting(LegEvent):
     """The leg's agent is about to be told to compact its context."""
 
     name: ClassVar[str] = "context.compacting"
-    leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSpared:
+class ContextSpared(LegEvent):
     """The leg's agent was not told to compact after all: somebody had begun to type."""
 
     name: ClassVar[str] = "context.spared"
-    leg: str
 
 
 @dataclass(frozen=True, slots=True)

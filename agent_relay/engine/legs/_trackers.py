@@ -25,8 +25,8 @@ from agent_relay.domain.inputs import ContextFilled, Input
 from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, Record, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.elapsed import ClockJump, is_later, start_at
-from agent_relay.packet.extract.conversation import strip_packets
+from agent_relay.domain.values import ClockJump, is_later, start_at
+from agent_relay.packet.requests import strip_packets
 from agent_relay.session.decision import Outcome
 from agent_relay.session.usage_limits import find_level
 

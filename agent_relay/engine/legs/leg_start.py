@@ -26,9 +26,9 @@ from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values.ids import LegId
-from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.domain.values import LegId
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.publishing.native_records import check_owners

@@ -14,8 +14,7 @@ from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values.elapsed import start_at
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName, start_at
 from agent_relay.engine.legs import _trackers as trackers
 from agent_relay.engine.services import LastScreen, LaunchEnvironment
 from agent_relay.session.decision import Outcome

@@ -11,14 +11,14 @@ from datetime import timedelta
 
 from agent_relay.domain.documents.adapter import QuitStep
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values.ids import LegId
-from agent_relay.domain.values.names import LEG_VARIABLE
+from agent_relay.domain.values import LegId
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import LaunchEnvironment, Services, read_launch_environment
 from agent_relay.session.ownership import may_use_pid
 from agent_relay.store.session_index import mark_ended
-from agent_relay.system.machine_identity import read_boot_moment
+from agent_relay.system.clock import read_boot_moment
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import end_session, find_family, find_marked, find_parent, is_alive
 from agent_relay.terminal import leg_folder as legs

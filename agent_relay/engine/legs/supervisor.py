@@ -24,7 +24,7 @@ from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.decision import Outcome
-from agent_relay.system.disk.regular_files import read_end
+from agent_relay.system.disk.files import read_end
 from agent_relay.system.failures import find_passing
 
 _Found = TypeVar("_Found")

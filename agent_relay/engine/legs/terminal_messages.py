@@ -15,10 +15,10 @@ from datetime import tzinfo
 from agent_relay.domain.documents.config import NOTIFY_AUTO, NOTIFY_OFF, find_webhook_addresses
 from agent_relay.domain.events.session import Event, LegAsking, ReturnOffered, SessionRested, SessionWoke
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command
-from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import spawn

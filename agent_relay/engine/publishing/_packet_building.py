@@ -12,15 +12,15 @@ from enum import StrEnum
 from functools import partial
 
 from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.packet_template import build_renderer
+from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.documents.packet import Reason, ResumePacket, parse_packet
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Leg, Session
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.values import AgentName
 from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
@@ -34,9 +34,9 @@ from agent_relay.session.transitions import find_spent, inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
 from agent_relay.store.packet_publication import IMPORTED
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
-from agent_relay.transcripts.message_text import clip
+from agent_relay.transcripts.lenient_json import clip
 
 _LINE_LENGTH = 1000
 

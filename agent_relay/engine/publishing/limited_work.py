@@ -14,7 +14,7 @@ from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
-from agent_relay.redact.event import count_redacted, redact_body
+from agent_relay.redact.packet import count_redacted, redact_body
 from agent_relay.session.decision import Outcome
 from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import (

@@ -9,7 +9,7 @@ from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import Facts, NativeSession
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.engine.services import Services
 from agent_relay.session.ownership import check_program, is_only_adopted
 from agent_relay.sources.native_sessions import ConversationOwner, find_holding, find_running, find_transcript

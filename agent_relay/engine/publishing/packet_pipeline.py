@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 
-from agent_relay.agents.packet_template import build_renderer
+from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import ResumePacket, parse_document, render_json
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.inputs import Published
@@ -33,7 +33,7 @@ from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
 from agent_relay.store.packet_publication import IMPORTED, publish_packet
 from agent_relay.store.project import make_session_folder
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit

@@ -12,11 +12,10 @@ from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
+from agent_relay.domain.names import get_journal_path, is_ulid, read_moment_ms
 from agent_relay.domain.session import BY_HAND, Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.names import is_ulid, read_moment_ms
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.values import has_passed
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions import creation

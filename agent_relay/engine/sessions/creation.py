@@ -10,9 +10,9 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked
+from agent_relay.domain.names import is_newer
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.values.names import is_newer
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services
@@ -24,7 +24,7 @@ from agent_relay.session.views.messages import render_left_out, render_newer, re
 from agent_relay.sources.native_sessions import FoundSessions, end_programs, find_native_sessions
 from agent_relay.store.session_index import list_moved_at
 from agent_relay.store.session_journals import SessionJournal, create_journal
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import find_root
 
 

@@ -29,7 +29,7 @@ from agent_relay.engine.threads import ChangeNotifier, DedicatedThread, Failed, 
 from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
-from agent_relay.store.session_journals import JournalWriter
+from agent_relay.store.session_journals import SessionJournal
 from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.processes import pause_at
 
@@ -77,7 +77,7 @@ class Host:
     def __init__(
         self,
         services: Services,
-        journal: JournalWriter,
+        journal: SessionJournal,
         build_runner: "Callable[[Host], EffectRunner]",
         *,
         changed: Callable[[Session], None],

@@ -12,11 +12,10 @@ from functools import partial
 
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.ids import AgentName, Owner
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.values import AgentName, Owner, has_passed
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.narrative_writer import NarrativeWriter

@@ -18,7 +18,7 @@ from agent_relay.agents.adapters import (
 from agent_relay.agents.catalog import find_trusted, fingerprint_folder, read_catalog, trust_folder
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values import AgentName
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import (
@@ -30,12 +30,7 @@ from agent_relay.faces.render.output import (
     warn,
 )
 from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
-from agent_relay.system.config.config_file import (
-    read_project_config,
-    read_user_config,
-    write_model,
-    write_order,
-)
+from agent_relay.system.config_file import read_project_config, read_user_config, write_model, write_order
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 _RESTS = {"True": "yes", "False": "-", "None": "unknown"}

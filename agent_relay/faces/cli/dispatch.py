@@ -5,7 +5,7 @@ import os
 import sys
 
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
-from agent_relay.domain.values.names import KEY_VARIABLE
+from agent_relay.domain.names import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, Command, render_help
 from agent_relay.faces.cli.options import UsageError
 

@@ -23,19 +23,18 @@ from agent_relay.client.autostart import START_LIMIT_S, find_start_fault
 from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
 from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
+from agent_relay.domain.names import find_number, is_newer
 from agent_relay.domain.text.plain import find_reason, render_count
-from agent_relay.domain.values.names import find_number, is_newer
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.session.lookup import find_root_here, list_damaged, put_aside
 from agent_relay.faces.render.output import is_fancy, plain, print_either, print_json, print_lines
 from agent_relay.session.views.messages import render_newer, render_sign_in
 from agent_relay.store.project import check_project
 from agent_relay.store.session_index import find_near_root
-from agent_relay.store.tree_owner import find_stranger
-from agent_relay.system.config.config_file import read_project_config, read_user_config
+from agent_relay.store.tree_owner import find_stranger, read_owner
+from agent_relay.system.config_file import read_project_config, read_user_config
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.system.disk.write_check import check_usable
-from agent_relay.system.machine_identity import read_owner
+from agent_relay.system.disk.removal import check_usable
 from agent_relay.system.processes import is_frozen
 from agent_relay.system.programs import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs
 from agent_relay.system.spawn import keep_absolute

@@ -15,8 +15,8 @@ from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import get_contents, print_either, print_lines
 from agent_relay.store.project import open_project
 from agent_relay.store.session_index import find_near_root
+from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.system.disk.regular_files import open_stream
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _TAIL_BYTES = 64 << 10
@@ -158,7 +158,7 @@ def init(
     *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root, folder, config}.")] = False
 ) -> None:
     """Prepare this repository and your configuration; harmless when repeated, and never needed."""
-    from agent_relay.system.config.config_file import FILE_NAME, create_config, read_user_config
+    from agent_relay.system.config_file import FILE_NAME, create_config, read_user_config
 
     root, own = find_near_root(get_cwd()), get_folders().config
     folder = open_project(root)

@@ -25,11 +25,17 @@ from agent_relay.faces.render.output import (
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.aggregation import QUARTER_MS, Question, sum_rows
 from agent_relay.usage.gather import Gathered, Wanted, check_agent, gather_metrics
-from agent_relay.usage.groupings import GROUPINGS, Grouping
-from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
-from agent_relay.usage.prices import PriceList
 from agent_relay.usage.session_work import SessionWork
-from agent_relay.usage.totals import MetricsRow
+from agent_relay.usage.table_format import (
+    GROUPINGS,
+    Grouping,
+    draw_bar,
+    draw_line,
+    render_cost,
+    render_count,
+    render_span,
+)
+from agent_relay.usage.totals import MetricsRow, PriceList
 
 HELP = f"""usage: agent-relay metrics [SESSION] [--chain|--all] [--by WHAT] [--since WHEN] [--agent A]
                            [--json|--csv]

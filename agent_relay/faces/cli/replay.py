@@ -16,11 +16,10 @@ from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError, WrongUseError
 from agent_relay.domain.limits import Record, Signal
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.domain.values.moments import parse_moment
+from agent_relay.domain.moments import parse_moment
+from agent_relay.domain.values import AgentName
 from agent_relay.faces.cli.options import UsageError
-from agent_relay.sources.evidence_files import read_evidence
-from agent_relay.sources.recording import read_recording
+from agent_relay.sources.recording import read_evidence, read_recording
 from agent_relay.sources.replay import Timing, find_start, keep_best, play
 from agent_relay.system.clock import LocalZone
 from agent_relay.terminal.emulation.emulator import Emulator

@@ -17,9 +17,8 @@ from agent_relay.system.failures import start_thread
 from agent_relay.system.net.delivery_report import DeliveryCounter, build_delivery_figures
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Gathered, Wanted, gather_metrics
-from agent_relay.usage.groupings import Grouping
-from agent_relay.usage.prices import PriceList
-from agent_relay.usage.totals import Bill, MetricsRow
+from agent_relay.usage.table_format import Grouping
+from agent_relay.usage.totals import Bill, MetricsRow, PriceList
 
 OTHER = "other"
 """Replaces a name that has none of the shapes."""

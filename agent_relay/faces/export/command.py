@@ -19,7 +19,7 @@ from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.export._figures import ExportLoop, ExportReader, build_hook_event
 from agent_relay.faces.render.output import print_json, print_lines, warn
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
-from agent_relay.system.config.config_file import read_user_config
+from agent_relay.system.config_file import read_user_config
 from agent_relay.system.disk.folders import get_folders
 from agent_relay.system.net.delivery_report import DeliveryCounter, Receiver
 from agent_relay.system.net.webhook import Webhook

@@ -26,8 +26,8 @@ def render_plain(text: str) -> str:
     # Few texts name it: nobody else is to pay for what reads a configuration.
     from agent_relay.client.attach.prompt import read_relay_key
     from agent_relay.domain.errors import RelayError
+    from agent_relay.domain.names import name_relay_key
     from agent_relay.domain.text.hints import name_key
-    from agent_relay.domain.values.names import name_relay_key
     from agent_relay.system.disk.folders import get_folders
 
     try:
@@ -175,14 +175,14 @@ def _show(character: str) -> str:
 
 def render_moment(iso: object) -> str:
     """Return a moment as people say it: the time today, else the day too; empty for none."""
-    from agent_relay.domain.values.moments import render_moment as render
+    from agent_relay.domain.moments import render_moment as render
 
     return _render(iso, render)
 
 
 def render_day(iso: object) -> str:
     """Return when something was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
-    from agent_relay.domain.values.moments import render_day as render
+    from agent_relay.domain.moments import render_day as render
 
     return _render(iso, render)
 

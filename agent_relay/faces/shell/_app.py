@@ -31,7 +31,7 @@ from agent_relay.faces.shell._status_line import Windows, render_status
 from agent_relay.faces.shell._terminal import Modes, Scrollback
 from agent_relay.faces.shell._turns import Turns
 from agent_relay.store.session_index import find_ledger_trouble, read_resting
-from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

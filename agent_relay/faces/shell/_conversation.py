@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import TurnBegun
+from agent_relay.domain.names import find_root_above, get_journal_path
 from agent_relay.domain.text.plain import quote_reason
-from agent_relay.domain.values.project_layout import find_root_above, get_journal_path
 from agent_relay.faces.render.output import render_day
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events, read_session

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.names import is_ulid
+from agent_relay.domain.names import is_ulid
 from agent_relay.faces.render.output import render_moment
 from agent_relay.system.clock import SystemClock, create_ulid
 from agent_relay.system.disk.files import read_bounded, write_atomic

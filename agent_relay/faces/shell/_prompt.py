@@ -23,9 +23,8 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.disk.files import read_handle, write_atomic
+from agent_relay.system.disk.files import open_regular, read_handle, write_atomic
 from agent_relay.system.disk.locks import append_line, open_alone
-from agent_relay.system.disk.regular_files import open_regular
 
 _LIMIT_BYTES = 16 << 20
 _KEPT_BYTES = 8 << 20

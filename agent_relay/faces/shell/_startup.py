@@ -33,7 +33,7 @@ from agent_relay.faces.shell._status_line import watch_usage
 from agent_relay.faces.shell._terminal import Modes, Scrollback
 from agent_relay.redact.text import redact_text
 from agent_relay.store.session_index import find_near_root
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import write_atomic
 from agent_relay.system.disk.folders import Folders, ensure_private
 

@@ -13,8 +13,8 @@ from functools import partial
 from agent_relay.client.connection import Connection
 from agent_relay.detect.window_usage import WindowUsage, list_current_windows, parse_windows, render_window
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.plain import count_columns
-from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.faces.render.output import plain
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._terminal import call_in_loop

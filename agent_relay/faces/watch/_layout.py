@@ -11,9 +11,9 @@ from datetime import datetime, tzinfo
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from agent_relay.domain.moments import render_day
 from agent_relay.domain.protocol.watch_output import SessionTold
 from agent_relay.domain.text.plain import render_count
-from agent_relay.domain.values.moments import render_day
 from agent_relay.faces.render.output import HintStyle, plain
 from agent_relay.faces.watch.lines import (
     NO_DAEMON_TEXT,

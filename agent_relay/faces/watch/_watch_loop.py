@@ -23,8 +23,7 @@ from agent_relay.system.failures import start_thread
 from agent_relay.system.processes import is_alive
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Wanted, gather_metrics
-from agent_relay.usage.prices import PriceList
-from agent_relay.usage.totals import Bill
+from agent_relay.usage.totals import Bill, PriceList
 
 
 class FiguresReader:

@@ -4,6 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime, tzinfo
 
+from agent_relay.domain.moments import render_day, render_moment
 from agent_relay.domain.protocol.watch_output import (
     ContextUsed,
     DaemonTold,
@@ -16,11 +17,10 @@ from agent_relay.domain.protocol.watch_output import (
     WindowUsed,
 )
 from agent_relay.domain.text.names import name_rest, name_window
-from agent_relay.domain.values.moments import render_day, render_moment
 from agent_relay.faces.render.output import is_plain_output, plain, print_lines
 from agent_relay.faces.watch.view import SessionView, View, list_changes
 from agent_relay.session.views.summary import NO_TITLE
-from agent_relay.usage.number_format import draw_bar, render_count
+from agent_relay.usage.table_format import draw_bar, render_count
 
 _MINUTE_S, _HOUR_S = 60, 3600
 _MARKS = {"completed": "✔", "in_progress": "▸", "pending": "○", "cancelled": "✘"}

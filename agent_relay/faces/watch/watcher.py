@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.names import get_journal_path, get_sessions_folder
 from agent_relay.domain.protocol.watch_output import LiveSession, RestingAgent, parse_live
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values.elapsed import has_passed
-from agent_relay.domain.values.project_layout import get_journal_path, get_sessions_folder
+from agent_relay.domain.values import has_passed
 from agent_relay.faces.watch.view import (
     NO_FIGURES,
     NO_STORY,

@@ -13,8 +13,8 @@ from typing import Literal
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
+from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.plain import quote_text, render_count
-from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
 from agent_relay.session.handoffs import HEADLESS

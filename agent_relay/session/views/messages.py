@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.limits import Context, Level, Mark, Spending
+from agent_relay.domain.moments import render_moment, render_moment_text
+from agent_relay.domain.names import get_session_folder
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
 from agent_relay.domain.text.plain import capitalize, quote_reason
-from agent_relay.domain.values.moments import render_moment, render_moment_text
-from agent_relay.domain.values.project_layout import get_session_folder
 from agent_relay.session.transitions import find_spent, find_worst_budget, is_ended_by_budget
 
 _SAID_LENGTH = 100

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
 
+from agent_relay.domain.moments import parse_moment, render_moment, render_moment_text
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import clean_text, count_columns
-from agent_relay.domain.values.moments import parse_moment, render_moment, render_moment_text
 from agent_relay.session.decision import DecisionContext, explain_unavailable
 from agent_relay.session.rests import find_back, is_agreed, is_left_to_agent
 from agent_relay.session.transitions import find_spent

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import render_path
+from agent_relay.domain.values import render_path, render_paths
 from agent_relay.system.disk._undo_record import (
     ChangeRecord,
     UndoStep,
@@ -20,7 +20,6 @@ from agent_relay.system.disk._undo_record import (
 )
 from agent_relay.system.disk.files import cannot_write
 
-_TOLD = 5
 _AGAIN = "What is not named is as it was. Mend the cause, then try again."
 _NOTHING_LEFT = (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -320,8 +319,8 @@ def _put_back(made: ChangeRecord, record: str) -> str:
             remove_record(record)
     except RelayError as error:
         failed.append(error.sentence)
-    said = [f"not put back: {_render(failed)}"] if failed else []
-    said += [f"changed meanwhile, what they were before is in: {_render(changed)}"] if changed else []
+    said = [f"not put back: {render_paths(failed)}"] if failed else []
+    said += [f"changed meanwhile, what they were before is in: {render_paths(changed)}"] if changed else []
     return "; ".join(said)
 
 
@@ -373,8 +372,3 @@ def _clear(made: ChangeRecord, record: str) -> None:
     if not is_left:
         with contextlib.suppress(RelayError):
             remove_record(record)
-
-
-def _render(names: list[str]) -> str:
-    shown = ", ".join(render_path(name) for name in names[:_TOLD])
-    return f"{shown} and {len(names) - _TOLD} more" if len(names) > _TOLD else shown

@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterator
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.disk.files import cannot_write, write_all
-from agent_relay.system.disk.regular_files import check_found
+from agent_relay.system.disk.files import cannot_write, check_found, write_all
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER_WAIT_S = 5.0
@@ -83,7 +82,14 @@ def lock_folder(folder: str, busy: str) -> Iterator[bool]:
     """
     handle = open_folder(folder)
     try:
-        yield _lock(handle, busy)
+        is_locked = True
+        try:
+            wait_for_flock(handle, _FOLDER_WAIT_S)
+        except BlockingIOError:
+            raise RelayError(busy, hint="Try again.") from None
+        except OSError:
+            is_locked = False
+        yield is_locked
     finally:
         os.close(handle)
 
@@ -91,16 +97,6 @@ def lock_folder(folder: str, busy: str) -> Iterator[bool]:
 def open_folder(folder: str) -> int:
     """Return a descriptor by which `folder` can be locked. Raise OSError if it is not a folder."""
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-
-
-def _lock(handle: int, busy: str) -> bool:
-    try:
-        wait_for_flock(handle, _FOLDER_WAIT_S)
-    except BlockingIOError:
-        raise RelayError(busy, hint="Try again.") from None
-    except OSError:
-        return False
-    return True
 
 
 @contextlib.contextmanager

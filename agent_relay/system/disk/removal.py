@@ -1,10 +1,16 @@
-"""Remove whole folders, even read-only ones and ones being written to; and temporary files of crashes."""
+"""Remove whole folders, even read-only ones and ones being written to; check by writing that one can be used.
+
+Neither leaves anything behind; temporary files of crashes are removed, too.
+"""
 
 import contextlib
+import errno
 import os
 import shutil
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.system.disk.files import write_all
+from agent_relay.system.disk.folders import ELSEWHERE, check_parent, check_private
 
 _REMOVALS = 5
 
@@ -52,3 +58,68 @@ def sweep_unfinished(folder: str) -> None:
             # As `write_atomic` names what it has not finished: by the process that writes it.
             if mark == ".tmp" and pid.isdecimal() and chance.isalnum() and not os.path.exists(f"/proc/{pid}"):
                 os.unlink(os.path.join(folder, name))
+
+
+_ROOM_BYTES = 1 << 16
+"""About what a session's first journal, packet and rules take."""
+_NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+"""The errors of file systems (NFS, FUSE) and kernels without unnamed files (open(2), O_TMPFILE)."""
+
+
+def try_writing(folder: str) -> None:
+    """Check that files can be made in `folder` and some 64 KiB written to them.
+
+    Mode bits do not show it: a mount may be read-only, a disk or a quota full, and root may write anywhere.
+    The folder, its times included, stays as it is if its file system supports unnamed files. Raise OSError as
+    a write of ours would.
+    """
+    handle = _open_nameless(folder)
+    try:
+        # Random, because some file systems need no room for zeros; and synced, because NFS asks for it late.
+        write_all(handle, os.urandom(_ROOM_BYTES))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_usable(path: str) -> bool:
+    """Return whether the private folder `path` exists; if it does not, `ensure_private` could make it.
+
+    Nothing is made or left behind: a trial write shows what the file system accepts. Raise ConfigurationError
+    if `ensure_private` would, and if nothing can be written into the folder.
+    """
+    parent = near = os.path.dirname(path)
+    try:
+        check_private(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        while not os.path.lexists(near):
+            near = os.path.dirname(near)
+    else:
+        try:
+            try_writing(path)
+        except OSError as error:
+            raise ConfigurationError(f"cannot write into {path}: {error.strerror}", hint=ELSEWHERE) from error
+        return True
+    try:
+        if near == parent:
+            check_parent(parent)
+        try_writing(near)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot make the folder {path}: {error.strerror}", hint=ELSEWHERE
+        ) from error
+    return False
+
+
+def _open_nameless(folder: str) -> int:
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in _NO_UNNAMED:
+            raise
+    # Called as `write_atomic` calls what it has not finished: where this process dies between the two
+    # calls, whoever opens the folder next sweeps it away.
+    path = os.path.join(folder, f".tmp-{os.getpid()}-{os.urandom(6).hex()}")
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.unlink(path)
+    return handle

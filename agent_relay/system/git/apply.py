@@ -6,23 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import render_path
+from agent_relay.domain.values import render_paths
 from agent_relay.system.disk.file_transaction import FileEdit, change_files, describe_file, undo_changes
 from agent_relay.system.disk.removal import remove_tree
-from agent_relay.system.git.snapshot import (
-    Change,
-    ChangeKind,
-    Store,
-    own_index,
-    read_changes,
-    render_failure,
-    run_git,
-    try_git,
-    write_snapshot,
-)
+from agent_relay.system.git import snapshot
 
 _CONFLICT = 1
-_TOLD = 5
 _BATCH = 200
 _MADE = "made"
 _RECORD = "applying.json"
@@ -36,28 +25,28 @@ class ApplyPlan:
     """
 
     result: str
-    changes: tuple[Change, ...]
+    changes: tuple[snapshot.Change, ...]
     before: tuple[str, ...]
 
 
-def plan_apply(root: str, store: Store, *, base: str, result: str) -> ApplyPlan:
+def plan_apply(root: str, store: snapshot.Store, *, base: str, result: str) -> ApplyPlan:
     """Plan how to bring `result`'s changes since `base` into the tree `root` as it is now.
 
     A three-way merge without a working tree. Raise RelayError, naming the paths, if both sides changed the
     same lines, if something that git does not know of is in the way, or if the tree is written to just now.
     Nothing is changed.
     """
-    now = write_snapshot(root, store, parent=base)
+    now = snapshot.write_snapshot(root, store, parent=base)
     merged = _merge(root, store, now, result)
-    changes = read_changes(root, store, now, merged)
+    changes = snapshot.read_changes(root, store, now, merged)
     inner = [change.path for change in changes if change.is_repository]
     if inner:
-        raise RelayError(f"submodules and repositories within are not applied: {_render(inner)}")
-    removed = {change.path for change in changes if change.kind is ChangeKind.DELETED}
+        raise RelayError(f"submodules and repositories within are not applied: {render_paths(inner)}")
+    removed = {change.path for change in changes if change.kind is snapshot.ChangeKind.DELETED}
     blocked = [change.path for change in changes if _is_blocked(root, change, removed)]
     if blocked:
         raise RelayError(
-            f"files that git ignores are in the way: {_render(blocked)}",
+            f"files that git ignores are in the way: {render_paths(blocked)}",
             hint="Move them away, then try again.",
         )
     try:
@@ -68,7 +57,7 @@ def plan_apply(root: str, store: Store, *, base: str, result: str) -> ApplyPlan:
     return ApplyPlan(merged, changes, before)
 
 
-def apply_plan(root: str, store: Store, plan: ApplyPlan, *, folder: str) -> None:
+def apply_plan(root: str, store: snapshot.Store, plan: ApplyPlan, *, folder: str) -> None:
     """Give the working tree the plan's contents; leave the user's index as it was.
 
     `folder` is a private folder of the race: the new files are made in it before any is written beside its
@@ -77,13 +66,13 @@ def apply_plan(root: str, store: Store, plan: ApplyPlan, *, folder: str) -> None
     """
     made = os.path.join(folder, _MADE)
     remove_tree(made)
-    written = [change.path for change in plan.changes if change.kind is not ChangeKind.DELETED]
+    written = [change.path for change in plan.changes if change.kind is not snapshot.ChangeKind.DELETED]
     try:
-        with own_index(store) as variables:
-            run_git(root, "read-tree", plan.result, environ=variables)
+        with snapshot.own_index(store) as variables:
+            snapshot.run_git(root, "read-tree", plan.result, environ=variables)
             for start in range(0, len(written), _BATCH):
                 batch = written[start : start + _BATCH]
-                run_git(
+                snapshot.run_git(
                     root, "checkout-index", "--force", "--quiet", f"--prefix={made}/", "--", *batch,
                     environ=variables,
                 )  # fmt: skip
@@ -99,24 +88,26 @@ def undo_apply(folder: str) -> None:
 
 def _list_file_changes(plan: ApplyPlan, made: str) -> Iterator[FileEdit]:
     for change, before in zip(plan.changes, plan.before, strict=True):
-        source = "" if change.kind is ChangeKind.DELETED else os.path.join(made, change.path)
+        source = "" if change.kind is snapshot.ChangeKind.DELETED else os.path.join(made, change.path)
         yield FileEdit(change.path, source, before, change.executable)
 
 
-def _check_unchanged(root: str, store: Store, now: str, base: str, paths: set[str]) -> None:
+def _check_unchanged(root: str, store: snapshot.Store, now: str, base: str, paths: set[str]) -> None:
     """Raise RelayError if one of `paths` is not as commit `now` has it.
 
     What was read between two equal snapshots is what both contain.
     """
-    again = write_snapshot(root, store, parent=base)
-    changed = [change.path for change in read_changes(root, store, now, again) if change.path in paths]
+    again = snapshot.write_snapshot(root, store, parent=base)
+    changed = [
+        change.path for change in snapshot.read_changes(root, store, now, again) if change.path in paths
+    ]
     if changed:
-        raise RelayError(f"these were changed just now: {_render(changed)}", hint="Try again.")
+        raise RelayError(f"these were changed just now: {render_paths(changed)}", hint="Try again.")
 
 
-def _merge(root: str, store: Store, now: str, result: str) -> str:
+def _merge(root: str, store: snapshot.Store, now: str, result: str) -> str:
     """Return the merged tree. Raise RelayError naming the paths in conflict."""
-    answer = try_git(
+    answer = snapshot.try_git(
         root, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", now, result,
         environ=store.variables(),
     )  # fmt: skip
@@ -124,17 +115,17 @@ def _merge(root: str, store: Store, now: str, result: str) -> str:
     if answer.status == _CONFLICT:
         names = [os.fsdecode(path) for path in dict.fromkeys(paths)]
         raise RelayError(
-            f"these were changed here since the race began, in the same lines: {_render(names)}",
+            f"these were changed here since the race began, in the same lines: {render_paths(names)}",
             hint="See what would come: agent-relay race diff",
         )
     if not answer.ok:
-        raise RelayError(f"git merge-tree failed in {root}: {render_failure(answer)}")
+        raise RelayError(f"git merge-tree failed in {root}: {snapshot.render_failure(answer)}")
     return tree.decode("ascii")
 
 
-def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
+def _is_blocked(root: str, change: snapshot.Change, removed: set[str]) -> bool:
     """Return whether something is at the path or above it that the snapshot of the tree did not have."""
-    if change.kind is ChangeKind.DELETED:
+    if change.kind is snapshot.ChangeKind.DELETED:
         return False
     above = os.path.dirname(change.path)
     while above:
@@ -142,7 +133,7 @@ def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
         if found is not None and not stat.S_ISDIR(found.st_mode) and above not in removed:
             return True
         above = os.path.dirname(above)
-    if change.kind is not ChangeKind.ADDED:
+    if change.kind is not snapshot.ChangeKind.ADDED:
         return False
     there = _lstat(os.path.join(root, change.path))
     if there is None:
@@ -165,8 +156,3 @@ def _lstat(path: str) -> os.stat_result | None:
         return os.lstat(path)
     except OSError:
         return None
-
-
-def _render(paths: list[str]) -> str:
-    names = ", ".join(render_path(path) for path in paths[:_TOLD])
-    return f"{names} and {len(paths) - _TOLD} more" if len(paths) > _TOLD else names

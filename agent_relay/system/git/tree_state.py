@@ -8,16 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.values.ids import Tree, TreeFile, render_path
-from agent_relay.system.disk.regular_files import open_stream
-from agent_relay.system.git.run import (
-    QUESTIONS,
-    TIMEOUT_S,
-    GitMissingError,
-    UnknownFiltersError,
-    ask_git,
-    build_filter_settings,
-)
+from agent_relay.domain.values import Tree, TreeFile, render_path
+from agent_relay.system.disk.files import open_stream
+from agent_relay.system.git import run as git
 from agent_relay.system.programs import Ending, ProgramAnswer
 
 _LISTED_FILES = 1000
@@ -63,7 +56,7 @@ class _Entry:
     previous: bytes | None = None
 
 
-def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
+def find_root(cwd: str, *, limit_s: float = git.TIMEOUT_S) -> str | None:
     """Return the top folder of the work tree around `cwd`; `None` outside of one and without git.
 
     Raise RelayError if git does not answer within `limit_s` seconds: another folder must not be used instead.
@@ -72,7 +65,7 @@ def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
     try:
         answer, *_ = _find_place(cwd, limit_s)
         is_known = answer.ending is not Ending.LATE
-    except GitMissingError as problem:
+    except git.GitMissingError as problem:
         if not problem.is_exhausted:
             return None
         is_known, why = False, f"git cannot be started: {problem}"
@@ -81,22 +74,22 @@ def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
     return _line(answer) or None
 
 
-def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
+def read_tree(cwd: str, *, limit_s: float = git.TIMEOUT_S) -> Tree:
     """Read the state of the tree around `cwd`; without git or a work tree, the Tree's `note` says why.
 
     `limit_s` is how many seconds each of git's answers may take.
     """
     folder = os.path.realpath(cwd)
     try:
-        top, git_dir, is_bare, first = _find_place(cwd, limit_s, *QUESTIONS)
+        top, git_dir, is_bare, first = _find_place(cwd, limit_s, *git.QUESTIONS)
         root = _line(top)
         if not root:
             note = _BARE if is_bare else _why_no_tree(folder, top, git_dir)
             is_whole = not note.startswith(_UNREADABLE)
             return Tree(folder, dirty=False if is_whole else None, note=note, is_whole=is_whole)
         known = first if root == folder else ()
-        filters, is_every = build_filter_settings(root, limit_s=limit_s, first=known)
-        status, names, counts = ask_git(
+        filters, is_every = git.build_filter_settings(root, limit_s=limit_s, first=known)
+        status, names, counts = git.ask_git(
             root,
             (*_STATUS, *(() if is_every else ("--ignore-submodules=dirty",))),
             *(_UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--")),
@@ -108,9 +101,9 @@ def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
             return _describe_unread(root, _error(status))
         if not counts.ok and b"branch.oid (initial)" in status.output:
             counts = _count_from_nothing(root, limit_s, filters)
-    except GitMissingError as problem:
+    except git.GitMissingError as problem:
         return _describe_missing(folder, problem)
-    except UnknownFiltersError as problem:
+    except git.UnknownFiltersError as problem:
         return _describe_unread(root, str(problem))
     return _build_tree(root, _line(git_dir), status, names, counts)
 
@@ -125,7 +118,7 @@ def _find_place(
     """
     folder, is_bare = os.path.realpath(cwd), False
     while True:
-        top, git_dir, *rest = ask_git(
+        top, git_dir, *rest = git.ask_git(
             folder if is_bare else cwd,
             *(("rev-parse", "--show-toplevel"), ("rev-parse", "--absolute-git-dir"), *more),
             timeout_s=limit_s,
@@ -150,7 +143,7 @@ def _is_bare(folder: str, top: ProgramAnswer, git_dir: ProgramAnswer) -> bool:
     return not any(os.path.lexists(os.path.join(one, ".git")) for one in between)
 
 
-def _describe_missing(folder: str, problem: GitMissingError) -> Tree:
+def _describe_missing(folder: str, problem: git.GitMissingError) -> Tree:
     if problem.is_exhausted:
         return Tree(folder, dirty=None, note=f"git cannot be started: {problem}", is_whole=False)
     is_there = os.path.isdir(folder)
@@ -192,8 +185,8 @@ def _why_no_tree(folder: str, top: ProgramAnswer, git_dir: ProgramAnswer) -> str
 
 def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -> ProgramAnswer:
     """Count lines before the first commit: against the empty tree, whose name depends on the hash used."""
-    (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
-    (counts,) = ask_git(
+    (empty,) = git.ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
+    (counts,) = git.ask_git(
         root,
         (*_DIFF, "--numstat", "-z", _line(empty), "--"),
         limit_bytes=_NAMES_BYTES,

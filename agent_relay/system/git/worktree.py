@@ -13,11 +13,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values.ids import render_path
-from agent_relay.domain.values.project_layout import FOLDER
-from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.domain.names import FOLDER
+from agent_relay.domain.values import render_paths
+from agent_relay.system.disk.files import cannot_write, open_stream, read_bounded, write_atomic
 from agent_relay.system.disk.locks import lock_folder
-from agent_relay.system.disk.regular_files import open_stream
 from agent_relay.system.disk.removal import remove_tree
 from agent_relay.system.git.snapshot import copy_index, read_line, run_git, try_git
 
@@ -27,7 +26,6 @@ _UNMERGED = b"U"
 _OWN = f"{FOLDER}/".encode()
 _MOST_BYTES = 4 << 30
 """No larger file is copied: a sparse one would fill the disk."""
-_TOLD = 5
 _STATES = (
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),
@@ -192,9 +190,7 @@ def _render_paths(what: str, paths: list[bytes]) -> list[str]:
     """Render `what: a, b, …`, in a list; return an empty one for no paths."""
     if not paths:
         return []
-    names = ", ".join(render_path(os.fsdecode(path)) for path in paths[:_TOLD])
-    more = f" and {len(paths) - _TOLD} more" if len(paths) > _TOLD else ""
-    return [f"{what}: {names}{more}"]
+    return [f"{what}: {render_paths([os.fsdecode(path) for path in paths])}"]
 
 
 def make_worktree(root: str, tree: str, *, branch: str, head: str, reason: str, luggage: str) -> None:

@@ -1,8 +1,11 @@
-"""Send events to a webhook: in order, each tried a few times, each try limited in time as a whole."""
+"""Notify somebody elsewhere: by a webhook, in order and each try limited in time, or on the desktop."""
 
+import html
 import http.client
 import json
+import os
 import queue
+import shutil
 import socket
 import threading
 import time
@@ -18,6 +21,8 @@ from typing import IO, Self
 
 from agent_relay import __version__
 from agent_relay.system.net.delivery_report import DeliveryCounter
+from agent_relay.system.programs import Ending, run_program
+from agent_relay.system.spawn import keep_absolute
 
 Address = tuple[int, int, int, str, tuple[str | int, ...] | tuple[int, bytes]]
 """Family, type, protocol, canonical name (not used) and address, as `getaddrinfo` returns them."""
@@ -303,3 +308,41 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     ) -> None:
         """Follow no redirect: events go only to the address the user wrote."""
         del req, fp, code, msg, headers, newurl
+
+
+_PROGRAM = "notify-send"
+_DESKTOP_LIMIT_S = 5.0
+_KEPT = ("HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG")
+"""What the program needs to reach the desktop; it gets nothing else of the environment, keys included."""
+
+
+def find_desktop(environ: Mapping[str, str]) -> str:
+    """Return the program that shows a notification; empty without one, or without a session bus."""
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    has_bus = bool(environ.get("DBUS_SESSION_BUS_ADDRESS")) or (
+        os.path.isabs(runtime) and os.path.exists(os.path.join(runtime, "bus"))
+    )
+    if not has_bus:
+        return ""
+    return shutil.which(_PROGRAM, path=keep_absolute(environ.get("PATH", ""))) or ""
+
+
+def show_on_desktop(
+    environ: Mapping[str, str], title: str, text: str, *, limit_s: float = _DESKTOP_LIMIT_S
+) -> str:
+    """Show the notification; return why that failed, empty if it did not, or if there is no desktop."""
+    program = find_desktop(environ)
+    if not program:
+        return ""
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    # Desktops read the text, and only the text, as a little HTML.
+    command = [program, "--app-name=agent-relay", "--", title, html.escape(text, quote=False)]
+    answer = run_program(
+        command, limit_s=limit_s, environ={**kept, "PATH": keep_absolute(environ.get("PATH", ""))}
+    )
+    match answer.ending:
+        case Ending.LATE | Ending.LONG:
+            return answer.ending.name.lower()
+        case Ending.NOT_STARTED:
+            return type(OSError(answer.errno, answer.why)).__name__
+    return f"status-{answer.status}" if answer.status else ""

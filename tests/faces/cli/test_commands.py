@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain.events.session import LegReady, LegStarting, SessionCreated
 from agent_relay.domain.limits import Rest
-from agent_relay.domain.values.names import build_ulid
+from agent_relay.domain.names import build_ulid
 from agent_relay.store.ledger import update_ledger
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.values.names import build_ulid
+from agent_relay.domain.events import work
+from agent_relay.domain.names import build_ulid
 from agent_relay.faces.cli.session._handoff_records import Node, draw_tree
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
@@ -32,12 +33,12 @@ def _plant(world: World, *, said: str = "a door") -> str:
     bodies = (
         words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
         words.LegStarting("L1", "demo", 1),
-        words.HandoffBegun(HANDOFF, "L1", "demo", "understudy", "manual", deliverables=(said, "../x/y")),
+        work.HandoffBegun(HANDOFF, "L1", "demo", "understudy", "manual", deliverables=(said, "../x/y")),
         words.LegEnded("L1", "stopped"),
-        words.PredecessorStopped(HANDOFF, "L1"),
-        words.PacketPublished(HANDOFF, "P", 1, "understudy", "resume/0001-u.json", "resume/0001-u.md", "f"),
+        work.PredecessorStopped(HANDOFF, "L1"),
+        work.PacketPublished(HANDOFF, "P", 1, "understudy", "resume/0001-u.json", "resume/0001-u.md", "f"),
         words.LegStarting("L2", "understudy", 2, handoff=HANDOFF),
-        words.HandoffConfirmed(HANDOFF, "L2"),
+        work.HandoffConfirmed(HANDOFF, "L2"),
     )
     for seconds, body in enumerate(bodies):
         journal.append(body, at=AT + timedelta(seconds=seconds), generation=1, durable=False)

@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.faces.cli.session.packet_transfer import build_offline
-from agent_relay.packet.fidelity import score_text
+from agent_relay.packet.freshness import score_text
 from tests.support.corpus import lay_out, list_names
 from tests.support.corpus_story import CORPUS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.config.config_file import FILE_NAME
+from agent_relay.system.config_file import FILE_NAME
 from tests.faces.cli_run import World, create_world
 
 pytestmark = pytest.mark.timeout(240)

@@ -1,6 +1,7 @@
 """What a webhook is told."""
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.faces.export._figures import build_hook_event
 from tests.faces.watch.lives import BEGINNING, follow
 
@@ -18,8 +19,8 @@ def test_a_limit_and_what_follows_are_told_by_codes_and_names() -> None:
     until = "2026-11-20T21:00:00+00:00"
     (seen, begun, failed, rested) = build(
         words.SignalSeen("L1", "ada", "limit", "account", "hook", SECRET, decides=True, until=until),
-        words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", why=SECRET, focus=SECRET),
-        words.HandoffFailed("H1", "begun", SECRET),
+        work.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", why=SECRET, focus=SECRET),
+        work.HandoffFailed("H1", "begun", SECRET),
         words.SessionRested(SECRET, until),
     )
     assert seen == {

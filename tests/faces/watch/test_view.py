@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.protocol.watch_output import (
     LiveSession,
     RestingAgent,
@@ -70,7 +71,7 @@ def test_a_screen_of_an_earlier_leg_or_a_dead_one_is_not_shown() -> None:
 
 def test_without_a_daemon_the_journal_says_how_full_a_context_was() -> None:
     """A watcher is not blind while there is no daemon."""
-    noted = words.ContextNoted("L1", 800, 1000, "draft", "2026-11-20T18:00:40+00:00")
+    noted = work.ContextNoted("L1", 800, 1000, "draft", "2026-11-20T18:00:40+00:00")
     assert build(follow(*BEGINNING, noted)).now.context == build_context(800, 1000)
     assert build(follow(*BEGINNING)).now.context is None
 

@@ -5,6 +5,7 @@ from datetime import UTC
 import pytest
 
 from agent_relay.domain.events import session as words
+from agent_relay.domain.events import work
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.session import Leg, Session
 from agent_relay.session.views.event_lines import render_event_line
@@ -30,10 +31,10 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.LegAnswered("L1"), "ada answers again"),
         (words.LegEnded("L1", "exited", 3), "ada exited with status 3"),
         (words.LegEnded("L1", "lost"), "ada was lost"),
-        (words.ContextNoted("L1", 80, 100, "draft", UNTIL), "the context of ada is 80 % full"),
-        (words.ContextNoted("L1", 8000, 0, "draft", UNTIL), "the context of ada is 8,000 tokens long"),
-        (words.ContextCompacting("L1"), "ada is asked to compact its context"),
-        (words.DraftBegun("L1", "context"), "ada is asked for a handoff document: context"),
+        (work.ContextNoted("L1", 80, 100, "draft", UNTIL), "the context of ada is 80 % full"),
+        (work.ContextNoted("L1", 8000, 0, "draft", UNTIL), "the context of ada is 8,000 tokens long"),
+        (work.ContextCompacting("L1"), "ada is asked to compact its context"),
+        (work.DraftBegun("L1", "context"), "ada is asked for a handoff document: context"),
         (
             words.SignalSeen("L1", "ada", "limit", "account", "hook", "secret", decides=True, until=UNTIL),
             "ada hit its usage limit, resets 21:00",
@@ -45,22 +46,22 @@ UNTIL = "2026-11-20T21:00:00+00:00"
             "ada is near a limit, not acted on",
         ),
         (
-            words.HandoffBegun("H", "L1", "ada", "bob", "rate_limit", focus="secret"),
+            work.HandoffBegun("H", "L1", "ada", "bob", "rate_limit", focus="secret"),
             "handoff from ada to bob begins: rate limit",
         ),
-        (words.PacketPublished("H", "P", 1, "bob", "1.json", "1.md", "f"), "its packet is published: 1.md"),
-        (words.PacketSaved("P", 1, "bob", "1.json", "1.md", "f"), "a packet for bob is saved: 1.md"),
-        (words.PacketDelivered("H", "L1"), "the successor has its packet"),
-        (words.HandoffConfirmed("H", "L1"), "handoff done: ada works on it"),
+        (work.PacketPublished("H", "P", 1, "bob", "1.json", "1.md", "f"), "its packet is published: 1.md"),
+        (work.PacketSaved("P", 1, "bob", "1.json", "1.md", "f"), "a packet for bob is saved: 1.md"),
+        (work.PacketDelivered("H", "L1"), "the successor has its packet"),
+        (work.HandoffConfirmed("H", "L1"), "handoff done: ada works on it"),
         (
-            words.HandoffFailed("H", "spawned", "it broke"),
+            work.HandoffFailed("H", "spawned", "it broke"),
             "handoff failed before its successor had its packet: it broke",
         ),
-        (words.HandoffFailed("H", "of-later", "it broke"), "handoff failed after of-later: it broke"),
+        (work.HandoffFailed("H", "of-later", "it broke"), "handoff failed after of-later: it broke"),
         (words.LegEnded("L1", "unstarted"), "ada could not be started"),
-        (words.HandoffCancelled("H", "begun"), "handoff cancelled"),
-        (words.HandoffRetried("H"), "handoff tried again"),
-        (words.HandoffClosed("H", "completed", "secret"), "handoff judged: completed"),
+        (work.HandoffCancelled("H", "begun"), "handoff cancelled"),
+        (work.HandoffRetried("H"), "handoff tried again"),
+        (work.HandoffClosed("H", "completed", "secret"), "handoff judged: completed"),
         (words.SessionRested("all rest", UNTIL), "session rests until 21:00: all rest"),
         (words.SessionRested("all rest"), "session rests: all rest"),
         (words.SessionWoke(), "session continues"),
@@ -78,11 +79,11 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.SessionStopping(), "session is stopped"),
         (words.SessionEnded("over"), "session ended: over"),
         (words.SessionEnded(), "session ended"),
-        (words.TurnBegun("ada", "secret"), "a turn for ada begins"),
-        (words.TurnEnded("L1", "failed", "it broke"), "the turn is over: failed, it broke"),
-        (words.TurnEnded("L1", "done"), "the turn is over: done"),
+        (work.TurnBegun("ada", "secret"), "a turn for ada begins"),
+        (work.TurnEnded("L1", "failed", "it broke"), "the turn is over: failed, it broke"),
+        (work.TurnEnded("L1", "done"), "the turn is over: done"),
         (words.LegStarted("L1", 1, 2, 3), ""),
-        (words.PredecessorStopped("H", "L1"), ""),
+        (work.PredecessorStopped("H", "L1"), ""),
         (words.Unknown("later.event", {"x": 1}), ""),
     ],
 )

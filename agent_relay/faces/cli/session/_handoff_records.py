@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.values.project_layout import get_journal_path, get_session_folder
+from agent_relay.domain.names import get_journal_path, get_session_folder
 from agent_relay.faces.cli.session.lookup import choose_here, choose_id
 from agent_relay.faces.render.output import get_rows, get_table, render_moment
 from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord, LegRecord
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_near_root, list_index, list_own_at
+from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.system.disk.regular_files import open_stream
 
 if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket

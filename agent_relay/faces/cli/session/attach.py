@@ -32,7 +32,7 @@ _LATER = (
     "agent_relay.terminal.query_answers",
     "agent_relay.terminal.bar_row",
     "agent_relay.terminal.keystrokes",
-    "agent_relay.domain.values.moments",
+    "agent_relay.domain.moments",
     "agent_relay.domain.text.plain",
     "agent_relay.system.crash_reports",
     "datetime",
@@ -152,7 +152,7 @@ def _build_rest(
         return None
 
     def agree_always() -> None:
-        from agent_relay.system.config.config_file import write_resume
+        from agent_relay.system.config_file import write_resume
 
         write_resume(folders.config)
 
@@ -174,8 +174,8 @@ def _hold_back(connection: "Connection", session: str) -> str:
 
 def _render_note(note: str, session: str, relay_key: int) -> str:
     # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.domain.names import name_relay_key
     from agent_relay.domain.text.hints import render_over_screen
-    from agent_relay.domain.values.names import name_relay_key
 
     return render_over_screen(note, session, key=name_relay_key(relay_key))
 

@@ -9,7 +9,7 @@ import typer
 from agent_relay.client.autostart import ask_daemon, connect_or_start
 from agent_relay.client.pending_answers import WRITING_LIMIT_S
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.options import OPEN_LIMIT_S
 from agent_relay.faces.cli.session._handoff_records import (

@@ -14,14 +14,14 @@ from agent_relay.agents.catalog import load_adapters
 from agent_relay.agents.launch import chooses_session
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.domain.values.ids import AgentName
-from agent_relay.domain.values.project_layout import get_journal_path
+from agent_relay.domain.names import get_journal_path
+from agent_relay.domain.values import AgentName
 from agent_relay.faces.render.output import plain, warn
 from agent_relay.redact.text import redact_text
 from agent_relay.sources.native_sessions import find_native_sessions
 from agent_relay.store.session_index import find_near_root, list_own_at
+from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_folders
-from agent_relay.system.disk.regular_files import open_stream
 
 MOST = 20
 """How many sessions of one agent are listed."""

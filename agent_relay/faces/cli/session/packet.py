@@ -22,8 +22,8 @@ from agent_relay.domain.documents.packet import (
     render_json,
 )
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.names import JOURNAL
 from agent_relay.domain.text.names import agent_command
-from agent_relay.domain.values.project_layout import JOURNAL
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_contents, print_either, print_json
@@ -139,8 +139,7 @@ def get_renderer(found: FoundPacket) -> Callable[[ResumePacket], str]:
     Raises UntrustedDataError if no agent here has the target's name, ConfigurationError if its adapter
     cannot be used.
     """
-    from agent_relay.agents.catalog import read_catalog
-    from agent_relay.agents.packet_template import build_renderer
+    from agent_relay.agents.catalog import build_renderer, read_catalog
 
     catalog = read_catalog(get_folders(), root=found.root)
     if found.target not in catalog:

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from agent_relay.agents.adapters import LoadedAdapter, list_default_roster
-from agent_relay.agents.catalog import read_catalog
-from agent_relay.agents.packet_template import build_renderer
+from agent_relay.agents.catalog import build_renderer, read_catalog
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.documents.packet import (
     Reason,
@@ -24,8 +23,8 @@ from agent_relay.domain.documents.packet import (
 )
 from agent_relay.domain.errors import ConfigurationError, UntrustedDataError, WrongUseError
 from agent_relay.domain.facts import Facts
+from agent_relay.domain.names import build_ulid
 from agent_relay.domain.text.names import continue_command
-from agent_relay.domain.values.names import build_ulid
 from agent_relay.faces.cli.session.packet import AsJson, Number, SessionWord, find_packet
 from agent_relay.faces.render.output import print_either, print_json
 from agent_relay.packet.airc import is_airc, parse_airc, render_airc
@@ -37,8 +36,7 @@ from agent_relay.sources.transcript_reader import read_facts
 from agent_relay.store.packet_publication import ImportPlace, import_packet
 from agent_relay.store.packets import LIMIT_BYTES, PUBLISHED, read_as_left
 from agent_relay.system.clock import SystemClock, create_ulid
-from agent_relay.system.config.config_file import read_project_config, read_user_config
-from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.config_file import gather_secrets, read_project_config, read_user_config
 from agent_relay.system.disk.files import read_bounded, write_output
 from agent_relay.system.disk.folders import Folders, get_cwd, get_folders
 from agent_relay.system.git.tree_state import find_root, read_tree

@@ -23,10 +23,9 @@ from agent_relay.faces.cli.session.packet import (
     is_picked_up,
 )
 from agent_relay.faces.render.output import get_rows, print_either
-from agent_relay.packet.fidelity import Planting, Score, score_text
-from agent_relay.packet.freshness import verify_freshness
+from agent_relay.packet.freshness import Planting, Score, score_text, verify_freshness
 from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
-from agent_relay.system.config.config_file import parse_toml
+from agent_relay.system.config_file import parse_toml
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.git.tree_state import read_tree
 

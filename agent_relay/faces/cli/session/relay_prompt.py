@@ -5,10 +5,10 @@ import os
 from agent_relay.client.attach.prompt import PendingAnswer
 from agent_relay.client.pending_answers import Narration, PlainCommand, render_error
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.names import find_root_above
 from agent_relay.domain.text.hints import render_at_key
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import quote_reason, render_count
-from agent_relay.domain.values.project_layout import find_root_above
 from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, render_key_help
 from agent_relay.faces.cli.options import OPEN_LIMIT_S, parse_open_words
 from agent_relay.store.session_index import read_summary

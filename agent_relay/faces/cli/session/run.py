@@ -109,7 +109,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
     """Return a turn that goes on at the reset; raise WrongUseError if quiet hours never let it go on."""
     # Who does not wait is not to pay for what reads a configuration.
     from agent_relay.system.clock import LocalZone, SystemClock
-    from agent_relay.system.config.config_file import read_user_config
+    from agent_relay.system.config_file import read_user_config
 
     quiet = read_user_config(folders.config).build_quiet_hours()
     if quiet.always:

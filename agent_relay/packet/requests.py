@@ -1,0 +1,217 @@
+"""Keep what the people of this leg said, and find what the user wants in their own words.
+
+Left out is what relay typed and what earlier legs said; found are requests, rules and corrections.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.sentences import get_phrases, is_alike, plain_apostrophes, split_sentences
+
+_CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)
+_LETTER = re.compile(r"\w")
+_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+# What an agent adds around a file named in a prompt.
+_INLINED = re.compile(
+    r"^-{2,} (?:Content from referenced files|End of content) -{2,}$|^Content from @.*:$", re.MULTILINE
+)
+USER_SAID = "the user said:"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """One quoted sentence or message, with the clause that gives its reason or outcome."""
+
+    text: str
+    said: Message
+    clause: str = ""
+
+
+def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
+    """Remove what relay typed; also return whether relay's own prompt is still unanswered.
+
+    In the transcript, a delivered packet and the opening typed after it appear as the user's words. Words a
+    person added to them stay. `relay_texts` may hold `{placeholders}`.
+    """
+    patterns = [_compile_text(text) for text in relay_texts if text.strip()]
+    conversation: list[Message] = []
+    for said in facts.conversation:
+        text = _strip(said.text, patterns) if said.role == "user" else said.text
+        if text:
+            conversation.append(said if text == said.text else replace(said, text=text))
+    prompt = facts.unprocessed_prompt
+    waits = False
+    if prompt is not None:
+        text = _strip(prompt.text, patterns)
+        waits = text != prompt.text
+        prompt = replace(prompt, text=text) if text else None
+    return replace(facts, conversation=tuple(conversation), unprocessed_prompt=prompt), waits
+
+
+def strip_packets(text: str) -> str:
+    """Remove the packets from the text."""
+    return _CONTEXT.sub("", text).strip()
+
+
+def _compile_text(text: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in _PLACEHOLDER.split(" ".join(text.split()))]
+    return re.compile(r"\S+".join(parts).replace(r"\ ", r"\s+"))
+
+
+def _strip(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    rest = _CONTEXT.sub("", text)
+    for pattern in patterns:
+        rest = pattern.sub("", rest)
+    if len(rest) == len(text):
+        return text
+    rest = _INLINED.sub("", rest)
+    return rest.strip() if _LETTER.search(rest) else ""
+
+
+def select_since(facts: Facts, since: datetime | None) -> Facts:
+    """Keep only the facts from `since` on, and those without a time.
+
+    The transcript of a resumed session repeats earlier legs.
+    """
+    if since is None:
+        return facts
+    return replace(
+        facts,
+        conversation=tuple(one for one in facts.conversation if one.at is None or one.at >= since),
+        commands=tuple(one for one in facts.commands if one.at is None or one.at >= since),
+        files=tuple(one for one in facts.files if one.at is None or one.at >= since),
+        errors=tuple(one for one in facts.errors if one.at is None or one.at >= since),
+    )
+
+
+_CONSENT = get_phrases("consent")
+_RULE = get_phrases("rule")
+_STANDING = get_phrases("standing-rule")
+_CORRECTION = get_phrases("correction")
+_MILD = get_phrases("mild-correction")
+_POLITE = get_phrases("polite-request")
+_STATEMENT = get_phrases("statement")
+_APPROVAL = get_phrases("approval")
+_CONTRAST = get_phrases("contrast")
+_CLAUSE_BREAK = get_phrases("clause-break")
+_CORRECTION_LENGTH = 300
+# A message whose secret was taken out told little else.
+_REMOVED = "[redacted"
+_WORDS = 4
+_PRAISE = 8
+# A wish that passes says the same as a later one: the newest is kept, looked for among so many.
+_NEAR = 12
+_HOLDS = 2
+
+
+def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
+    """Find the user's messages that ask for something, not those that only consent or give rules.
+
+    If there is no task so far, the first one counts whatever it is: it is all there is.
+    """
+    found: list[Message] = []
+    for said in facts.conversation:
+        if said.role != "user" or _CONSENT.fullmatch(said.text.strip()):
+            continue
+        sentences = split_sentences(said.text)
+        is_first = not found and not has_task
+        if is_first or not sentences or not (_is_kept_whole(said) or all(map(is_rule, sentences))):
+            found.append(said)
+    if found or has_task:
+        return found
+    return [said for said in facts.conversation if said.role == "user"][:1]
+
+
+def is_rule(sentence: str) -> bool:
+    """Check whether a sentence of the user's is a rule or a correction, not a question."""
+    plain = plain_apostrophes(sentence)
+    if plain.endswith("?") and not _POLITE.match(plain):
+        return False
+    return bool(_RULE.search(plain) or _STANDING.search(plain) or _CORRECTION.match(plain))
+
+
+def weigh_rule(text: str) -> int:
+    """Weigh from 0 to 2 how much one of the user's rules would be missed.
+
+    Rules that hold throughout and contradictions weigh 2.
+    """
+    plain = plain_apostrophes(text)
+    if _STANDING.search(plain) or (_CORRECTION.match(plain) and not _MILD.match(plain)):
+        return 2
+    if _is_statement(plain):
+        return 2 if _CONTRAST.search(plain) else 1
+    return 1 if is_explained(plain) else 0
+
+
+def find_constraints(facts: Facts) -> list[Quotation]:
+    """Find the user's rules and corrections, verbatim; a short correction is quoted whole."""
+    found: list[Quotation] = []
+    for said in facts.conversation:
+        if said.role != "user":
+            continue
+        if _is_kept_whole(said):
+            found.append(Quotation(" ".join(said.text.split()), said))
+        else:
+            sentences = split_sentences(said.text.strip())
+            found.extend(Quotation(sentence, said) for sentence in sentences if is_rule(sentence))
+    for error in facts.errors:
+        _, told, words = error.text.partition(USER_SAID)
+        if told and words.strip():
+            said = Message("user", words.strip(), error.turn, error.at, error.place)
+            found.append(Quotation(words.strip(), said))
+    return _leave_repeated(found)
+
+
+def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
+    """Leave out each rule of a weight below 2 that one soon after it repeats."""
+    kept: list[Quotation] = []
+    passing: list[Quotation] = []
+    for spoken in reversed(found):
+        if weigh_rule(spoken.text) < _HOLDS:
+            if any(is_alike(spoken.text, other.text) for other in passing[-_NEAR:]):
+                continue
+            passing.append(spoken)
+        kept.append(spoken)
+    return kept[::-1]
+
+
+def _is_kept_whole(said: Message) -> bool:
+    """Check whether a message is short, not the first, and corrects or states something."""
+    text = said.text.strip()
+    return said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _is_correction(text) and _REMOVED not in text
+
+
+def _is_correction(text: str) -> bool:
+    """Check whether the user contradicts or states something, questions aside."""
+    plain = plain_apostrophes(text)
+    if not plain.endswith("?") and (_CORRECTION.match(plain) or _is_statement(plain)):
+        return True
+    told = [sentence for sentence in split_sentences(text) if not sentence.endswith("?")]
+    return any(_is_telling(plain_apostrophes(sentence)) for sentence in told)
+
+
+def _is_telling(plain: str) -> bool:
+    return bool(_CORRECTION.match(plain)) or _is_statement(plain) or is_explained(plain)
+
+
+def is_explained(plain: str) -> bool:
+    """Check whether a request comes with its reason, limit or opposite: it has more than one clause."""
+    if plain.endswith("?"):
+        return False
+    clauses = [clause for clause in _CLAUSE_BREAK.split(plain) if clause and not _is_praise(clause)]
+    return len(clauses) > 1 and sum(len(clause.split()) for clause in clauses) >= _WORDS
+
+
+def _is_praise(plain: str) -> bool:
+    """Check whether the user only consents or approves."""
+    if _CONSENT.fullmatch(plain):
+        return True
+    return bool(_APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
+
+
+def _is_statement(plain: str) -> bool:
+    """Check whether the user states something other than approval."""
+    return bool(_STATEMENT.match(plain)) and not _is_praise(plain)
