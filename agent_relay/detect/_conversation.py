@@ -77,13 +77,11 @@ _REPAINT = timedelta(seconds=2)
 class Continuation:
     """Track what one leg's agent last said of going on by itself.
 
-    `at` is the reset after which it will go on by itself; `None` if it will not. `went_on_at` is when it last
-    did.
+    `at` is the reset after which it will go on by itself; `None` if it will not.
     """
 
     def __init__(self, rules: Rules, zone: tzinfo) -> None:
         self.at: datetime | None = None
-        self.went_on_at: datetime | None = None
         self._rules = rules.continues.rules
         self._feeds = tuple(feed for feed in rules.feeds if feed.source is not Source.SCREEN)
         self._zone = zone
@@ -102,8 +100,6 @@ class Continuation:
         """Read a record newer than the leg; `means` is what it says of who spoke."""
         if not self._rules or (self._heard_at is not None and at < self._heard_at):
             return
-        if "continuation" in means:
-            self.went_on_at = at
         if means & {"answer", "continuation"}:
             self._settle(None, at)
         for feed in self._feeds:

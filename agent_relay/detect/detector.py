@@ -108,11 +108,6 @@ class Detector:
         """
         return self._continuation.at
 
-    @property
-    def continued_at(self) -> datetime | None:
-        """When the agent last went on by itself; `None` if it never did."""
-        return self._continuation.went_on_at
-
     def shift(self, jump: ClockJump) -> None:
         """Adjust all noted times to a jump of the wall clock, so that they compare with later ones."""
         self._started = self._started.after(jump)

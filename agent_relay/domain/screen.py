@@ -56,20 +56,6 @@ class Screen:
         return "\n".join(row.text for row in self.rows)
 
 
-def render_screen(screen: Screen) -> dict[str, object]:
-    """Return the screen as JSON values, as the holder sends and stores it."""
-    return {
-        "rows": [[row.text, row.wrapped, row.color] for row in screen.rows],
-        "cols": screen.cols,
-        "title": screen.title,
-        "cursor": list(screen.cursor),
-        "alternate": screen.alternate,
-        "scrolled": list(screen.scrolled),
-        "agent_state": screen.agent_state,
-        "agent_states": list(screen.agent_states),
-    }
-
-
 def parse_screen(value: object) -> Screen:
     """Parse the screen from JSON values; raise UntrustedDataError if they are no screen."""
     try:

@@ -22,11 +22,6 @@ _PRIVATE = 0o700
 _MARK_BYTES = 1 << 16
 
 
-def has_project(root: str) -> bool:
-    """Tell whether relay has a folder in `root`; nothing is made. Raise RelayError as `open_project` does."""
-    return _read_mark(get_project_folder(root))
-
-
 def check_project(root: str) -> bool:
     """Tell whether relay has a folder in `root`; if it has none, `open_project` could make one.
 

@@ -46,11 +46,6 @@ class LegFolder:
         """Where the holder notes which processes left its agent while that lived."""
         return f"{self.folder}/{LEFT_FILE}"
 
-    @property
-    def hooks_file(self) -> str:
-        """Where the agent's hooks append what they were told."""
-        return f"{self.folder}/hooks.jsonl"
-
 
 def create_leg(folders: Folders, leg_id: LegId) -> tuple[LegFolder, int]:
     """Create a leg folder; return it and the descriptor that holds its lock.

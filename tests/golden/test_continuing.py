@@ -119,14 +119,6 @@ def test_the_screen_alone_tells_of_it_by_the_minute(name: str, expected: list[st
     assert [one[:16] for one in said] == [one[:16] for one in expected]
 
 
-def test_going_on_by_itself_is_noted_with_its_time() -> None:
-    """Then the work has an owner again: the agent's own, 92 s after the reset."""
-    _, detector = play_run("session-limit-continue-120x40")
-    assert detector.continued_at == datetime(2026, 11, 23, 9, 56, 42, 955000, tzinfo=UTC)
-    _, other = play_run("session-limit-esc-120x40")
-    assert other.continued_at is None
-
-
 def test_what_keeps_it_from_going_on_is_data() -> None:
     """The keys, and how long after the reset it may still go on."""
     assert RULES.continues.cancel == "\x1b"

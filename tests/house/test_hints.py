@@ -11,7 +11,6 @@ from agent_relay.domain.text.names import (
     COMMAND_NAMES,
     agent_command,
     continue_command,
-    relay_command,
     retry_command,
 )
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS, render_key_help
@@ -148,7 +147,5 @@ def test_the_command_of_an_agent_reaches_that_agent_whatever_it_is_called(agent:
 def test_the_other_commands_are_the_ones_there_are() -> None:
     """Each is one word of the table and what its own help lists."""
     assert agent_command("ada") == "agent-relay ada"
-    assert relay_command("S") == "agent-relay relay S"
     assert retry_command("H", "--yes") == "agent-relay handoff retry H --yes"
     assert "retry" in COMMANDS["handoff"].words
-    assert "relay" in COMMANDS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.store.project import has_project, make_session_folder, open_project
+from agent_relay.store.project import check_project, make_session_folder, open_project
 
 SESSION = "01JD0000000000000000000000"
 
@@ -62,7 +62,7 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     ]
     assert (folder / "sessions" / ".gitignore").read_text() == "*\n"
     assert mode(folder / "sessions") == 0o700
-    assert has_project(str(tmp_path))
+    assert check_project(str(tmp_path))
     before = (folder / "sessions").stat().st_mtime_ns
     open_project(str(tmp_path))
     assert (folder / "sessions").stat().st_mtime_ns == before
@@ -83,10 +83,10 @@ def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> No
 
 def test_a_folder_without_our_mark_is_not_our_project(tmp_path: Path) -> None:
     """Read-only commands must not mistake the other product's folder for ours."""
-    assert not has_project(str(tmp_path))
+    assert not check_project(str(tmp_path))
     (tmp_path / ".agent-relay").mkdir()
     (tmp_path / ".agent-relay" / "connection.json").write_text("{}")
-    assert not has_project(str(tmp_path))
+    assert not check_project(str(tmp_path))
 
 
 def test_a_symlink_is_refused(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_crash_after_any_step_of_making_it_is_healed(tmp_path: Path) -> None:
     open_project(str(tmp_path))
     (tmp_path / ".agent-relay" / "agent-relay.json").unlink()
     open_project(str(tmp_path))
-    assert has_project(str(tmp_path))
+    assert check_project(str(tmp_path))
     assert (tmp_path / ".agent-relay" / ".gitignore").read_text() == "*\n"
 
 

@@ -1,13 +1,14 @@
 """Screens as values: colors and wraps of rows, joined lines, the agent's own state, JSON."""
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.screen import Row, Screen, parse_screen, render_screen
+from agent_relay.domain.screen import Row, Screen, parse_screen
 from agent_relay.sources.replay import capture
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
@@ -65,7 +66,17 @@ def test_a_screen_survives_json() -> None:
         agent_state="state=idle:app=x",
         agent_states=("state=working:app=x", "state=idle:app=x"),
     )
-    assert parse_screen(render_screen(screen)) == screen
+    told = {
+        "rows": [["a", True, "palette:1"], ["b", False, ""]],
+        "cols": 9,
+        "title": "t",
+        "cursor": [1, 2],
+        "alternate": True,
+        "scrolled": ["up"],
+        "agent_state": "state=idle:app=x",
+        "agent_states": ["state=working:app=x", "state=idle:app=x"],
+    }
+    assert parse_screen(json.loads(json.dumps(told))) == screen
 
 
 @pytest.mark.parametrize(

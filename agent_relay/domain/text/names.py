@@ -49,11 +49,6 @@ def continue_command(agent: str, session: str, *words: str) -> str:
     return agent_command(agent, "--session", session, *words)
 
 
-def relay_command(session: str) -> str:
-    """Return the command that hands `session` over to the next agent of the order."""
-    return f"agent-relay relay {session}"
-
-
 def retry_command(handoff: str, *words: str) -> str:
     """Return the command that resumes the handoff where it stopped."""
     return " ".join(("agent-relay handoff retry", handoff, *words))
