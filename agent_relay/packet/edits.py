@@ -50,6 +50,7 @@ _LISTED = re.compile(r"[ \t>]*(?:[-*+] )?(?:\[.\] )?")
 _ITEM = re.compile(r"[ \t]*[-*+] ")
 _TURN = re.compile(r" \(turn \d+\)$")
 _FENCE, _GROUNDS = "```", " — "
+_NEXT, _PROMPT = ("next_task",), ("unprocessed_prompt", "text")
 
 
 def diff_texts(before: str, after: str, *, names: tuple[str, str]) -> tuple[str, ...]:
@@ -164,9 +165,14 @@ def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
     for passage in passages:
         if passage.path in shares.changed:
             changes |= _read_change(passage, texts, old[passage.start : passage.end], shares)
+    shown = {passage.text: passage.path for passage in passages}
     flat, left = _flatten(before), _flatten(after)
-    others = texts.keys() - changes.keys() - {passage.path for passage in passages}
-    changes |= {path: "" for path in others if _is_gone(texts[path], flat, left)}
+    for path in texts.keys() - changes.keys() - {one.path for one in passages}:
+        twin = shown.get(texts[path])
+        if twin in changes:
+            changes[path] = changes[twin]
+        elif twin is None and _is_gone(texts[path], flat, left):
+            changes[path] = ""
     changed = _write_changes(packet, changes)
     known = {line.strip() for line in old}
     fresh = (line for line in shares.added if line.strip() not in known)
@@ -206,8 +212,10 @@ def _find_passages(texts: Mapping[_Path, str], lines: Sequence[str]) -> Iterator
     """Find where each text stands: at the first free place behind the text before it, else at any."""
     free = [True] * len(lines)
     at = 0
-    for path, text in texts.items():
-        if path[-1] == "why":  # it is on the line of its decision
+    # A next step that is the waiting prompt is shown as that; the grounds are on their decision's line.
+    places = sorted(texts.items(), key=lambda item: item[0] == _NEXT and item[1] == texts.get(_PROMPT))
+    for path, text in places:
+        if path[-1] == "why":
             continue
         for line in (*range(at, len(lines)), *range(at)):
             passage = _match(path, text, lines, line) if free[line] else None

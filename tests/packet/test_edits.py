@@ -230,11 +230,12 @@ def test_words_that_stand_in_several_fields_are_changed_in_each() -> None:
 
 def test_one_of_several_fields_with_the_same_words_may_be_deleted() -> None:
     """What the user takes out where it waits stays where it is the task."""
-    packet = build(task="Say hello", unprocessed_prompt={"text": "Say hello"})
+    packet = build(task="Say hello", next_task="Say hello", unprocessed_prompt={"text": "Say hello"})
     before = render(packet)
     head, _, tail = before.rpartition("Say hello\n")
     absorbed = absorb_edit(packet, before, head + tail)
     assert (absorbed.task, absorbed.unprocessed_prompt, absorbed.constraints) == ("Say hello", None, ())
+    assert absorbed.next_task is None
 
 
 @pytest.mark.parametrize(
