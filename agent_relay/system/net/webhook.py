@@ -66,10 +66,13 @@ class Resolver:
     def _run(self, name: tuple[str, int], answer: Future[Sequence[Address]]) -> None:
         try:
             found = self._look_up(*name)
+            answer.set_result(found)
         except (OSError, ValueError, OverflowError) as error:
             answer.set_exception(error)
-        else:
-            answer.set_result(found)
+        finally:
+            # Whatever else it ended with is shown where threads fail; who asks next asks anew.
+            if not answer.done():
+                answer.set_exception(OSError("the look-up failed"))
 
 
 class Deadline:
