@@ -26,7 +26,10 @@ def find_desktop(environ: Mapping[str, str]) -> str:
 
 
 def show_on_desktop(environ: Mapping[str, str], title: str, text: str, *, limit_s: float = _LIMIT_S) -> str:
-    """Show the notification; return why that failed, empty if it did not, or if there is no desktop."""
+    """Show the notification; return why that failed, empty if it did not, or if there is no desktop.
+
+    The program runs in this process's folder, which is `/` where the daemon asks: no folder is kept in use.
+    """
     program = find_desktop(environ)
     if not program:
         return ""
