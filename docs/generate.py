@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def build_states() -> str:
-    """Return the page of session states: a diagram of every arrow that leads elsewhere, and the whole table."""
+    """Return the page of session states: a diagram of every arrow that leads elsewhere, and the table."""
     arrows: dict[tuple[str, str], set[str]] = {}
     rows = []
     for kind, moves in TRANSITIONS.items():
