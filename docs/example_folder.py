@@ -141,7 +141,7 @@ def _create_project(world: RelayWorld) -> None:
 
 
 def _play(world: RelayWorld) -> None:
-    """Play a task, a limit in its second turn and a successor that ends it, each step once the last is seen."""
+    """Play a task, a limit in its second turn and a successor that ends it, step by step."""
     words = [sys.executable, "-m", "agent_relay", "agent", "demo"]
     terminal = Terminal(words, env=world.environ, cwd=world.project)
 
