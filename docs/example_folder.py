@@ -1,4 +1,4 @@
-"""Writes `.agent-relay.example`: a project's folder after one handoff, from a session that is played now.
+"""Write `.agent-relay.example`: a project's folder after one handoff, from a session that is played now.
 
     python docs/example_folder.py
 
@@ -108,7 +108,7 @@ _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|\+00:00)")
 
 
 def main() -> None:
-    """The folder shows what relay writes now."""
+    """Write the folder as relay writes it now."""
     with tempfile.TemporaryDirectory() as place:
         # Until it is played whole, the folder of before stays.
         written = os.path.join(place, "written")
@@ -141,7 +141,7 @@ def _create_project(world: RelayWorld) -> None:
 
 
 def _play(world: RelayWorld) -> None:
-    """A task, a limit in its second turn, and a successor that ends it; each step once the last was seen."""
+    """Play a task, a limit in its second turn and a successor that ends it, step by step."""
     words = [sys.executable, "-m", "agent_relay", "agent", "demo"]
     terminal = Terminal(words, env=world.environ, cwd=world.project)
 
@@ -172,7 +172,7 @@ def _has(world: RelayWorld, events: dict[str, int]) -> bool:
 
 
 def _let_go_on(world: RelayWorld) -> bool:
-    """Whether somebody waited at the gate; they wait no longer."""
+    """Let whoever waits at the gate go on; return whether somebody did."""
     try:
         os.close(os.open(f"{world.folder}/gate", os.O_WRONLY | os.O_NONBLOCK))
     except OSError as problem:
@@ -213,7 +213,7 @@ def _copy(world: RelayWorld, session: str, target: str) -> None:
 
 
 def _find_moments(world: RelayWorld, session: str, created_at: str) -> dict[datetime, datetime]:
-    """What each moment told of is replaced by.
+    """Return what each moment told of is replaced by.
 
     An event of the journal comes a second after the one before. What agents wrote down stands half a second
     before they are seen at work: which of two programs was the earlier by a millisecond is left to chance.

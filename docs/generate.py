@@ -1,4 +1,4 @@
-"""Writes the pages made from code: `states.md` from the table of states, two from the tables of commands.
+"""Write the pages made from code: `states.md` from the table of states, two from the tables of commands.
 
     python docs/generate.py
 
@@ -110,14 +110,14 @@ an agent goes on in its own conversation.
 
 
 def main() -> None:
-    """The pages stand there as the code has it."""
+    """Write each page as the code has it."""
     for name, build in PAGES.items():
         with open(os.path.join(HERE, name), "w", encoding="utf-8") as stream:
             stream.write(build())
 
 
 def build_states() -> str:
-    """The page of session states: a diagram of every arrow that leads elsewhere, and the whole table."""
+    """Return the page of session states: a diagram of every arrow that leads elsewhere, and the table."""
     arrows: dict[tuple[str, str], set[str]] = {}
     rows = []
     for kind, moves in TRANSITIONS.items():
@@ -139,7 +139,7 @@ def build_states() -> str:
 
 
 def build_cli() -> str:
-    """The page of commands, in the order of the help."""
+    """Return the page of commands, in the order of the help."""
     parts = [CLI.format(note=NOTE, usage=AGENT_USAGE, help=agent.HELP.rstrip())]
     for name, command in COMMANDS.items():
         parts += [f"## `{f'agent-relay {name} {command.usage}'.strip()}`", ""]
@@ -152,7 +152,7 @@ def build_cli() -> str:
 
 
 def build_shell() -> str:
-    """The page of the shell: its keys, and its commands in the order of its help."""
+    """Return the page of the shell: its keys, and its commands in the order of its help."""
     keys = "\n".join(f"| {name} | {about} |" for name, about in KEYS)
     parts = []
     for command in SHELL_COMMANDS.values():

@@ -109,7 +109,7 @@ def tried(
     "`agent-relay doctor`",
 )
 def play_doctor(world: "World") -> list[str]:
-    """An agent newer than the newest version agent-relay was tried with is named, with what to do."""
+    """Each agent is named with its version; what to do about a silent or a newer one is said."""
     return [run(world, "doctor", env=use_claude(world, "2.1.331"))]
 
 

@@ -200,10 +200,11 @@ def _describe_state(packet: ResumePacket) -> str:
 
 
 def _find_next(packet: ResumePacket) -> str:
-    if packet.next_task:
+    prompt = packet.unprocessed_prompt
+    if packet.next_task and not (prompt and packet.next_task == prompt.text):
         return packet.next_task
-    if packet.unprocessed_prompt:
-        return f"Answer the user, who sent this last: {packet.unprocessed_prompt.text}"
+    if prompt:
+        return f"Answer the user, who sent this last: {prompt.text}"
     waiting = next((step.text for step in packet.plan if step.status in {"in_progress", "pending"}), "")
     return waiting or "Not recorded: find it from the state of the files."
 
@@ -212,6 +213,7 @@ def _list_history(packet: ResumePacket) -> list[str]:
     lines = [f"Rule of the user: {one.text}" for one in packet.constraints]
     lines += [f"Decided: {_join(one.summary, one.why, ' — because ')}" for one in packet.decisions]
     lines += [f"Tried: {_join(one.summary, one.outcome, ' — ')}" for one in packet.attempts]
-    if packet.next_task and packet.unprocessed_prompt:
-        lines.append(f"Not answered yet: {packet.unprocessed_prompt.text}")
+    prompt = packet.unprocessed_prompt
+    if packet.next_task and prompt and packet.next_task != prompt.text:
+        lines.append(f"Not answered yet: {prompt.text}")
     return lines

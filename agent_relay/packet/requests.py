@@ -97,7 +97,10 @@ _STATEMENT = get_phrases("statement")
 _APPROVAL = get_phrases("approval")
 _CONTRAST = get_phrases("contrast")
 _CLAUSE_BREAK = get_phrases("clause-break")
+_SEPARATORS = re.compile(r"[.,;:!?…\n]\s*|\band ")
 _CORRECTION_LENGTH = 300
+# Leave to go on is shorter.
+_LEAVE = 120
 # A message whose secret was taken out told little else.
 _REMOVED = "[redacted"
 _WORDS = 4
@@ -114,7 +117,7 @@ def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
     """
     found: list[Message] = []
     for said in facts.conversation:
-        if said.role != "user" or _CONSENT.fullmatch(said.text.strip()):
+        if said.role != "user" or _is_consent(said.text):
             continue
         sentences = split_sentences(said.text)
         is_first = not found and not has_task
@@ -125,10 +128,19 @@ def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
     return [said for said in facts.conversation if said.role == "user"][:1]
 
 
+def _is_consent(text: str) -> bool:
+    """Check whether the user only gives leave to go on, in one clause or in several."""
+    plain = plain_apostrophes(text.strip())
+    if _CONSENT.fullmatch(plain):
+        return True
+    clauses = [clause for clause in _SEPARATORS.split(plain) if clause] if len(plain) <= _LEAVE else []
+    return bool(clauses) and all(map(_CONSENT.fullmatch, clauses))
+
+
 def is_rule(sentence: str) -> bool:
     """Check whether a sentence of the user's is a rule or a correction, not a question."""
     plain = plain_apostrophes(sentence)
-    if plain.endswith("?") and not _POLITE.match(plain):
+    if (plain.endswith("?") and not _POLITE.match(plain)) or _is_consent(plain):
         return False
     return bool(_RULE.search(plain) or _STANDING.search(plain) or _CORRECTION.match(plain))
 
@@ -150,7 +162,7 @@ def find_constraints(facts: Facts) -> list[Quotation]:
     """Find the user's rules and corrections, verbatim; a short correction is quoted whole."""
     found: list[Quotation] = []
     for said in facts.conversation:
-        if said.role != "user":
+        if said.role != "user" or _is_consent(said.text):
             continue
         if _is_kept_whole(said):
             found.append(Quotation(" ".join(said.text.split()), said))
@@ -207,7 +219,7 @@ def is_explained(plain: str) -> bool:
 
 def _is_praise(plain: str) -> bool:
     """Check whether the user only consents or approves."""
-    if _CONSENT.fullmatch(plain):
+    if _is_consent(plain):
         return True
     return bool(_APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
 

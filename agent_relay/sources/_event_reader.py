@@ -71,7 +71,10 @@ class HttpResponse:
             while (event := self._connection.next_event()) is h11.NEED_DATA:
                 self._connection.receive_data(await self._reader.read(READ_BYTES))
         except h11.RemoteProtocolError as error:
-            raise StreamError(f"the server's answer is not valid HTTP: {error}") from error
+            # What it says of it may be what the server sent.
+            is_cut = self._connection.trailing_data == (b"", True)
+            why = "the server closed the stream" if is_cut else "the server's answer is not valid HTTP"
+            raise StreamError(why) from error
         return event
 
     async def read(self, wait_s: float) -> bytes:

@@ -160,6 +160,18 @@ def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
     return _sort([view for view in views if view["state"] != "ended"])
 
 
+def read_shown_at(root: str, index: str) -> "list[dict[str, object]]":
+    """Return what `read_live_at` does, and the imported sessions that nobody has started."""
+    over = list_ended(index)
+    views = [read_summary(root, name) for name in list_own_at(root, index) if name not in over]
+    return _sort([view for view in views if view["state"] != "ended" or is_unstarted(view)])
+
+
+def is_unstarted(view: "Mapping[str, object]") -> bool:
+    """Check whether a session was imported and waits to be started."""
+    return view["state"] == "ended" and bool(view["owed"]) and not view["leg"]
+
+
 def list_sessions_at(root: str) -> list[str]:
     """Return the ids of the sessions whose folders are in one working tree, whoever put them there."""
     try:

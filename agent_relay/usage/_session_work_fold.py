@@ -11,6 +11,7 @@ from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, Hando
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event
+from agent_relay.store.packet_publication import IMPORTED
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan, to_ms
 
@@ -105,6 +106,7 @@ class _Work:
                 self._limits.get(leg.id, []),
             )
             for leg in session.legs
+            if leg.agent != IMPORTED
         ]
         return SessionWork(
             session.id,

@@ -174,6 +174,7 @@ def open_index(path: str) -> Iterator[UsageIndex]:
             if lock is None:
                 raise TimeoutError
             stack.callback(os.close, lock)
+            _remove_reports(os.path.dirname(path))
             index = _load(path)
         except (RelayError, OSError, sqlite3.Error) as error:
             _warn("usage-index-unused why=%s", error)
@@ -201,6 +202,17 @@ def _warn(event: str, error: Exception) -> None:
     import logging
 
     logging.getLogger(__name__).warning(event, type(error).__name__)
+
+
+def _remove_reports(cache: str) -> None:
+    """Remove the reports that versions before this index kept in the cache, a folder of JSON files."""
+    folder = os.path.join(cache, "reports")
+    with contextlib.suppress(OSError):
+        names = [] if os.path.islink(folder) else os.listdir(folder)
+        for name in names:
+            if name.endswith(".json"):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
 
 
 def _remove(path: str) -> None:

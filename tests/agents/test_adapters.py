@@ -264,6 +264,9 @@ def test_signed_in_means_a_key_or_the_agents_own_file(tmp_path: os.PathLike[str]
     assert is_signed_in(adapter, {}, home)
     assert not is_signed_in(adapter, {"ZED_HOME": f"{home}/elsewhere"}, home)
     assert is_signed_in(adapter, {"ZED_HOME": f"{home}/.zed"}, home)
+    unset = _build(sign_in_files=["{ZED_HOME}/.zed/auth.json"])
+    assert not is_signed_in(unset, {}, home)
+    assert is_signed_in(unset, {"ZED_HOME": home}, home)
 
 
 def test_an_agent_that_names_no_sign_in_needs_none() -> None:

@@ -71,3 +71,15 @@ def test_odd_values_raise_nothing_else(name: str) -> None:
             except WrongUseError:
                 refused += 1
     assert refused >= len(ODD)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_environment_is_shown_with_the_fields(name: str) -> None:
+    """It holds the user's keys, and fields are shown by whatever fails with them at hand."""
+    fields = OPERATIONS[name].fields
+    if "env" in fields.__struct_fields__:
+        needed = {one.name: ("a" if one.type is str else ()) for one in msgspec.structs.fields(fields)}
+        shown = repr(fields(**{**needed, "env": {"SOME_KEY": "sk-1"}}))
+        assert "SOME_KEY" not in shown
+        assert "sk-1" not in shown
+        assert "env=…" in shown

@@ -15,7 +15,7 @@ from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.store.packets import list_packets, read_delivery_text, read_packet
-from agent_relay.store.project import has_project
+from agent_relay.store.project import check_project
 from agent_relay.store.session_index import read_summary
 from tests.faces.cli_run import create_world
 from tests.house import tree
@@ -92,7 +92,7 @@ def test_the_commands_read_the_example_as_a_project(example: str, tmp_path: os.P
     world = create_world(f"{tmp_path}")
     shutil.copytree(example, f"{world.cwd}/.agent-relay", symlinks=True)
     session, _ = _find_session(example)
-    assert has_project(world.cwd)
+    assert check_project(world.cwd)
     assert read_summary(world.cwd, session)["state"] == "ended"
     # A folder that was copied here is what a clone brings: its session is somebody's who says so.
     assert world.run("sessions", "--claim", session).status == 0

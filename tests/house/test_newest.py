@@ -2,6 +2,8 @@
 
 import re
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
 from tests.house import tree
 from tests.support.newest_table import SCENES, Result, read_results, render_table, shorten, write_page
 
@@ -86,3 +88,13 @@ def test_every_scene_is_a_column_and_a_row_of_the_page() -> None:
         r"^\| ([a-z ]+) \|", tree.read_text("docs/agents.md").partition("<!-- end")[2], re.MULTILINE
     )
     assert told == ["scene", *SCENES.values()]
+
+
+def test_what_was_played_through_every_scene_counts_as_tried() -> None:
+    """Else the page says that a version works, and `doctor` that it may not."""
+    rows = re.findall(r"^\| ([a-z]+) \| ([0-9.]+) \|", tree.read_text("docs/agents.md"), re.MULTILINE)
+    assert rows
+    tried = {
+        name: load_adapter(f"{find_builtin_folder()}/{name}").adapter.tested_versions for name, _ in rows
+    }
+    assert [row for row in rows if row[1] not in tried[row[0]]] == []

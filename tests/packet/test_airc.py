@@ -130,14 +130,20 @@ def test_a_packet_goes_out_with_what_the_form_has_no_field_for() -> None:
     ("fields", "step"),
     [
         ({"unprocessed_prompt": {"text": "and now?"}}, "Answer the user, who sent this last: and now?"),
+        (
+            {"next_task": "and now?", "unprocessed_prompt": {"text": "and now?"}},
+            "Answer the user, who sent this last: and now?",
+        ),
         ({"plan": [{"text": "a", "status": "completed"}, {"text": "b"}]}, "b"),
         ({}, "Not recorded: find it from the state of the files."),
     ],
 )
 def test_the_next_step_is_never_empty(fields: dict[str, object], step: str) -> None:
     """The form demands one; where none is known it says so."""
-    context = render_airc(build(**fields))["context"]
+    handoff = render_airc(build(**fields))
+    context = handoff["context"]
     assert isinstance(context, dict)
+    assert "and now?" not in str(handoff["history"])
     assert (context["next_step"], context.get("repo")) == (step, None)
 
 

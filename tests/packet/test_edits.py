@@ -1,9 +1,14 @@
 """Edits are shown as a diff, and two of them meet without bringing back what either deleted."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import Quote, ResumePacket
 from agent_relay.domain.text.plain import quote_text
 from agent_relay.packet.edits import absorb_edit, diff_texts, merge_texts
@@ -45,7 +50,7 @@ PACKET = build(
     ("line", "field"),
     [
         ("paint the shed", "task"),
-        ("> then", "narrative"),
+        ("> first\n> then", "narrative"),
         ("and now?", "unprocessed_prompt"),
     ],
 )
@@ -60,8 +65,8 @@ def test_a_deleted_entry_is_gone_and_an_added_line_is_a_rule() -> None:
     """Both are the user's own word on how to go on."""
     before = show(PACKET)
     after = before.replace("- use green\n  not blue\n", "- use red\n\n").replace("- [ ] buy paint\n", "")
-    absorbed = absorb_edit(PACKET, before, after)
-    assert [one.text for one in absorbed.constraints] == ["no ladders", "use red"]
+    absorbed = absorb_edit(PACKET, before, f"{after}be quick\n")
+    assert [one.text for one in absorbed.constraints] == ["use red", "no ladders", "be quick"]
     assert absorbed.plan == ()
     assert absorbed.recent_turns == PACKET.recent_turns
     assert absorb_edit(PACKET, before, before) == PACKET
@@ -122,3 +127,175 @@ def test_a_deleted_command_of_several_lines_is_gone_from_the_document() -> None:
     before = f"{show(packet)}- `cd app\\npytest` ended with 1\n"
     assert absorb_edit(packet, before, before) == packet
     assert absorb_edit(packet, before, show(packet)).validation_runs == ()
+
+
+SOURCE = {"agent": "alpha", "transcript": "/t/alpha.jsonl", "turn": 3}
+WHOLE = build(
+    task="paint the shed\nby Friday",
+    focus="the roof",
+    next_task="buy the paint",
+    decisions=[{"id": "D1", "summary": "oil paint", "why": "it lasts", "source": SOURCE}],
+    constraints=[
+        {"text": "use green\nnot blue", "source": SOURCE},
+        {"text": "no ladders", "source": SOURCE},
+        {"text": "no nails"},
+    ],
+    blockers=[{"id": "B1", "summary": "it rains", "evidence": "wet wood\nall day", "source": SOURCE}],
+    attempts=[{"summary": "a brush", "outcome": "far too slow", "source": SOURCE}],
+    remarks=[{"text": "the door is red"}],
+    touched_files=[
+        {"path": "roof.txt", "status": "modified", "added": 3, "removed": 1},
+        {"path": "one.txt", "status": "read"},
+        {"path": "two.txt", "status": "read"},
+    ],
+    validation_runs=[
+        {"kind": "tests", "command": "cd app\npytest", "exit_code": 1, "output_tail": "1 failed"}
+    ],
+    plan=[{"text": "sand the walls", "status": "in_progress"}, {"text": "prime them"}],
+    background=[{"kind": "shell", "text": "tail -f log"}],
+    expectations={"criteria": ["it shines", "it dries"], "note": "soon"},
+    rollback={"agent": "gamma", "questions": ["which coat peels?"]},
+    limit={"scope": "account", "evidence": "limit reached"},
+    narrative="I sanded.\n\n    twice\nThen I stopped.",
+    recent_turns=[{"role": "user", "text": "go and buy paint", "source": SOURCE}],
+    unprocessed_prompt={"text": "is it dry?"},
+)
+"""A packet in which every field has words."""
+
+
+render = build_renderer(load_adapter(f"{find_builtin_folder()}/demo"), folder="/s")
+
+
+CHANGES = [
+    ("by Friday", "by Sunday"),
+    ("the roof", "the porch"),
+    ("buy the paint", "buy a roller"),
+    ("oil paint", "water paint"),
+    ("it lasts", "it dries sooner"),
+    ("not blue", "not grey"),
+    ("no ladders", "no ladders at all"),
+    ("it rains", "it pours"),
+    ("all day", "all night"),
+    ("a brush", "a sponge"),
+    ("far too slow", "a little slow"),
+    ("the door is red", "the door is white"),
+    ("roof.txt", "porch.txt"),
+    ("app\\npytest", "app\\nmake test"),
+    ("1 failed", "2 failed"),
+    ("sand the walls", "wash the walls"),
+    ("tail -f log", "tail -f other"),
+    ("it shines", "it glows"),
+    ("soon", "by noon"),
+    ("which coat peels?", "which wall peels?"),
+    ("limit reached", "limit hit"),
+    ("    twice", "    three times"),
+    ("go and buy paint", "go and buy rollers"),
+    ("is it dry?", "is it dry yet?"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES)
+def test_words_that_were_changed_are_changed_in_their_field_and_said_nowhere_else(old: str, new: str) -> None:
+    """Exports and later packets are made from the document: an edit may neither lose nor double a field."""
+    before = render(WHOLE)
+    assert before.count(old) == 1
+    changed = WHOLE.model_dump_json().replace(json.dumps(old)[1:-1].replace("\\\\n", "\\n"), "\0", 1)
+    expected = changed.replace("\0", json.dumps(new)[1:-1].replace("\\\\n", "\\n"))
+    assert absorb_edit(WHOLE, before, before.replace(old, new)) == ResumePacket.model_validate_json(expected)
+
+
+def test_every_field_at_once_may_be_changed_by_one_command() -> None:
+    """People edit by `sed`, too."""
+    before = after = render(WHOLE)
+    for old, new in CHANGES:
+        after = after.replace(old, new)
+    absorbed = absorb_edit(WHOLE, before, after)
+    assert render(absorbed) == after
+
+
+def test_words_that_stand_in_several_fields_are_changed_in_each() -> None:
+    """A first prompt that was not answered is the task, the next step and the waiting prompt."""
+    packet = build(
+        task="Say hello",
+        next_task="Say hello",
+        recent_turns=[{"role": "user", "text": "Say hello"}],
+        unprocessed_prompt={"text": "Say hello"},
+    )
+    before = render(packet)
+    absorbed = absorb_edit(packet, before, before.replace("Say hello", "Say HELLO"))
+    assert (absorbed.task, absorbed.next_task, absorbed.constraints) == ("Say HELLO", "Say HELLO", ())
+    assert absorbed.unprocessed_prompt is not None
+    assert absorbed.unprocessed_prompt.text == absorbed.recent_turns[0].text == "Say HELLO"
+
+
+def test_one_of_several_fields_with_the_same_words_may_be_deleted() -> None:
+    """What the user takes out where it waits stays where it is the task."""
+    packet = build(task="Say hello", next_task="Say hello", unprocessed_prompt={"text": "Say hello"})
+    before = render(packet)
+    head, _, tail = before.rpartition("Say hello\n")
+    absorbed = absorb_edit(packet, before, head + tail)
+    assert (absorbed.task, absorbed.unprocessed_prompt, absorbed.constraints) == ("Say hello", None, ())
+    assert absorbed.next_task is None
+
+
+@pytest.mark.parametrize(
+    ("gone", "field", "left"),
+    [
+        ("- oil paint — it lasts (turn 3)\n", "decisions", []),
+        ("- use green\n  not blue (turn 3)\n", "constraints", ["no ladders", "no nails"]),
+        ("- no ladders (turn 3)\n- no nails\n", "constraints", ["use green\nnot blue"]),
+        ("- the door is red\n", "remarks", []),
+        (", two.txt", "touched_files", ["roof.txt", "one.txt"]),
+        ("- [ ] prime them\n", "plan", ["sand the walls"]),
+        ("- shell: tail -f log\n", "background", []),
+    ],
+)
+def test_an_entry_deleted_from_the_text_leaves_nothing_behind(gone: str, field: str, left: list[str]) -> None:
+    """Neither the entry nor what is left of its line is anybody's rule."""
+    before = render(WHOLE)
+    assert gone in before
+    absorbed = absorb_edit(WHOLE, before, before.replace(gone, ""))
+    entries = absorbed.model_dump(mode="json")[field]
+    assert [one.get("text") or one.get("path") for one in entries] == left
+    assert absorbed.model_copy(update={field: getattr(WHOLE, field)}) == WHOLE
+
+
+def test_grounds_and_evidence_may_be_deleted_alone() -> None:
+    """What they belong to stays."""
+    before = render(WHOLE)
+    after = before.replace(" — it lasts", "").replace("  > wet wood\n  > all day\n", "")
+    absorbed = absorb_edit(WHOLE, before, after)
+    assert (absorbed.decisions[0].summary, absorbed.decisions[0].why) == ("oil paint", "")
+    assert (absorbed.blockers[0].summary, absorbed.blockers[0].evidence) == ("it rains", "")
+    assert absorbed.constraints == WHOLE.constraints
+
+
+def test_a_line_added_to_a_text_belongs_to_it_and_one_added_to_a_list_is_a_rule() -> None:
+    """Where it was put says what it is."""
+    before = render(WHOLE)
+    after = before.replace("by Friday\n", "by Friday\nor Saturday\n").replace(
+        "- no nails\n", "- no nails\n- no glue\n"
+    )
+    absorbed = absorb_edit(WHOLE, before, after)
+    assert absorbed.task == "paint the shed\nby Friday\nor Saturday"
+    assert [one.text for one in absorbed.constraints[2:]] == ["no nails", "no glue"]
+
+
+def test_lists_that_were_rewritten_keep_what_is_alike_and_take_the_rest_as_a_rule() -> None:
+    """Nothing the user wrote is lost, however much of the list it replaces."""
+    before = render(WHOLE)
+    after = before.replace(
+        "- no ladders (turn 3)\n- no nails\n", "- no ladders anywhere (turn 3)\n- screws only\n- and glue\n"
+    )
+    absorbed = absorb_edit(WHOLE, before, after)
+    assert [one.text for one in absorbed.constraints] == [
+        "use green\nnot blue", "no ladders anywhere", "screws only\nand glue",
+    ]  # fmt: skip
+
+
+def test_what_is_said_of_a_file_or_a_check_is_a_rule_where_it_was_changed() -> None:
+    """It is the user's word against the record's, and the file's name stays one."""
+    before = render(WHOLE)
+    absorbed = absorb_edit(WHOLE, before, before.replace("- modified: roof.txt", "- deleted: roof.txt"))
+    assert absorbed.touched_files == WHOLE.touched_files
+    assert absorbed.constraints[-1].text.startswith("deleted: roof.txt (+3 ")

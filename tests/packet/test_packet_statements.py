@@ -242,3 +242,26 @@ def test_what_is_quoted_as_a_rule_is_not_asked_again() -> None:
     """The same words twice cost twice."""
     facts = _talk("port it", "ok", "ids stay global, the export joins them", "ok", "add a page", "ok")
     assert [one.text for one in find_requests(facts)] == ["port it", "add a page"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "now go on", "Now go on.", "ok continue", "weiter", "keep going", "please keep going", "back to work",
+        "let us go on", "The limit is over, go on", "I am back, carry on where you left off",
+        "mach bitte weiter", "are you still there?", "now go on and finish it",
+    ],
+)  # fmt: skip
+def test_leave_to_go_on_is_neither_a_rule_nor_a_request(text: str) -> None:
+    """Sent at a limit it waits for its answer; as a rule it would be told until the session ends."""
+    facts = _talk("add a parser", "I begin.", text)
+    assert find_constraints(facts) == []
+    assert [said.text for said in find_requests(facts)] == ["add a parser"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Now go on, but never touch vendor/", "ok, keep the old name", "Use tabs and go on"]
+)
+def test_a_rule_that_comes_with_leave_to_go_on_stays_one(text: str) -> None:
+    """What the user said beside it would be lost."""
+    assert [one.text for one in find_constraints(_talk("add a parser", "I begin.", text))] == [text]

@@ -271,3 +271,10 @@ def test_what_is_nested_absurdly_is_left_out() -> None:
     text = render_packet(build(later=deep), template=template, title="Beta")
     assert "the bottom" not in text
     assert "[[[None]]]" in text
+
+
+def test_a_next_step_that_is_the_waiting_prompt_is_said_once() -> None:
+    """The prompt stands whole at the end; twice, it looks like two things to do."""
+    text = render(build(next_task="now fix it", unprocessed_prompt={"text": "now fix it"}))
+    assert text.count("now fix it") == 1
+    assert "## Next step\nAnswer the waiting prompt below.\n" in text

@@ -72,6 +72,14 @@ def test_a_resting_session_says_who_rests_and_when_the_first_is_back() -> None:
     )
 
 
+def test_a_session_that_no_agent_began_says_so_of_itself() -> None:
+    """A turn that finds every agent resting has none to name."""
+    session = replace(SESSION, state=State.RESTING, legs=(), skipped=("bob: rests until 20:00",))
+    assert render_message(session, UTC) == (
+        "→ The session cannot go on. No agent is available (bob: rests until 20:00)."
+    )
+
+
 def test_a_lost_agent_and_a_failed_handoff_say_how_to_go_on() -> None:
     """Nothing to repair by hand, one command to type."""
     lost = replace(SESSION, state=State.ENDED, legs=(Leg("L1", "ann", 1, NOW, how="lost"),))

@@ -214,3 +214,24 @@ def test_a_url_that_leads_elsewhere_is_an_error() -> None:
             EventReader(spec, build_place(port="1", password="p"), lambda _: None)
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (b"these are no\x1b[31m headers\r\n\r\n", "the server's answer is not valid HTTP"),
+        (OK + b"Content-Length: 100\r\n\r\ncut", "the server closed the stream"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_said_in_our_words(answer: bytes, trouble: str) -> None:
+    """Up to 64 KiB of what the server sent would be shown, escape sequences and all."""
+
+    async def main() -> None:
+        server, heard = StreamServer({"/event": [say(answer)]}), Heard()
+        reader = EventReader(SPEC, build_place(port=str(await server.start()), password="p"), heard.take)
+        await until(lambda: reader.trouble)
+        assert reader.trouble == trouble
+        await reader.close()
+        await server.close()
+
+    run(main())

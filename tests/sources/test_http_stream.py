@@ -1,8 +1,11 @@
 """Answers are read as HTTP says, at any cut, and hostile ones end in an error and not in memory."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.sources._event_reader import StreamError, open_response, parse_url
@@ -48,13 +51,18 @@ async def _fetch(*wire: bytes) -> bytes:
     return body
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 500])
-def test_chunks_come_out_the_same_however_they_are_cut(size: int) -> None:
+@settings(max_examples=50, deadline=None)
+@given(
+    parts=st.lists(st.sampled_from([b"one\n", b"\r\n", b"0\r\n\r\n", b"x" * 40, b"\0"]), max_size=4),
+    cuts=st.sets(st.integers(1, 240), max_size=12),
+)
+@example(parts=[b"one\n", b"\r\n", b"x" * 40], cuts=set(range(1, 240)))
+def test_chunks_come_out_the_same_however_they_are_cut(parts: list[bytes], cuts: set[int]) -> None:
     """Servers and the kernel cut where they like, inside sizes and line ends too."""
-    parts = [b"one\n", b"\r\n", b"x" * 40]
     wire = CHUNKED + b"".join(b"%X;name=x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-    pieces = [wire[at : at + size] for at in range(0, len(wire), size)]
-    assert asyncio.run(_fetch(*pieces)) == b"one\n\r\n" + b"x" * 40
+    places = [0, *sorted(cuts), len(wire)]
+    pieces = [wire[start:end] for start, end in pairwise(places) if wire[start:end]]
+    assert asyncio.run(_fetch(*pieces)) == b"".join(parts)
 
 
 def test_a_body_of_known_length_ends_there_and_one_of_none_with_the_connection() -> None:
@@ -67,7 +75,10 @@ def test_a_body_of_known_length_ends_there_and_one_of_none_with_the_connection()
 @pytest.mark.parametrize(
     "wire",
     [
-        *(CHUNKED + size for size in (b"xyz\r\n", b"-1\r\n", b"1" * 40 + b"\r\n", b"\xb2\r\n", b"1_0\r\n")),
+        *(
+            CHUNKED + size
+            for size in (b"\r\n", b"xyz\r\n", b"-1\r\n", b"1" * 40 + b"\r\n", b"\xb2\r\n", b"1_0\r\n")
+        ),
         CHUNKED + b"1" * 100_000,
         OK + b"Content-Length: ten\r\n\r\n",
         OK + b"X: " + b"x" * 100_000,
@@ -75,7 +86,7 @@ def test_a_body_of_known_length_ends_there_and_one_of_none_with_the_connection()
         b"",
         b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_an_answer_that_is_none_is_an_error(wire: bytes) -> None:
     """The stream cannot be trusted after that: it is opened anew. No memory is filled with it."""

@@ -12,7 +12,7 @@ from agent_relay.system.net.webhook import find_desktop, show_on_desktop
 RECORDS = """#!{python} -IS
 import json, os, sys
 with open({path!r}, "w") as file:
-    json.dump([sys.argv[1:], sorted(os.environ)], file)
+    json.dump([sys.argv[1:], sorted(os.environ), os.getcwd()], file)
 sys.exit({status})
 """
 
@@ -26,8 +26,9 @@ def write_program(folder: Path, *, status: int = 0) -> Path:
     return heard
 
 
-def test_it_is_given_the_words_and_no_key(tmp_path: Path) -> None:
-    """A program of somebody else's is no place for the user's whole environment."""
+def test_it_is_given_the_words_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of somebody else's is no place for the user's whole environment; nor is the user's folder."""
+    monkeypatch.chdir("/")  # where the daemon is
     heard = write_program(tmp_path)
     environ = {
         "PATH": f"relative:{tmp_path}",
@@ -36,9 +37,10 @@ def test_it_is_given_the_words_and_no_key(tmp_path: Path) -> None:
         "SOME_API_KEY": "sk-1",
     }
     assert show_on_desktop(environ, "--icon=x", "a < b & c") == ""
-    words, names = json.loads(heard.read_text())
+    words, names, folder = json.loads(heard.read_text())
     assert words == ["--app-name=agent-relay", "--", "--icon=x", "a &lt; b &amp; c"]
     assert set(names) - {"LC_CTYPE"} == {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "PATH"}
+    assert folder == "/"
 
 
 def test_without_a_session_bus_or_the_program_nobody_is_told_and_nothing_fails(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values import Tree, TreeFile
 from agent_relay.packet.freshness import verify_freshness
-from agent_relay.system.git.run import ask_git
+from agent_relay.system.git.run import GitMissingError, ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, make_repository, prepare_git
 
@@ -143,3 +143,12 @@ def test_an_answer_is_cut_if_anything_is_missing_of_it(repository: Path) -> None
     (whole,) = ask_git(str(repository), show, limit_bytes=13_893)
     assert (len(part.output), part.is_cut, part.ok) == (13_892, True, False)
     assert (len(whole.output), whole.is_cut, whole.ok) == (13_893, False, True)
+
+
+def test_without_a_folder_git_is_not_asked_about_its_own(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git -C ""` runs in the folder of whoever asks: another tree would be taken for the session's."""
+    monkeypatch.chdir(repository)
+    with pytest.raises(GitMissingError, match="No such file or directory"):
+        ask_git("", ("status", "--porcelain"))

@@ -169,3 +169,19 @@ def test_places_that_do_not_answer_share_one_deadline() -> None:
         for one in waiting:
             one.close()
     assert ends == ["TimeoutError"]
+
+
+def test_a_look_up_that_ends_in_an_odd_way_is_asked_anew() -> None:
+    """An answer that never came would keep every later event waiting until the daemon ends."""
+    asked: list[str] = []
+
+    def look_up(host: str, port: int) -> Sequence[Address]:
+        asked.append(host)
+        if len(asked) == 1:
+            raise SystemExit
+        return ask_system("127.0.0.1", port)
+
+    resolver = Resolver(look_up)
+    with pytest.raises(OSError, match="the look-up failed"):
+        resolver.find("hook.example", 80, LIMIT_S)
+    assert resolver.find("hook.example", 80, LIMIT_S)[0][4][:2] == ("127.0.0.1", 80)

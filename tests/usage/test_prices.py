@@ -3,6 +3,7 @@
 import socket
 from datetime import date
 from decimal import Decimal
+from importlib.metadata import version
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_price_that_changed_is_that_of_its_time() -> None:
 def test_the_data_says_how_new_it_is_at_least() -> None:
     """A price list without a date is believed for too long."""
     prices = PriceList()
-    assert prices.source.startswith("genai-prices ")
+    assert prices.source == f"genai-prices {version('genai-prices')}"
     newest = prices.find_newest(date(2026, 11, 20))
     assert newest is not None
     assert date(2025, 1, 1) < newest <= date(2026, 11, 20)

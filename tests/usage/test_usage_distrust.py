@@ -142,3 +142,14 @@ def test_rows_changed_within_a_tick_of_the_clock_are_seen(tmp_path: Path) -> Non
         lambda: _read(tmp_path, TABLES).new_bytes == 0, "a database that has settled is not read again"
     )
     database.close()
+
+
+def test_reports_of_an_earlier_version_are_removed(tmp_path: Path) -> None:
+    """Nobody reads them any more, and they grew to many megabytes; what else stands there is left."""
+    report = _write(tmp_path / "cache/reports/0a.json", b"{}")
+    other = _write(tmp_path / "cache/reports/notes.txt", b"mine")
+    _read(tmp_path)
+    assert (report.exists(), other.exists()) == (False, True)
+    other.unlink()
+    _read(tmp_path)
+    assert not report.parent.exists()

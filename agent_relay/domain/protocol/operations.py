@@ -69,6 +69,12 @@ LISTEN_S = 20.0
 class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix("_")):
     """What a client sends with an operation, checked; a client of a later version may send more."""
 
+    def __repr__(self) -> str:
+        """Return the fields by name; of an environment, which holds the user's keys, no value."""
+        told = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown = (f"{name}={'…' if name == 'env' else repr(value)}" for name, value in told.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
 
 F = TypeVar("F", bound=Fields)
 

@@ -78,7 +78,11 @@ def render_seat_line(session: Session, zone: tzinfo) -> str:
 
 def _render_halt(session: Session, zone: tzinfo) -> str:
     limit = session.limit
-    return render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
+    return (
+        render_limit(limit, session.updated_at, zone)
+        if limit
+        else f"{session.agent or 'The session'} cannot go on"
+    )
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:

@@ -74,6 +74,8 @@ def _text(data: "Mapping[str, object]", key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+_IMPORTED = "imported"
+"""No agent: the journal of an imported session has it as its first leg's (`store.packet_publication`)."""
 LIVE = ("starting", "ready", "busy", "asking")
 _LEADS_TO = {
     "session.created": "starting",
@@ -121,7 +123,8 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
     its key refused), offered (the preferred agent that can be had back), context (`None`, or used, room,
     level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
     mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
-    agent of a handoff that has not been worked on).
+    agent of a handoff that has not been worked on). An imported session that nobody has started has no leg;
+    agent and owed are whom its packet is for.
     """
     view: dict[str, object] | None = None
     handoff, offers, titled = "none", _Offers(), ("", "")
@@ -231,6 +234,9 @@ def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]
         name == "leg.starting" and not data.get("handoff")
     ):
         view["owed"] = ""
+    elif name == "packet.saved" and view["agent"] == _IMPORTED:
+        view["agent"] = view["owed"] = data.get("target", "")
+        view["leg"] = ""
 
 
 def _note_context(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

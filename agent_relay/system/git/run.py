@@ -74,7 +74,8 @@ def ask_git(
     git cannot be started.
     """
     try:
-        os.stat(os.path.join(cwd, "."))
+        # Of an empty folder git would take this process's own.
+        os.stat(os.path.join(cwd, ".") if cwd else "")
     except OSError as problem:
         raise GitMissingError(problem.strerror or "it cannot be entered") from problem
     flags = [part for pair in _OVERRIDES for part in ("-c", pair)]

@@ -71,10 +71,13 @@ class Resolver:
     def _run(self, name: tuple[str, int], answer: Future[Sequence[Address]]) -> None:
         try:
             found = self._look_up(*name)
+            answer.set_result(found)
         except (OSError, ValueError, OverflowError) as error:
             answer.set_exception(error)
-        else:
-            answer.set_result(found)
+        finally:
+            # Whatever else it ended with is shown where threads fail; who asks next asks anew.
+            if not answer.done():
+                answer.set_exception(OSError("the look-up failed"))
 
 
 class Deadline:
@@ -330,7 +333,10 @@ def find_desktop(environ: Mapping[str, str]) -> str:
 def show_on_desktop(
     environ: Mapping[str, str], title: str, text: str, *, limit_s: float = _DESKTOP_LIMIT_S
 ) -> str:
-    """Show the notification; return why that failed, empty if it did not, or if there is no desktop."""
+    """Show the notification; return why that failed, empty if it did not, or if there is no desktop.
+
+    The program runs in this process's folder, which is `/` where the daemon asks: no folder is kept in use.
+    """
     program = find_desktop(environ)
     if not program:
         return ""

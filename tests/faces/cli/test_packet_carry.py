@@ -63,10 +63,23 @@ def test_a_file_from_elsewhere_becomes_a_session_that_says_how_to_start_it(world
     assert KEY not in shown.out
     assert "Read line 140." in shown.out
     assert shown.out.endswith("secrets removed: 1 anthropic-key\n")
-    assert "ended" in world.run("sessions").out
+    assert "ended" not in world.run("sessions").out
     text = Path(view(world.run("packet", "path", "--json"))["text"])  # type: ignore[arg-type]
     assert stat.S_IMODE(text.stat().st_mode) == 0o600
     assert KEY not in "".join(path.read_text() for path in text.parent.parent.rglob("*") if path.is_file())
+
+
+def test_an_imported_session_is_shown_as_waiting_to_be_started(world: World) -> None:
+    """It has not ended, and whoever wrote the packet is no agent that worked here."""
+    session, _ = bring(world)
+    start = f"agent-relay understudy --session {session}"
+    for words in (("status",), ("status", "--all")):
+        (row,) = [line for line in world.run(*words).out.splitlines() if session in line]
+        assert row.split()[:2] == ["waiting", "understudy"]
+        assert f"its packet waits: {start}" in row
+    (told,) = view(world.run("status", "--json"))["sessions"]  # type: ignore[misc]
+    assert (told["state"], told["agent"], told["owed"]) == ("ended", "understudy", "understudy")
+    assert "imported" not in world.run("metrics", "--all", "--by", "agent").out
 
 
 def test_what_the_user_allows_is_kept_and_counted(world: World) -> None:

@@ -80,3 +80,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError) as told:
         run(["verify", "--facts", str(tmp_path / "none.toml")])
     assert told.value.sentence == f"cannot read {tmp_path}/none.toml: No such file or directory"
+
+
+@pytest.mark.parametrize("option", ["--text", "--transcript", "--to"])
+def test_an_option_of_a_score_is_refused_without_facts(option: str) -> None:
+    """The session's packet was checked, and the file that was named was not."""
+    with pytest.raises(WrongUseError) as told:
+        run(["verify", option, "x"])
+    assert told.value.sentence == f"{option} needs --facts"

@@ -22,6 +22,11 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
         ({"offered": "bob", "near": NEAR, "state": "resting"}, ""),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),
+        (
+            {"state": "ended", "why": "all rest", "owed": "bob", "leg": "L1"},
+            "all rest; its packet waits: agent-relay bob --session S",
+        ),
+        ({"state": "ended", "owed": "bob", "leg": ""}, "its packet waits: agent-relay bob --session S"),
         ({"refused": RAW}, "signed out, or its key refused: API key not valid."),
     ],
 )

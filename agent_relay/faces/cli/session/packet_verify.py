@@ -127,6 +127,9 @@ def verify(
         raise typer.Exit(
             print_facts_score(facts, transcript=transcript, text=text, target=target, as_json=as_json)
         )
+    for option, value in (("--transcript", transcript), ("--text", text), ("--to", target)):
+        if value:
+            raise WrongUseError(f"{option} needs --facts", hint="It says which facts are looked for.")
     found = find_packet(session, number)
     view = _examine(found)
     print_either(view, *_describe(found, view), as_json=as_json)

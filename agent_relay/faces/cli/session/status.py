@@ -3,7 +3,7 @@
 import sys
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.domain.text.names import agent_command, name_rest
+from agent_relay.domain.text.names import agent_command, continue_command, name_rest
 from agent_relay.faces.cli.options import OptionParser
 from agent_relay.faces.cli.session.lookup import list_strangers
 from agent_relay.faces.render.output import (
@@ -20,12 +20,13 @@ from agent_relay.store.session_index import (
     check_ledger,
     find_near_root,
     find_root,
+    is_unstarted,
     list_named,
     list_own_at,
     list_unended,
-    read_live_at,
     read_resting,
     read_sessions_at,
+    read_shown_at,
     read_summary,
 )
 from agent_relay.system.disk.folders import get_cwd, get_folders
@@ -66,7 +67,7 @@ def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
     folders = get_folders()
     root = find_near_root(cwd)
     strangers = list_strangers(folders, root)
-    read = read_sessions_at if ended else read_live_at
+    read = read_sessions_at if ended else read_shown_at
     sessions = read(root, folders.sessions) or _read_gone(root, folders.sessions, ended=ended)
     return {
         "root": root,
@@ -91,7 +92,7 @@ HEADERS = ("state", "agent", "since", "session", "title", "about")
 def list_columns(view: dict[str, object]) -> list[str]:
     """Return one session as the cells of a row, under `HEADERS`."""
     return [
-        str(view["state"]),
+        "waiting" if is_unstarted(view) else str(view["state"]),
         str(view["agent"] or "-"),
         render_day(view["since"]),
         str(view["session"]),
@@ -114,8 +115,16 @@ def _render_about(view: dict[str, object]) -> str:
             return f"{offered} can have its own model again: press the relay key and type /use {offered}"
         if offered:
             return f"{offered} is available again: {agent_command(str(offered))}"
-    lacks = f"its packet is incomplete: {view['lacks']}" if view["lacks"] else ""
-    return str(view["why"] or lacks)
+    return _render_why(view)
+
+
+def _render_why(view: dict[str, object]) -> str:
+    """Return why nobody works, and how the packet that waits is given to its agent; or what that lacks."""
+    why = str(view["why"])
+    if view["state"] == "ended" and view["owed"]:
+        waits = f"its packet waits: {continue_command(str(view['owed']), str(view['session']))}"
+        return f"{why}; {waits}" if why else waits
+    return why or (f"its packet is incomplete: {view['lacks']}" if view["lacks"] else "")
 
 
 def _quote(limit: dict[str, object]) -> str:
