@@ -294,6 +294,20 @@ def _perform(
     except MemoryError:
         return False, KilledError("its process ran out of memory")
     except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
-        # Where, not what: the words of an error may be those of a text, and not all errors can be pickled.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        return False, RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
+        return False, _describe(error)
+
+
+def _describe(error: Exception) -> RuntimeError:
+    """Say where it was, not what: its words may be those of a text, and not all errors can be pickled."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
+
+
+def run_here(work: Callable[[], _Found]) -> _Found:
+    """Run `work` in this process, without a limit; its errors are raised as `LimitedProcess.run` does."""
+    try:
+        return work()
+    except (RelayError, MemoryError):
+        raise
+    except Exception as error:
+        raise _describe(error) from error

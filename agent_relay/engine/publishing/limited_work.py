@@ -19,6 +19,7 @@ from agent_relay.system.limited_process import (
     TookTooLongError,
     WorkLimit,
     prepare,
+    run_here,
 )
 from agent_relay.terminal.waiting_holder import prepare_spare
 
@@ -43,7 +44,7 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
     needed in memory, and does the work without a limit. A process that was killed is started once more: the
     second is killed as well only if the work itself takes too much memory. Raises a RelayError of
     the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for its other
-    errors; without a process, what the work raises.
+    errors, with a process and without one.
     """
     prepare_server()
     try:
@@ -56,7 +57,7 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
         if find_passing(error):
             raise
         _log.warning("no-limited-process why=%s", error.sentence)
-        return work()
+        return run_here(work)
 
 
 AFTER_S = 1.0
