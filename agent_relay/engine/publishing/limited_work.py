@@ -17,6 +17,7 @@ from agent_relay.system.limited_process import (
     LimitedProcess,
     NotBegunError,
     TookTooLongError,
+    UnansweredError,
     WorkLimit,
     prepare,
     run_here,
@@ -41,16 +42,19 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
     """Return what `work` makes in a process that is ended at its limit. Call it in a thread.
 
     `work` must be picklable. If our installation is gone, no process can be started: this one has all that is
-    needed in memory, and does the work without a limit. A process that was killed is started once more: the
-    second is killed as well only if the work itself takes too much memory. Raises a RelayError of
-    the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for its other
-    errors, with a process and without one.
+    needed in memory, and does the work without a limit. A process that was killed, or a server that does not
+    answer or has ended, is started once more: the second is killed as well only if the work itself takes too
+    much memory. What the machine lacks for a while is raised, and `find_passing` finds it. Raises a
+    RelayError of the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for
+    its other errors, with a process and without one.
     """
     prepare_server()
     try:
         try:
             return process.run(limit, work)
-        except KilledError as error:
+        except (KilledError, UnansweredError, NotBegunError) as error:
+            if find_passing(error):
+                raise
             _log.warning("work-begun-again why=%s", error.sentence)
             return process.run(limit, work)
     except NotBegunError as error:

@@ -39,6 +39,7 @@ from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import list_packets, read_delivery_text, read_packet, save_beside_packets
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.failures import find_passing
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import (
     KilledError,
@@ -121,7 +122,8 @@ def _build(
 ) -> BuiltPacket:
     """Build the packet, of less if everything takes too long or too much memory, or we make a mistake.
 
-    Mistakes are reported. Raises RelayError if there can be none.
+    Mistakes are reported. Raises RelayError if there can be none, and RuntimeError for lack of what becomes
+    free by itself: then all of it is tried again later.
     """
     lacks = ""
     for extent, limit in _LIMITS:
@@ -132,6 +134,8 @@ def _build(
             _log.warning("packet-too-costly session=%s extent=%s", order.session.id, extent)
             why = error.sentence
         except RuntimeError as error:
+            if find_passing(error):
+                raise
             # Of a record that nobody foresaw, most likely: a handoff must not depend on what agents write.
             _log.warning("packet-failed session=%s extent=%s why=%s", order.session.id, extent, error)
             report(error)
