@@ -11,7 +11,7 @@ from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.session.decision import Outcome
-from agent_relay.system.failures import find_passing
+from agent_relay.system.failures import find_shortage
 
 if TYPE_CHECKING:
     from agent_relay.engine.services import Services
@@ -52,7 +52,7 @@ class PacketPublisher:
             async with self._turn:
                 return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
         except RelayError as error:
-            if find_passing(error):
+            if find_shortage(error):
                 raise
             return PublishFailed(handoff.id, error.sentence)
 
