@@ -1,12 +1,16 @@
 """Write the journal of a race from several tasks: one line after the other, none cancelled halfway."""
 
 import asyncio
+import logging
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.race._events import RaceBody
 from agent_relay.race.journal import RaceJournal
 from agent_relay.system.processes import pause_at
+
+_log = logging.getLogger(__name__)
 
 
 class SerialJournalWriter:
@@ -27,7 +31,19 @@ class SerialJournalWriter:
         writing = asyncio.create_task(self._write(body), name=body.name)
         self._lines.add(writing)
         writing.add_done_callback(self._lines.discard)
-        await asyncio.shield(writing)
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            writing.add_done_callback(self._collect)
+            raise
+
+    def _collect(self, line: asyncio.Task[None]) -> None:
+        """Hear how the line of a cancelled writer ended: that a disk refused it is no mistake of ours."""
+        error = None if line.cancelled() else line.exception()
+        if isinstance(error, RelayError):
+            _log.warning("race-line-refused race=%s line=%s", self.race.id, line.get_name())
+        elif error is not None:
+            self._services.report(error)
 
     async def settle(self) -> None:
         """Wait until every line that was begun is written or refused."""
