@@ -72,13 +72,19 @@ _STOP_LIMIT_S = 30.0
 """How long an agent may take to end before the command leaves it to the daemon."""
 _AGAIN_S = 0.5
 _FAILURES = 5
+_WAITS = "the daemon does not answer, and this command waits for it (see: agent-relay daemon status)"
 
 Event = Mapping[str, object]
+
+
+def _say_nothing(_line: str) -> None:
+    return
 
 
 class TurnFollower:
     """Follows one turn or chat. `connect` finds or starts a daemon, `show` prints one event.
 
+    `warn` prints what is waited for if the daemon lives but does not answer.
     `signals` are the Unix signals that end the turn; outside the main thread it must be empty.
     """
 
@@ -88,8 +94,10 @@ class TurnFollower:
         show: Callable[[Event], None],
         *,
         signals: Sequence[int] = SIGNALS,
+        warn: Callable[[str], None] = _say_nothing,
     ) -> None:
         self._connect = connect
+        self._warn = warn
         self._show = show
         self._signals = SignalTrap(signals)
         self._connection: Connection | None = None
@@ -232,10 +240,12 @@ class TurnFollower:
         for left in reversed(range(_FAILURES)):
             try:
                 return self._ask(op, limit_s, **fields)
-            except lost:
+            except lost as error:
                 self._close()
                 if not left:
                     raise
+                if not isinstance(error, NobodyListensError):
+                    self._warn(_WAITS)
             time.sleep(_AGAIN_S)
         raise AssertionError("unreachable")
 

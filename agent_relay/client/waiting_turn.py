@@ -20,7 +20,7 @@ class WaitingTurn:
     """One turn, tried again at each reset until an agent has done it.
 
     `connect` finds or starts a daemon, `show` prints one event. `find_open` returns the first moment from
-    another one on at which work may go on by itself; `None` for never.
+    another one on at which work may go on by itself; `None` for never. `warn` is as in `TurnFollower`.
     """
 
     def __init__(
@@ -31,8 +31,9 @@ class WaitingTurn:
         clock: Clock,
         zone: tzinfo,
         find_open: Callable[[datetime], datetime | None],
+        warn: Callable[[str], None],
     ) -> None:
-        self._follower = TurnFollower(connect, self._take)
+        self._follower = TurnFollower(connect, self._take, warn=warn)
         self._show = show
         self._clock = clock
         self._zone = zone
