@@ -77,13 +77,19 @@ _STOP_LIMIT_S = 30.0
 """How long an agent may take to end before the command leaves it to the daemon."""
 _AGAIN_S = 0.5
 _FAILURES = 5
+_WAITS = "the daemon does not answer, and this command waits for it (see: agent-relay daemon status)"
 
 Event = Mapping[str, object]
+
+
+def _say_nothing(_line: str) -> None:
+    return
 
 
 class TurnFollower:
     """Follows one turn or chat. `connect` finds or starts a daemon, `show` prints one event.
 
+    `warn` prints what is waited for if the daemon lives but does not answer.
     `signals` are the Unix signals that end the turn; outside the main thread it must be empty.
     """
 
@@ -93,8 +99,10 @@ class TurnFollower:
         show: Callable[[Event], None],
         *,
         signals: Sequence[int] = SIGNALS,
+        warn: Callable[[str], None] = _say_nothing,
     ) -> None:
         self._connect = connect
+        self._warn = warn
         self._show = show
         self._signals = SignalTrap(signals)
         self._connection: Connection | None = None
@@ -230,10 +238,12 @@ class TurnFollower:
         for left in reversed(range(_FAILURES)):
             try:
                 return self._ask(op, limit_s, **fields)
-            except lost:
+            except lost as error:
                 self._close()
                 if not left:
                     raise
+                if not isinstance(error, NobodyListensError):
+                    self._warn(_WAITS)
             time.sleep(_AGAIN_S)
         raise AssertionError("unreachable")
 
@@ -292,7 +302,7 @@ class WaitingTurn:
     """One turn, tried again at each reset until an agent has done it.
 
     `connect` finds or starts a daemon, `show` prints one event. `find_open` returns the first moment from
-    another one on at which work may go on by itself; `None` for never.
+    another one on at which work may go on by itself; `None` for never. `warn` is as in `TurnFollower`.
     """
 
     def __init__(
@@ -303,8 +313,9 @@ class WaitingTurn:
         clock: Clock,
         zone: tzinfo,
         find_open: Callable[[datetime], datetime | None],
+        warn: Callable[[str], None],
     ) -> None:
-        self._follower = TurnFollower(connect, self._take)
+        self._follower = TurnFollower(connect, self._take, warn=warn)
         self._show = show
         self._clock = clock
         self._zone = zone

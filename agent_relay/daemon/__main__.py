@@ -63,6 +63,8 @@ def main(
         _detach()
     # Ignored by whoever started us it would be ignored here, and no end of a program could be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Blocked there, SIGTERM would end neither this process nor what is forked from it.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     starter = _Starter()
     try:
         return _serve(starter, open_app, leave_limit_s=leave_limit_s)

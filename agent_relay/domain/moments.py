@@ -6,18 +6,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+# In some zones a moment of these years lies in a year that Python does not know.
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
 _NAMED_DAYS = {0: "today", 1: "yesterday"}
 
 
 def parse_moment(text: object) -> "datetime | None":
-    """Parse an aware moment; `None` for no moment, one without a zone, or what a damaged file holds."""
+    """Parse an aware moment that every zone can show; `None` for anything else, as in a damaged file."""
     from datetime import datetime
 
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    return moment if moment is not None and moment.tzinfo is not None else None
+    if moment is None or moment.tzinfo is None or not _FIRST_YEAR < moment.year < _LAST_YEAR:
+        return None
+    return moment
 
 
 def render_moment_text(text: object, now: "datetime", zone: "tzinfo | None") -> str:

@@ -29,7 +29,8 @@ from agent_relay.session.decision import DecisionContext
 from agent_relay.session.views.messages import session_folder
 from agent_relay.session.views.waiting import HandoffBar
 from agent_relay.system.config_file import gather_secrets
-from agent_relay.system.failures import find_passing
+from agent_relay.system.disk.removal import find_full
+from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
@@ -178,11 +179,16 @@ class EffectRunner:
         return build_renderer(self._services.get_adapter(agent), session_folder(self._host.session))
 
     async def _find_fault(self) -> str:
-        """Return why no successor could be started, empty if one could.
+        """Return why no successor could be started, or be given a packet; empty if one could.
 
         An installation that is being replaced is waited for, up to 8 s and only once. If no leg lives that
         would be stopped for a successor, callers do not ask: the start is tried and fails instead.
         """
+        legs, project = self._services.folders.legs, session_folder(self._host.session)
+        if full := await self._deciding.run(find_full, (legs, project)):
+            self._troubles["room"] = full
+            return full
+        self._troubles.pop("room", None)
         fault = await self._deciding.run(self._services.holders.find_fault)
         left_s = 0.0 if "installation" in self._troubles else _UPGRADE_S
         while fault:
@@ -309,7 +315,7 @@ class EffectRunner:
                         order = LegOrder(session, leg, launch, prompt, self.bar)
                         live = await start_leg(self._services, order, self._supervisor)
                 except RelayError as error:
-                    if find_passing(error):
+                    if find_shortage(error):
                         raise
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._supervisor.follow(live)

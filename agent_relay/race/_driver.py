@@ -53,6 +53,8 @@ from agent_relay.race.runner import (
 from agent_relay.system.disk.file_transaction import UnfinishedChangeError
 from agent_relay.system.processes import pause_at
 
+_log = logging.getLogger(__name__)
+
 
 class SerialJournalWriter:
     """Writes the journal of a race that has begun, a line after the other, none cancelled halfway.
@@ -75,7 +77,19 @@ class SerialJournalWriter:
         writing = asyncio.create_task(self._write(body), name=body.name)
         self._lines.add(writing)
         writing.add_done_callback(self._lines.discard)
-        await asyncio.shield(writing)
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            writing.add_done_callback(self._collect)
+            raise
+
+    def _collect(self, line: asyncio.Task[None]) -> None:
+        """Hear how the line of a cancelled writer ended: that a disk refused it is no mistake of ours."""
+        error = None if line.cancelled() else line.exception()
+        if isinstance(error, RelayError):
+            _log.warning("race-line-refused race=%s line=%s", self.race.id, line.get_name())
+        elif error is not None:
+            self._services.report(error)
 
     async def settle(self) -> None:
         """Wait until every line that was begun is written or refused."""
@@ -92,9 +106,6 @@ class SerialJournalWriter:
             self.race = await self._thread.run(self._journal.append, body, at=at)
             pause_at(f"after {body.name}")
         self._services.teller.tell(self.race.id)
-
-
-_log = logging.getLogger(__name__)
 
 
 _EVERY_S = 2.0

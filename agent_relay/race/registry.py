@@ -12,6 +12,7 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import BY_HAND
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
+from agent_relay.engine.threads import Failed, attempt
 from agent_relay.race._driver import RaceDriver
 from agent_relay.race._events import RaceBegun, RaceCleaning, RaceResumed
 from agent_relay.race.journal import RaceJournal, create_race, list_races, read_race
@@ -41,15 +42,20 @@ class RaceRegistry:
     async def start(self) -> None:
         """Finish removals that a crash interrupted. Interrupted races wait until they are resumed."""
         for race_id in await asyncio.to_thread(list_races, self._services.folders):
-            try:
-                folder = os.path.join(self._services.folders.races, race_id)
-                race = await asyncio.to_thread(read_race, folder)
-                if race is None:
-                    await asyncio.to_thread(remove_tree, folder)
-                elif race.state is RaceState.CLEANING:
-                    await self.clean(race_id)
-            except RelayError as error:
-                _log.warning("race-left race=%s why=%s", race_id, type(error).__name__)
+            done = await attempt(self._finish_removal(race_id))
+            if isinstance(done, Failed):
+                _log.warning("race-left race=%s why=%s", race_id, type(done.error).__name__)
+                if not isinstance(done.error, RelayError):
+                    # One race's files must not keep a daemon from serving everybody else.
+                    self._services.report(done.error)
+
+    async def _finish_removal(self, race_id: str) -> None:
+        folder = os.path.join(self._services.folders.races, race_id)
+        race = await asyncio.to_thread(read_race, folder)
+        if race is None:
+            await asyncio.to_thread(remove_tree, folder)
+        elif race.state is RaceState.CLEANING:
+            await self.clean(race_id)
 
     async def close(self) -> None:
         """Stop driving all races; the sessions of their runners go on."""

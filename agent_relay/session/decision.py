@@ -201,9 +201,16 @@ def build_failure(effect: Effect, why: str) -> Input | None:
             return None
 
 
-def must_be_done(effect: Effect) -> bool:
-    """Return whether the session needs `effect` to go on and no input can report its failure."""
-    return isinstance(effect, StopLeg | WakeAt)
+def may_try_again(session: Session, effect: Effect, *, passes: bool, lacks_room: bool) -> bool:
+    """Return whether `effect`, which just failed, is tried again.
+
+    `passes` is whether it lacked what becomes free soon, `lacks_room` whether a disk is full. A handoff waits
+    until somebody has made room: it has stopped the predecessor already, and giving up would leave the
+    session without any agent. What no input can report as failed is tried for ever.
+    """
+    if isinstance(effect, StopLeg | WakeAt) or passes:
+        return True
+    return lacks_room and session.handoff is not None and isinstance(effect, PublishPacket | SpawnLeg)
 
 
 def is_wanted(session: Session, effect: Effect) -> bool:

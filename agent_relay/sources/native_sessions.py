@@ -313,7 +313,7 @@ def _is_of_another_kind(error: RelayError) -> bool:
     import sqlite3
 
     cause = error.__cause__
-    return isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode == sqlite3.SQLITE_ERROR
+    return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def _build_session(peek: Peek, path: str, cwd: str, changed_at: datetime) -> NativeSession:

@@ -218,12 +218,13 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
         with closing(_connect(path, "ro")) as database:
             return read(database)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & _PRIMARY not in _UNREACHED:
+        # Some errors are sqlite3's own, not SQLite's, and have no code.
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY not in _UNREACHED:
             raise _cannot_query(path, error) from error
         why = error
     except OSError as error:
         raise cannot_read(path, error) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _cannot_query(path, error) from error
     import tempfile
 
@@ -236,7 +237,7 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
             # What a writer had not completed is undone there, which writes.
             with closing(_connect(copy, "rw")) as database:
                 return read(database)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _cannot_query(path, error) from error
     except OSError as error:
         raise cannot_read(path, error) from error
@@ -255,7 +256,7 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
     try:
         # Opening is lazy: the first statement is what fails.
         database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         database.close()
         raise
     return database
@@ -275,5 +276,7 @@ def _fetch(database: sqlite3.Connection, query: str, *values: str) -> list[Mappi
     return found
 
 
-def _cannot_query(path: str, error: sqlite3.Error) -> UntrustedDataError:
-    return UntrustedDataError(f"cannot read sessions from {path}: {error}")
+def _cannot_query(path: str, error: sqlite3.Error | UnicodeDecodeError) -> UntrustedDataError:
+    # sqlite3 fails to decode its own sentence about a damaged database if that quotes a name from it.
+    why = "it is damaged" if isinstance(error, UnicodeDecodeError) else error
+    return UntrustedDataError(f"cannot read sessions from {path}: {why}")

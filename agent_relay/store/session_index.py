@@ -275,7 +275,8 @@ def read_resting(ledger: str) -> "list[dict[str, object]]":
 def _is_same(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
-    except OSError:
+    except (OSError, ValueError):
+        # What a request or a damaged file names may be no name at all: NUL, or half a surrogate pair.
         return False
 
 

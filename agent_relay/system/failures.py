@@ -20,12 +20,19 @@ _ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 def find_shortage(error: BaseException) -> str:
     """Return what `error` or its cause was raised for lack of: descriptors, memory, disk room; else empty."""
+    number = find_shortage_number(error)
+    return os.strerror(number) if number else ""
+
+
+def find_shortage_number(error: BaseException) -> int:
+    """Return the number of the error that names what `find_shortage` does; 0 for none."""
     return _find(error, _PASSING | _ROOM)
 
 
 def find_passing(error: BaseException) -> str:
     """Return what `find_shortage` does, but only for what becomes free by itself: not for disk space."""
-    return _find(error, _PASSING)
+    number = _find(error, _PASSING)
+    return os.strerror(number) if number else ""
 
 
 def find_outer_cause(error: BaseException) -> str:
@@ -33,14 +40,16 @@ def find_outer_cause(error: BaseException) -> str:
     return find_passing(error) or ("a connection broke" if isinstance(error, ConnectionError) else "")
 
 
-def _find(error: BaseException | None, numbers: frozenset[int]) -> str:
+def _find(error: BaseException | None, numbers: frozenset[int]) -> int:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in numbers:
-            return os.strerror(error.errno)
+            return error.errno
+        if isinstance(error, MemoryError):
+            return errno.ENOMEM
         error = error.__cause__ or error.__context__
-    return ""
+    return 0
 
 
 def start_thread(

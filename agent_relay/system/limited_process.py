@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar, cast
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.system.failures import find_shortage_number
 from agent_relay.system.spawn import give_streams, spawn_program
-from agent_relay.system.work_server import BEGUN, UNLOADED, serve_forked
+from agent_relay.system.work_server import BEGUN, LACKING, UNLOADED, serve_forked
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_server.py")
 _PIECE = 1 << 16
@@ -51,8 +52,16 @@ class TookTooLongError(RelayError):
     """The work was ended at its limit, and has had no effect but what it had written."""
 
 
+class UnansweredError(TookTooLongError):
+    """The server that starts processes did not answer, and was ended: nothing was done."""
+
+
 class NotBegunError(RelayError):
     """No process could be started for the work: nothing was done."""
+
+
+class _ServerGoneError(NotBegunError):
+    """The server ended before it had started a process."""
 
 
 class KilledError(RelayError):
@@ -73,8 +82,9 @@ class LimitedProcess:
         """Run `work`, a function of a module, and return its result; arguments and result are pickled.
 
         Raise a RelayError of `work` as it is and its other errors as RuntimeError naming type and line,
-        TookTooLongError at the limit, NotBegunError if the process could not be started, KilledError if it
-        was killed or lacked memory, and RelayError if `end` ended it.
+        TookTooLongError at the limit, UnansweredError if it was not begun by half of it, NotBegunError if the
+        process could not be started, KilledError if it was killed or lacked memory, and RelayError if `end`
+        ended it.
         """
         order = pickle.dumps((_perform, (limit.processor_s, work, args, words)))
         try:
@@ -91,6 +101,10 @@ class LimitedProcess:
             except KilledError as error:
                 if self._is_ended:
                     raise RelayError(error.sentence) from error
+                raise
+            except (UnansweredError, _ServerGoneError):
+                # One that was killed may not have ended to its last: the next work would still be sent to it.
+                _SERVER.end()
                 raise
             finally:
                 with self._lock:
@@ -167,6 +181,8 @@ class _Server:
             try:
                 socket.send_fds(self._find_or_start(), [b"w"], [connection.fileno()])
             except OSError as error:
+                if isinstance(error, ConnectionError):
+                    self._end()
                 raise NotBegunError(f"no process can be started: {error}") from error
 
     def end(self) -> None:
@@ -226,17 +242,15 @@ def end_server() -> None:
 
 def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> object:
     """Send the order and return what its work returned. Raise what the work raised."""
-    ends_at = time.monotonic() + limit.wall_s
-    _await_word(connection, ends_at, limit)
-    try:
-        is_begun = connection.recv(len(BEGUN)) == BEGUN
-    except OSError:
-        is_begun = False
-    if not is_begun:
-        raise NotBegunError("no process can be started: the server that starts it has ended")
+    began = time.monotonic()
+    ends_at = began + limit.wall_s
+    if not _has_word(connection, began + limit.wall_s / 2):
+        raise UnansweredError(f"it was not begun within {limit.wall_s / 2:g} s")
+    _check_begun(connection)
     try:
         connection.sendall(order)
-        _await_word(connection, ends_at, limit)
+        if not _has_word(connection, ends_at):
+            raise TookTooLongError(f"it took more than {limit.wall_s:g} s")
         with connection.makefile("rb") as heard:
             answer: object = pickle.load(heard)  # noqa: S301 - our own process's
     except (EOFError, OSError, pickle.UnpicklingError) as error:
@@ -244,8 +258,8 @@ def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> 
     match answer:
         case (True, value):
             return value
-        case (False, BaseException() as refused):
-            raise refused
+        case (False, BaseException() as refused, int() as lacking):
+            raise refused from (OSError(lacking, os.strerror(lacking)) if lacking else None)
         case int() if answer == UNLOADED:
             raise NotBegunError("a process was started but could not load its modules")
         case int() if answer == -signal.SIGXCPU:
@@ -254,11 +268,25 @@ def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> 
             raise KilledError(f"its process was ended ({answer})")
 
 
-def _await_word(connection: socket.socket, ends_at: float, limit: WorkLimit) -> None:
+def _check_begun(connection: socket.socket) -> None:
+    """Raise NotBegunError, caused by what the machine lacks if that is why, unless the work was begun."""
+    try:
+        word = connection.recv(len(BEGUN))
+        lacking = int(connection.recv(_PIECE) or b"0") if word == LACKING else 0
+    except OSError:
+        word, lacking = b"", 0
+    if lacking:
+        why = os.strerror(lacking)
+        raise NotBegunError(f"no process can be started: {why}") from OSError(lacking, why)
+    if word != BEGUN:
+        raise _ServerGoneError("no process can be started: the server that starts it has ended")
+
+
+def _has_word(connection: socket.socket, ends_at: float) -> bool:
+    """Wait until there is something to read, and return whether there is."""
     said = select.poll()
     said.register(connection, select.POLLIN)
-    if not said.poll(max(0.0, ends_at - time.monotonic()) * 1000):
-        raise TookTooLongError(f"it took more than {limit.wall_s:g} s")
+    return bool(said.poll(max(0.0, ends_at - time.monotonic()) * 1000))
 
 
 def _ask_for_end(connection: socket.socket) -> None:
@@ -282,18 +310,33 @@ def _has_ended(connection: socket.socket) -> bool:
 
 def _perform(
     processor_s: int, work: Callable[..., object], args: tuple[object, ...], words: dict[str, object]
-) -> tuple[bool, object]:
-    """Do the work, inside the process; return true and its result, or false and its error."""
+) -> tuple[bool, object] | tuple[bool, Exception, int]:
+    """Do the work, inside the process; return true and its result, or false, its error and what it lacked."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 1))
     try:
         return True, work(*args, **words)
     except RelayError as error:
-        return False, error
+        # What it was raised for is not sent with it.
+        return False, error, find_shortage_number(error)
     except MemoryError:
-        return False, KilledError("its process ran out of memory")
+        return False, KilledError("its process ran out of memory"), 0
     except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
-        # Where, not what: the words of an error may be those of a text, and not all errors can be pickled.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        return False, RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
+        return False, _describe(error), find_shortage_number(error)
+
+
+def _describe(error: Exception) -> RuntimeError:
+    """Say where it was, not what: its words may be those of a text, and not all errors can be pickled."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
+
+
+def run_here(work: Callable[[], _Found]) -> _Found:
+    """Run `work` in this process, without a limit; its errors are raised as `LimitedProcess.run` does."""
+    try:
+        return work()
+    except (RelayError, MemoryError):
+        raise
+    except Exception as error:
+        raise _describe(error) from error

@@ -23,6 +23,8 @@ UNLOADED = 1
 """The exit status of a process that cannot load its work: a package whose files are gone."""
 BEGUN = b"+"
 """Sent before every answer: without it nothing was done."""
+LACKING = b"-"
+"""Sent instead, with the number of an error after it: what no process could be started for lack of."""
 _LONGEST_MESSAGE = 1 << 17
 _BROKEN = 2
 _CLIENT = 0
@@ -81,11 +83,12 @@ def _end_with(pipe: int, owner: int) -> None:
 
 
 def _fork(requests: socket.socket, handle: int) -> None:
-    """Fork a process for the work on the connection; if that fails, the connection closes without a byte."""
+    """Fork a process for the work on the connection; if that fails, tell the client why."""
     with socket.socket(fileno=handle) as connection:
         try:
             is_ours = os.fork() != 0
-        except OSError:
+        except OSError as error:
+            _tell_lacking(connection, error)
             return
         if is_ours:
             return
@@ -96,12 +99,24 @@ def _fork(requests: socket.socket, handle: int) -> None:
             os._exit(_BROKEN)
 
 
+def _tell_lacking(connection: socket.socket, error: OSError) -> None:
+    with contextlib.suppress(OSError):  # the client is gone
+        connection.sendall(LACKING + b"%d" % (error.errno or 0))
+
+
 def _supervise(connection: socket.socket) -> None:
     """Have the work done by a child, end it when the client asks for that, and report how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    connection.sendall(BEGUN)
-    lives, held = os.pipe()
-    child = os.fork()
+    child = 0
+    try:
+        lives, held = os.pipe()
+        child = os.fork()
+        ended = os.pidfd_open(child) if child else -1
+    except OSError as error:
+        if child:
+            os.kill(child, signal.SIGKILL)
+        _tell_lacking(connection, error)
+        return
     if child == 0:
         try:
             os.close(held)
@@ -109,8 +124,9 @@ def _supervise(connection: socket.socket) -> None:
             _work(connection)
         finally:
             os._exit(_BROKEN)
+    connection.sendall(BEGUN)
     either = select.poll()
-    either.register(os.pidfd_open(child), select.POLLIN)
+    either.register(ended, select.POLLIN)
     either.register(connection, select.POLLRDHUP)
     either.poll()
     os.kill(child, signal.SIGKILL)

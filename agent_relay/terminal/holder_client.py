@@ -77,7 +77,7 @@ def start_holder(
         raise HolderError(f"{python} cannot be started: {error.strerror}") from error
     try:
         line = json.loads(said or b"")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HolderError(
             "the holder ended before it answered", hint=f"Look into {spec.leg_folder}."
         ) from error
@@ -293,7 +293,7 @@ class HolderCheck:
             late = f"agent-relay in {self._place} did not start a program within {self._limit_s:g} s"
             return f"{late}: this machine is overloaded, or the disk it is on does not answer"
         files: list[str] = []
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             files = json.loads(answer.output) if answer.ok else []
         if not files:
             said = find_reason(answer.errors.decode("utf-8", "replace"))

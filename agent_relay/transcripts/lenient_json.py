@@ -30,6 +30,8 @@ _MS = 1000
 _EPOCH_S = 100_000_000_000
 # Nothing an agent wrote is older than this (2001) or later than that (2286); other numbers are no times.
 _EARLIEST_S, _LATEST_S = 1_000_000_000, 10_000_000_000
+# JSON has numbers of any length; nothing that is counted needs more, and databases take no more.
+_LARGEST = (1 << 63) - 1
 # An escaped backslash, a whole surrogate pair, or half of one; compiled where it is needed, which is rare.
 _ESCAPE = compile_late(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -114,14 +116,15 @@ def _decode_known(line: bytes, decode: Callable[[bytes | memoryview], Record]) -
     try:
         fields = decode_mended(line, _fields.decode)
         known = {name: raw for name, raw in fields.items() if _is_known(name, raw, decode)}
-        return decode(msgspec.json.encode(known))
+        return decode_mended(msgspec.json.encode(known), decode)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
 def _is_known(name: str, raw: msgspec.Raw, decode: Callable[[bytes | memoryview], Record]) -> bool:
     try:
-        decode(msgspec.json.encode({name: raw}))
+        # What is left undecoded was not looked at yet: it may still hold bytes that are not UTF-8.
+        decode_mended(msgspec.json.encode({name: raw}), decode)
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
@@ -215,25 +218,29 @@ def get_count(value: object, key: str) -> int:
 
 
 def get_whole(value: object, key: str) -> int | None:
-    """Return the whole number under `key`, `None` if there is none."""
+    """Return the whole number under `key`, `None` if there is none that 64 bits hold."""
     found = value.get(key) if isinstance(value, dict) else None
     if isinstance(found, bool) or not isinstance(found, int):
         return None
-    return found
+    return found if -_LARGEST <= found <= _LARGEST else None
 
 
 def parse_moment(value: object) -> datetime | None:
     """Parse an ISO string or an epoch in seconds or milliseconds into an aware moment.
 
-    The result is `None` if `value` is neither.
+    The result is `None` if `value` is neither, or no moment from 1970 to 2286.
     """
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
             return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware if 0 < aware.timestamp() < _LATEST_S else None
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # Compared before it is divided: a whole number of any length may be too large for a float.
+    if not _EARLIEST_S < value < _LATEST_S * _MS:
         return None
     seconds = value / _MS if value > _EPOCH_S else float(value)
     return datetime.fromtimestamp(seconds, UTC) if _EARLIEST_S < seconds < _LATEST_S else None

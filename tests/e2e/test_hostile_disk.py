@@ -85,11 +85,6 @@ def blocked_folder(folder: str) -> Iterator[Callable[[], None]]:
     yield toggle
 
 
-def cramp(folder: str) -> contextlib.AbstractContextManager[Callable[[], None]]:
-    """A disk with room for a few lines and no packet; for users who may not mount one, as good as that."""
-    return own_disk(folder) if may_mount() else blocked_folder(folder)
-
-
 def list_agents(world: RelayWorld) -> list[str]:
     """The agents alive."""
     return [
@@ -130,18 +125,43 @@ def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_not
 
 
 @pytest.mark.slow
-def test_a_disk_without_room_for_the_packet_ends_the_session_with_its_reason(world: RelayWorld) -> None:
+@pytest.mark.parametrize("full", ["project", "legs"])
+def test_a_disk_without_room_for_a_handoff_leaves_the_source_in_charge(world: RelayWorld, full: str) -> None:
+    """Its agent was stopped for a packet that could not be written, or a successor without a folder."""
+    if not may_mount():
+        pytest.skip(reason="this user may not mount a file system")
+    folder = world.folders.legs if full == "legs" else f"{world.project}/.agent-relay"
+    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+    with own_disk(folder) as toggle:
+        world.start_daemon()
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        toggle()
+        work.type("at once")
+        rested = work.wait_for(lambda found: found.state is State.RESTING, "the session rests")
+        assert list_agents(world) == ["demo"]
+        (why,) = rested.skipped
+        assert why.startswith("understudy: cannot write into ")
+        assert why.endswith(": No space left on device")
+        toggle()
+        world.open("understudy", session=work.id)
+        assert len(work.wait_for_successor().done) == 1
+        work.stop()
+        world.kill_daemons()
+
+
+@pytest.mark.slow
+def test_a_packet_that_cannot_be_written_ends_the_session_with_its_reason(world: RelayWorld) -> None:
     """The source has stopped by then: the user is told, and goes on by one ordinary command."""
     world.start_daemon()
     folder = f"{world.project}/.agent-relay"
-    with cramp(folder) as toggle:
+    with blocked_folder(folder) as toggle:
         work = open_work(world, world.project, world.project)
         work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
         toggle()
         work.type("at once")
         ended = work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
-        assert ended.why.startswith("cannot ")
-        assert work.folder in ended.why
+        assert ended.why == f"{work.folder}/resume is a file where relay needs a folder"
         told = str(world.ask("where", session=work.id)["message"])
         assert told == (
             f"→ The handoff failed: {ended.why}. Go on: agent-relay understudy --session {work.id}"

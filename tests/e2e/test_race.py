@@ -3,14 +3,18 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pexpect
 import pytest
 from jsonschema import Draft202012Validator
 
+from agent_relay import __version__
+from agent_relay.domain.protocol.wire import WIRE_VERSION, render_line
 from agent_relay.race.journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
 from tests.support.relay_world import CHECKOUT, is_daemons, is_stopped, wait_until
@@ -214,6 +218,30 @@ def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -
     out, err = watching.communicate(timeout=180)
     assert (watching.returncode, err) == (0, "")
     assert "The winner is 2-understudy." in out
+
+
+def _end_at_the_request(listening: socket.socket) -> None:
+    """A daemon that greets its client, and is killed as soon as that asks for something."""
+    client, _ = listening.accept()
+    with client, client.makefile("rb") as lines:
+        hello = {"id": None, "ok": True, "version": WIRE_VERSION, "daemon": __version__, "pid": os.getpid()}
+        lines.readline()
+        client.sendall(render_line(hello))
+        lines.readline()
+
+
+def test_who_begins_a_race_as_the_daemon_is_killed_is_told_to_go_on_with_it(world: RaceWorld) -> None:
+    """The advice was to try again, and a second race at the same task began."""
+    os.makedirs(world.folders.runtime, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listening, ThreadPoolExecutor(1) as threads:
+        listening.bind(world.folders.daemon_socket)
+        listening.listen()
+        killed = threads.submit(_end_at_the_request, listening)
+        done = command(world, "race", *AGENTS, "paint")
+        killed.result(timeout=60)
+    assert (done.returncode, done.stdout) == (69, "")
+    assert "the daemon went away" in done.stderr
+    assert "agent-relay race resume" in done.stderr
 
 
 @pytest.mark.slow

@@ -155,14 +155,30 @@ def test_whatever_effect_fails_for_good_the_user_is_told_and_can_stop(
     play(Scene(), script)
 
 
-@pytest.mark.parametrize("kind", [StopLeg, PublishPacket, SpawnLeg, DeliverPacket])
-def test_a_failover_that_lacked_descriptors_for_a_while_is_made(kind: type[Effect]) -> None:
-    """What passes by itself must not cost the user a successor, nor end their session."""
-    broken = Broken(kind, FAILURES["descriptors"])
+_TIMES_TRIED = 9
+"""How often an effect is tried for half a minute."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure", "tries"),
+    [
+        *((kind, "descriptors", 3) for kind in (StopLeg, PublishPacket, SpawnLeg, DeliverPacket)),
+        *((kind, "room", _TIMES_TRIED + 2) for kind in (PublishPacket, SpawnLeg)),
+    ],
+)
+def test_a_failover_that_lacked_something_for_a_while_is_made(
+    kind: type[Effect], failure: str, tries: int
+) -> None:
+    """It must not cost the user a successor, nor end their session: descriptors come back, room is made.
+
+    A full disk lasts until somebody makes room, and the predecessor is stopped by then.
+    """
+    broken = Broken(kind, FAILURES[failure])
 
     async def script(scene: Scene) -> None:
         await fail_over(scene, broken)
-        await scene.until(lambda: broken.tries > 2, "it was tried again")
+        await scene.until(lambda: broken.tries >= tries, "it was tried again")
+        assert SAID[failure] in scene.host.trouble
         broken.is_broken = False
         await scene.until(lambda: find_pid(scene) == 21, "the successor runs")
         scene.host.tell(StateSeen(leg_of(scene), "ready"))

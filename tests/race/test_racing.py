@@ -1,5 +1,6 @@
 """Races in a real daemon, with scripted agents in real worktrees, and whatever goes wrong meanwhile."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -247,3 +248,23 @@ def test_a_secret_in_the_test_command_is_used_and_kept_nowhere(
         journal = file.read()
     assert secret[4:] not in journal
     assert f"[redacted: {kind}]" in journal
+
+
+def test_a_removal_with_a_spoilt_record_keeps_no_daemon_from_starting(world: RaceWorld) -> None:
+    """It ended with an internal error each time it was started, over one file of one race."""
+    daemon = world.start_daemon()
+    race = world.race("demo", "understudy")
+    world.wait_for_race(race, "scored")
+    world.ask("daemon.stop")
+    daemon.wait()
+    folder = Path(world.folders.races, race)
+    journal = folder / "journal.jsonl"
+    last = json.loads(journal.read_text().splitlines()[-1])
+    begun = {**last, "n": last["n"] + 1, "event": "race.cleaning", "data": {}}
+    journal.write_text(f"{journal.read_text()}{json.dumps(begun)}\n")
+    (folder / "applying.json").write_text("[" * 200_000)
+    world.start_daemon()
+    with pytest.raises(RelayError, match=r"applying\.json is not a record of an interrupted change"):
+        world.ask("race.clean", race=race)
+    (folder / "applying.json").unlink()
+    assert world.ask("race.clean", race=race)["said"] == []

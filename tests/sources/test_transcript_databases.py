@@ -133,6 +133,20 @@ def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
         read_facts("opencode-db", f"{tmp_path}/none.db")
 
 
+def test_a_database_whose_names_are_damaged_is_told_of(tmp_path: object) -> None:
+    """SQLite quotes such a name, and sqlite3 cannot decode the sentence: that was no error of SQLite's."""
+    path = f"{tmp_path}/.local/share/opencode/opencode.db"
+    _build_database(path)
+    with open(path, "rb+") as file:
+        data = file.read().replace(b"partpart", b"p\xff\xfet" * 2).replace(b"TABLE part(", b"TABLE part)")
+        file.seek(0)
+        file.write(data)
+    with pytest.raises(UntrustedDataError, match="cannot read sessions from"):
+        read_facts("opencode-db", path)
+    (error,) = find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}).unread
+    assert error.sentence == f"cannot read sessions from {path}: it is damaged"
+
+
 def test_a_database_that_is_torn_is_told_of(tmp_path: object) -> None:
     """It held sessions once: who asks for them must not hear that there never were any."""
     path = f"{tmp_path}/.local/share/opencode/opencode.db"

@@ -8,6 +8,7 @@ import pytest
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.store.session_index import (
     find_root,
+    is_own,
     list_ended,
     list_index,
     list_named,
@@ -20,6 +21,7 @@ from agent_relay.store.session_index import (
     read_sessions_at,
     remove_entry,
     unmark_ended,
+    was_moved,
     write_entry,
 )
 from tests.support.journals import write_session
@@ -141,3 +143,11 @@ def test_what_has_ended_is_left_out_of_what_lives(tmp_path: Path, index: Path) -
     mark_ended(str(index), TWO)
     (ended / "journal.jsonl").write_text("nobody opens this")
     assert [view["session"] for view in read_live_at(str(tmp_path), str(index))] == [ONE]
+
+
+@pytest.mark.parametrize("root", ["/home/ada\0", "/home/\ud800", "x" * 5000])
+def test_what_is_no_name_of_a_folder_is_nobodys(index: Path, root: str) -> None:
+    """A request that named such a root was an internal error, with a crash report for each."""
+    write_entry(str(index), ONE, root="/home/ada/garden", cwd="/home/ada/garden")
+    assert not is_own(root, str(index), ONE)
+    assert not was_moved(root, str(index), ONE)

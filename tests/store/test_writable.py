@@ -11,7 +11,7 @@ import pytest
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.store.project import check_project, open_project
-from agent_relay.system.disk.removal import check_usable, try_writing
+from agent_relay.system.disk.removal import check_usable, find_full, try_writing
 from tests.e2e.test_hostile_disk import may_mount, own_disk
 
 NOBODY = 65534
@@ -75,11 +75,14 @@ def test_a_full_disk_is_told_although_a_file_can_be_made_on_it(tmp_path: Path) -
     disk = f"{tmp_path}/disk"
     with own_disk(disk) as toggle:
         try_writing(disk)
+        assert find_full((str(tmp_path), f"{disk}/legs", "/proc", "/nowhere/at/all")) == ""
         toggle()
         with open(f"{disk}/name", "wb"):
             pass
         with pytest.raises(OSError, match="No space left on device"):
             try_writing(disk)
+        why = f"cannot write into {disk}/legs: No space left on device"
+        assert find_full((str(tmp_path), f"{disk}/legs")) == why
         assert sorted(os.listdir(disk)) == ["filler", "name"]
 
 

@@ -1,6 +1,7 @@
 """Several files change as one step: whatever fails or is killed in the middle, all are new or none is."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.system.disk._undo_record import ChangeRecord, UndoStep, write_record
 from agent_relay.system.disk.file_transaction import (
     FileEdit,
@@ -276,3 +277,27 @@ def test_a_disk_that_is_full_in_the_middle_changes_nothing(place: Place) -> None
             place.make(*changes)
         assert refused.value.hint == "Free some space on that disk."
         assert look(place.root) == before
+
+
+_STEP = {"path": "a", "before": "", "after": "x", "staged": "a.new", "old": "a.old"}
+_SPOILT: list[dict[str, object]] = [
+    {"root": 5},
+    {"root": "/nowhere\0"},
+    {"steps": [{**_STEP, "path": 1}]},
+    {"steps": [{**_STEP, "old": "a\0b"}]},
+    {"steps": [{**_STEP, "staged": "\ud800"}]},
+    {"folders": [[]]},
+    {"emptied": [["x", []]]},
+    {"is_done": 1},
+]
+
+
+@pytest.mark.parametrize("spoilt", [None, *_SPOILT])
+def test_a_spoilt_record_is_named_and_changes_nothing(place: Place, spoilt: dict[str, object] | None) -> None:
+    """It raised what nobody expects of a file, and a daemon that met it ended, each time it was started."""
+    whole = {"root": str(place.root), "steps": [], "folders": [], "emptied": [], "is_done": False}
+    text = "[" * 200_000 if spoilt is None else json.dumps(whole | spoilt)
+    Path(place.record).write_text(text)
+    with pytest.raises(UntrustedDataError, match="is not a record of an interrupted change"):
+        undo_changes(place.record)
+    assert Path(place.record).read_text() == text

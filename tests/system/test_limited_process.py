@@ -1,23 +1,28 @@
 """Work in a process of its own ends at its limit, whatever it is at."""
 
+import errno
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.system.failures import find_passing
 from agent_relay.system.limited_process import (
     KilledError,
     LimitedProcess,
     NotBegunError,
     TookTooLongError,
+    UnansweredError,
     WorkLimit,
 )
 from tests.support.relay_world import CHECKOUT, wait_until
@@ -122,6 +127,37 @@ def test_work_that_lacks_memory_is_no_mistake_of_ours() -> None:
         LimitedProcess().run(ROOMY, _lack_memory)
 
 
+@contextmanager
+def _held_to(descriptors: int) -> Iterator[None]:
+    """While it lasts, the server may open no more than so many."""
+    server = LimitedProcess().run(ROOMY, _find_server)
+    before = resource.prlimit(server, resource.RLIMIT_NOFILE)
+    resource.prlimit(server, resource.RLIMIT_NOFILE, (descriptors, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(server, resource.RLIMIT_NOFILE, before)
+
+
+def test_what_the_server_lacks_for_a_process_is_told() -> None:
+    """It looked like work that was killed, at once each time it was tried: a session ended for that."""
+    with _held_to(4), pytest.raises(NotBegunError) as lacked:
+        LimitedProcess().run(ROOMY, _tell_process, more="never")
+    assert find_passing(lacked.value) == "Too many open files"
+    assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
+
+
+def _lack_descriptors() -> None:
+    raise RelayError("cannot read it") from OSError(errno.EMFILE, "what it was about")
+
+
+def test_what_the_work_lacked_is_told() -> None:
+    """It is tried again later, instead of with less at once."""
+    with pytest.raises(RelayError, match="cannot read it") as lacked:
+        LimitedProcess().run(ROOMY, _lack_descriptors)
+    assert find_passing(lacked.value) == "Too many open files"
+
+
 def _stop_supervisor() -> None:
     os.kill(os.getppid(), signal.SIGSTOP)
     threading.Event().wait()
@@ -137,7 +173,7 @@ def test_a_supervisor_that_is_stopped_holds_nobody() -> None:
 def test_a_server_that_is_stopped_holds_nobody() -> None:
     """What is asked of it is never begun, and what is asked next has a server of its own."""
     os.kill(LimitedProcess().run(ROOMY, _find_server), signal.SIGSTOP)
-    with pytest.raises(TookTooLongError):
+    with pytest.raises(UnansweredError):
         LimitedProcess().run(WorkLimit(processor_s=30, wall_s=0.5), _tell_process, more="never")
     assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
 

@@ -36,6 +36,10 @@ from agent_relay.transcripts.lenient_json import (
         (None, None),
         (5, None),
         (10**30, None),
+        (10**400, None),
+        (-(10**400), None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
         (float("nan"), None),
         (float("inf"), None),
     ],
@@ -55,6 +59,7 @@ def test_broken_values_are_nothing() -> None:
     assert decode_raw(msgspec.Raw(rb'"caf\udce9"')) == r"caf\xe9"
     assert get_whole({"a": True}, "a") is None
     assert get_whole({"a": 3}, "a") == 3
+    assert get_whole({"a": 10**400}, "a") is None
     assert join_text("as it is") == "as it is"
     assert join_text({"no": "list"}) == ""
     assert join_text([{"type": "text", "text": "a"}, {"type": "image"}, 7]) == "a"
@@ -79,6 +84,25 @@ def test_a_line_with_half_a_character_is_read(line: bytes, text: str) -> None:
     counter = LineCounter()
     assert list(iterate_records([line], msgspec.json.Decoder(dict[str, str]), counter)) == [(1, {"a": text})]
     assert counter.skipped == 0
+
+
+class _Said(msgspec.Struct):
+    text: str = ""
+    name: str = ""
+    more: msgspec.Raw = msgspec.Raw()
+
+
+_ODD = (b'"\xff":1', b'"name":"\xff"', b'"more":"\xff"', b'"more":{"\xff":1}', b'"name":' + b"9" * 500)
+
+
+@pytest.mark.parametrize("odd", _ODD)
+@pytest.mark.parametrize("said", [b'"text":"said"', b'"text":5'])
+def test_a_line_with_a_wrong_type_and_broken_characters_is_read_or_counted(odd: bytes, said: bytes) -> None:
+    """One odd line raised, and the handoff of the session that had it failed."""
+    counter = LineCounter()
+    line = b"{" + said + b"," + odd + b"}\n"
+    found = [one.text for _, one in iterate_records([line], msgspec.json.Decoder(_Said), counter)]
+    assert found == ([] if counter.skipped else ["said" if said.endswith(b'said"') else ""])
 
 
 @pytest.mark.parametrize(

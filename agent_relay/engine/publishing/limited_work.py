@@ -16,14 +16,16 @@ from agent_relay.engine.services import SessionHost
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.redact.packet import count_redacted, redact_body
 from agent_relay.session.decision import Outcome
-from agent_relay.system.failures import find_passing
+from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.limited_process import (
     KilledError,
     LimitedProcess,
     NotBegunError,
     TookTooLongError,
+    UnansweredError,
     WorkLimit,
     prepare,
+    run_here,
 )
 from agent_relay.terminal.waiting_holder import prepare_spare
 
@@ -45,23 +47,26 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
     """Return what `work` makes in a process that is ended at its limit. Call it in a thread.
 
     `work` must be picklable. If our installation is gone, no process can be started: this one has all that is
-    needed in memory, and does the work without a limit. A process that was killed is started once more: the
-    second is killed as well only if the work itself takes too much memory. Raises a RelayError of
-    the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for its other
-    errors; without a process, what the work raises.
+    needed in memory, and does the work without a limit. A process that was killed, or a server that does not
+    answer or has ended, is started once more: the second is killed as well only if the work itself takes too
+    much memory. What the machine lacks for a while is raised, and `find_passing` finds it. Raises a
+    RelayError of the work as it is, RelayError if it exceeds its limit or is killed twice, RuntimeError for
+    its other errors, with a process and without one.
     """
     prepare_server()
     try:
         try:
             return process.run(limit, work)
-        except KilledError as error:
+        except (KilledError, UnansweredError, NotBegunError) as error:
+            if find_passing(error):
+                raise
             _log.warning("work-begun-again why=%s", error.sentence)
             return process.run(limit, work)
     except NotBegunError as error:
         if find_passing(error):
             raise
         _log.warning("no-limited-process why=%s", error.sentence)
-        return work()
+        return run_here(work)
 
 
 AFTER_S = 1.0
@@ -158,7 +163,7 @@ class PacketPublisher:
             async with self._turn:
                 return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
         except RelayError as error:
-            if find_passing(error):
+            if find_shortage(error):
                 raise
             return PublishFailed(handoff.id, error.sentence)
 

@@ -9,6 +9,7 @@ from functools import partial
 from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import ResumePacket, parse_document, render_json
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.facts import Facts
 from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing._packet_building import (
@@ -35,10 +36,18 @@ from agent_relay.store.packet_publication import IMPORTED, publish_packet
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.failures import find_passing
 from agent_relay.system.git.tree_state import read_tree
-from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit
+from agent_relay.system.limited_process import (
+    KilledError,
+    LimitedProcess,
+    TookTooLongError,
+    WorkLimit,
+    run_here,
+)
 
 _log = logging.getLogger(__name__)
+_OUR_MISTAKE = "agent-relay made a mistake with it; a crash report was written"
 _LIMITS = (
     (Extent.WHOLE, WorkLimit(processor_s=20, wall_s=60)),
     (Extent.OWN, WorkLimit(processor_s=5, wall_s=20)),
@@ -68,7 +77,7 @@ def publish_handoff_packet(
         if handoff_facts.has_own_terms(session, handoff):
             take_terms(path, run_limited(building, _LIMITS[0][1], partial(add_given_terms, order, path)))
         return waiting
-    built = _build(building, order)
+    built = _build(building, order, services.report)
     done = publish_packet(folder, built.packet, built.text)
     _save_to_disk(services, session, handoff, folder, built.text)
     return Published(
@@ -105,10 +114,13 @@ def _order(
     )
 
 
-def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
-    """Build the packet, of less if everything takes too long or too much memory.
+def _build(
+    building: LimitedProcess, order: PacketOrder, report: Callable[[BaseException], None]
+) -> BuiltPacket:
+    """Build the packet, of less if everything takes too long or too much memory, or we make a mistake.
 
-    Raises RelayError if there can be none.
+    Mistakes are reported. Raises RelayError if there can be none, and RuntimeError for lack of what becomes
+    free by itself: then all of it is tried again later.
     """
     lacks = ""
     for extent, limit in _LIMITS:
@@ -117,10 +129,17 @@ def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
             return run_limited(building, limit, work)
         except (TookTooLongError, KilledError) as error:
             _log.warning("packet-too-costly session=%s extent=%s", order.session.id, extent)
-            agent = order.handoff.from_agent
-            lacks = lacks or f"what {agent} recorded is not in it: {error.sentence}"
+            why = error.sentence
+        except RuntimeError as error:
+            if find_passing(error):
+                raise
+            # Of a record that nobody foresaw, most likely: a handoff must not depend on what agents write.
+            _log.warning("packet-failed session=%s extent=%s why=%s", order.session.id, extent, error)
+            report(error)
+            why = _OUR_MISTAKE
+        lacks = lacks or f"what {order.handoff.from_agent} recorded is not in it: {why}"
     raise RelayError(
-        "the packet could not be built within its time and memory",
+        f"the packet could not be built: {why}",
         hint="Look at it with: agent-relay packet show",
     )
 
@@ -164,7 +183,11 @@ def _list_later(
     native = find_own(leg)
     if native is None or packet.turn_count is None:
         return tuple(notes)
-    facts = read_own_facts(services.get_adapter(leg.agent), leg, native)
+    try:
+        facts = run_here(partial(read_own_facts, services.get_adapter(leg.agent), leg, native))
+    except RuntimeError as error:
+        services.report(error)
+        facts = Facts(leg.agent, unread=_OUR_MISTAKE)
     if facts.unread:
         return (*notes, f"cannot tell what {leg.agent} was asked since then: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import count
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import Effect, StopLeg
@@ -26,7 +26,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import ChangeNotifier, DedicatedThread, Failed, TurnFollowers, attempt
-from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
+from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, may_try_again
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
 from agent_relay.store.session_journals import SessionJournal
@@ -52,7 +52,7 @@ _DURABLE = (
 _RETRY_S = 0.5
 """Pause before a write that a full disk refused is tried again: nothing signals that there is room."""
 _SHARES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Waits between two tries of an effect, as multiples of `_RETRY_S`: half a minute in all."""
+"""Waits between tries of an effect, as multiples of `_RETRY_S`: half a minute in all; the last repeats."""
 _LOOK_S = 1.0
 """How long a caller waits for a disk that has taken a line and does not confirm it."""
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
@@ -338,17 +338,19 @@ class Host:
 
     async def _do(self, effect: Effect) -> None:
         why, is_reported = "", False
-        for wait_s in self._list_waits(effect):
+        for tries in count():
             result = await attempt(self._perform(effect))
             if not isinstance(result, Failed):
                 self._trouble = "" if self._trouble == why else self._trouble
                 break
             why = self._tell_trouble(result.error, is_new=not is_reported)
             is_reported = is_reported or why == _OUR_MISTAKE
-            if not wait_s or not (must_be_done(effect) or find_passing(result.error)):
+            passes, lacks = bool(find_passing(result.error)), bool(find_shortage(result.error))
+            is_soon = passes and tries < len(_SHARES)
+            if not may_try_again(self.session, effect, passes=is_soon, lacks_room=lacks and not passes):
                 result = build_failure(effect, why)
                 break
-            await asyncio.sleep(wait_s)
+            await asyncio.sleep(self._retry_s * _SHARES[min(tries, len(_SHARES) - 1)])
             if not is_wanted(self.session, effect):
                 return
         if result is not None and not isinstance(result, Failed):
@@ -359,11 +361,6 @@ class Host:
         happened = await self.runner.perform(effect)
         pause_at(f"after {type(effect).__name__}")
         return happened
-
-    def _list_waits(self, effect: Effect) -> Iterator[float]:
-        """Return the seconds to wait before each further try of `effect`; 0 gives it up."""
-        waits = [self._retry_s * share for share in _SHARES]
-        return chain(waits, repeat(waits[-1]) if must_be_done(effect) else (0.0,))
 
     def _tell_trouble(self, error: BaseException, *, is_new: bool) -> str:
         """Return why something cannot be done now, and keep it in `trouble`; report a new bug of ours."""

@@ -153,18 +153,20 @@ def follow(folders: Folders, connection: Connection, race: str, *, quiet: bool) 
     help, and what the caller's `SignalTrap` raises for Ctrl-C.
     """
     revivals = 0
-    with _open_board(quiet=quiet) as show:
+    with _open_board(quiet=quiet) as show, contextlib.ExitStack() as opened:
         while True:
             try:
+                if revivals:
+                    # It may be over by now, which its view will say.
+                    with contextlib.suppress(WrongUseError):
+                        connection.request("race.resume", race=race, env=dict(os.environ))
                 return _follow(connection, race, show)
             except DaemonUnreachableError:
                 if revivals == _REVIVALS:
                     raise
                 revivals += 1
-                connection = connect_or_start(folders)
-                # It may be over by now, which its view will say.
-                with contextlib.suppress(WrongUseError):
-                    connection.request("race.resume", race=race, env=dict(os.environ))
+                opened.close()
+                connection = opened.enter_context(connect_or_start(folders))
 
 
 def _follow(connection: Connection, race: str, show: _Show) -> dict[str, object]:

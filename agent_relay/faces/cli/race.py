@@ -63,18 +63,23 @@ def race(
         )
     folders = get_folders()
     with connect_or_start(folders) as connection, SignalTrap() as signals:
-        answer = connection.request(
-            "race.begin",
-            limit_s=_LIMIT_S,
-            agents=agents,
-            task=task,
-            cwd=get_cwd(),
-            env=dict(os.environ),
-            test=test,
-            max_time_s=max_time,
-            test_limit_s=test_time,
-            apply=apply,
-        )
+        try:
+            answer = connection.request(
+                "race.begin",
+                limit_s=_LIMIT_S,
+                agents=agents,
+                task=task,
+                cwd=get_cwd(),
+                env=dict(os.environ),
+                test=test,
+                max_time_s=max_time,
+                test_limit_s=test_time,
+                apply=apply,
+            )
+        except DaemonUnreachableError as error:
+            # Tried again, it might be the second race at the same task.
+            hint = "It may have begun: agent-relay race list. Go on with it: agent-relay race resume"
+            raise DaemonUnreachableError(error.sentence, hint=hint) from error
         return _follow(connection, str(answer["race"]), signals, as_json=as_json)
 
 

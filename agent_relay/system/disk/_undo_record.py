@@ -61,18 +61,38 @@ def read_record(path: str) -> ChangeRecord | None:
         data = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     try:
-        return ChangeRecord(
+        record = ChangeRecord(
             root=data["root"],
             steps=tuple(UndoStep(**step) for step in data["steps"]),
             folders=tuple(data["folders"]),
             emptied=tuple((folder, mode) for folder, mode in data["emptied"]),
             is_done=data["is_done"],
         )
+        is_ours = _is_ours(record)
     except (KeyError, TypeError, ValueError):
-        raise UntrustedDataError(f"{path} is not a record of an interrupted change") from None
+        is_ours = False
+    if not is_ours:
+        raise UntrustedDataError(
+            f"{path} is not a record of an interrupted change",
+            hint="Look at the files it speaks of, then remove it.",
+        )
+    return record
+
+
+def _is_ours(record: ChangeRecord) -> bool:
+    """Check the types of everything in the record, and that its names can be names of files."""
+    texts = [text for step in record.steps for text in (step.before, step.after)]
+    names = [name for step in record.steps for name in (step.path, step.staged, step.old)]
+    names += [record.root, *record.folders, *(folder for folder, _ in record.emptied)]
+    return (
+        all(isinstance(text, str) for text in (*texts, *names))
+        and all(isinstance(mode, int) for _, mode in record.emptied)
+        and isinstance(record.is_done, bool)
+        and not any(b"\0" in os.fsencode(name) for name in names)
+    )
 
 
 def remove_record(path: str) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import shutil
+from collections.abc import Sequence
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.system.disk.files import write_all
@@ -80,6 +81,27 @@ def try_writing(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def find_full(folders: Sequence[str]) -> str:
+    """Return why nothing more can be written into one of `folders`, whose disk is full; empty for nothing.
+
+    Unlike `try_writing` it only asks, which costs next to nothing, and so knows no quotas. What cannot be
+    asked counts as not full.
+    """
+    for folder in folders:
+        near = folder
+        while not os.path.lexists(near) and near != os.path.dirname(near):
+            near = os.path.dirname(near)
+        try:
+            disk = os.statvfs(near)
+        except OSError:
+            continue
+        blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+        lacks_room = disk.f_blocks and blocks * disk.f_frsize < _ROOM_BYTES
+        if lacks_room or (disk.f_files and not disk.f_favail):
+            return f"cannot write into {folder}: {os.strerror(errno.ENOSPC)}"
+    return ""
 
 
 def check_usable(path: str) -> bool:

@@ -13,7 +13,7 @@ from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.options import OptionParser, ParsedOptions, UsageError
 from agent_relay.faces.cli.session.agent import check_agent
 from agent_relay.faces.cli.session.lookup import find_session
-from agent_relay.faces.render.output import print_json
+from agent_relay.faces.render.output import print_json, warn
 from agent_relay.faces.render.turn_printer import choose_chat_printer, choose_turn_printer
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
@@ -67,7 +67,8 @@ def run_turn(words: list[str]) -> int:
     form = choose_turn_printer()
     show = print_event if "--json" in found.flags else form.show
     connect = partial(connect_or_start, folders)
-    loop = build_waiting(folders, show) if "--wait" in found.flags else TurnFollower(connect, show)
+    waits = "--wait" in found.flags
+    loop = build_waiting(folders, show) if waits else TurnFollower(connect, show, warn=warn)
     try:
         last = loop.run(request)
     finally:
@@ -124,6 +125,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
         clock=SystemClock(),
         zone=zone,
         find_open=partial(quiet.find_next_allowed, zone=zone),
+        warn=warn,
     )
 
 
@@ -203,7 +205,7 @@ def run_chat(words: list[str]) -> int:
     folders = get_folders()
     complete_request(request, found.arguments[:-1], folders, command="chat")
     show = print_event if "--json" in found.flags else choose_chat_printer().show
-    loop = TurnFollower(partial(connect_or_start, folders), show)
+    loop = TurnFollower(partial(connect_or_start, folders), show, warn=warn)
     last = loop.run_chat(request)
     if loop.ended_by:
         return 128 + loop.ended_by
