@@ -92,7 +92,7 @@ def _call(function: Function, given: Mapping[str, object]) -> int:
         end = function(**given)
     except typer.Exit as way_out:
         end = way_out.exit_code
-    except EOFError:
+    except (EOFError, typer.Abort):
         sys.stderr.write("\n")
         return ExitCode.INTERRUPTED
     sys.stdout.flush()

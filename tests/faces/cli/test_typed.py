@@ -75,11 +75,17 @@ def hear_nothing() -> None:
     raise EOFError
 
 
+def give_up() -> None:
+    raise typer.Abort
+
+
 def fail(*, as_json: bool = False) -> int:
     return 7 if as_json else 1
 
 
-@pytest.mark.parametrize(("function", "status"), [(leave, 69), (hear_nothing, 130), (fail, 1)])
+@pytest.mark.parametrize(
+    ("function", "status"), [(leave, 69), (hear_nothing, 130), (give_up, 130), (fail, 1)]
+)
 def test_a_command_called_without_typer_ends_as_with_it(function: Function, status: int) -> None:
     """Scripts go by the status."""
     both = {"": function, "two": fail}
