@@ -106,6 +106,7 @@ def _create_app(name: str) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
 
 
