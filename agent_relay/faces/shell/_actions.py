@@ -12,8 +12,8 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.options import OPEN_LIMIT_S
-from agent_relay.faces.cli.session.agent import is_agent, list_names, suggest
+from agent_relay.faces.cli.options import OPEN_LIMIT_S, suggest
+from agent_relay.faces.cli.session.agent import is_agent, list_names
 from agent_relay.faces.cli.session.attach import follow, measure
 from agent_relay.faces.cli.session.handoff import find_predecessor
 from agent_relay.faces.cli.session.lookup import find_session

@@ -14,6 +14,7 @@ from prompt_toolkit.document import Document
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
+from agent_relay.faces.cli.options import suggest
 from agent_relay.faces.cli.session.attach import measure
 from agent_relay.faces.cli.session.run import check_task
 from agent_relay.faces.cli.session.slash_commands import (
@@ -218,10 +219,7 @@ def _end_row() -> None:
 
 
 def _refuse(word: str) -> WrongUseError:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word.removeprefix("/"), SHELL_COMMANDS, n=1)
-    meant = f"Did you mean /{close[0]}? " if close else ""
+    meant = suggest(word, [f"/{name}" for name in SHELL_COMMANDS])
     return WrongUseError(f"there is no command {word[:40]!r} here", hint=f"{meant}See: /help")
 
 
