@@ -355,37 +355,3 @@ AGENT_USAGE = (
     "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
-_KEY_WIDTH = 21
-
-
-def render_help() -> str:
-    """Return what `agent-relay --help` prints."""
-    width = max(len(f"{command.name} {command.usage}") for command in COMMANDS.values())
-    rows = [f"  {f'{one.name} {one.usage}':{width}}  {one.about}" for one in COMMANDS.values()]
-    return "\n".join(
-        [
-            "A coding agent hits its limit; the work goes on in another one, from exactly the same point.",
-            "",
-            f"usage: agent-relay {AGENT_USAGE}",
-            "           a session here under that agent: attach, hand over or start, whichever fits",
-            "       agent-relay COMMAND …",
-            "",
-            *rows,
-            "",
-            "Every command answers --help. Files: docs/cli.md, docs/architecture.md.",
-            "",
-        ]
-    )
-
-
-def render_key_help() -> tuple[str, ...]:
-    """Return the lines of `/help` behind the relay key."""
-    lines: list[str] = []
-    same: list[str] = []
-    for command in KEY_COMMANDS.values():
-        form = command.key or Form()
-        if form.about != command.about:
-            lines += [f"{f'/{command.name} {form.usage}':{_KEY_WIDTH}}{form.about}", *form.more]
-        else:
-            same.append(f"/{command.name} {command.usage}" if command.name == "order" else f"/{command.name}")
-    return (*lines[:-1], f"{'  '.join(same)}   as on the command line", lines[-1])

@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.command_help import get_room, render_form_help
 from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
 from agent_relay.faces.cli.options import suggest
 from agent_relay.faces.cli.session.attach import measure
@@ -20,8 +21,6 @@ from agent_relay.faces.cli.session.run import check_task
 from agent_relay.faces.cli.session.slash_commands import (
     asks_for_help,
     find_plain,
-    get_room,
-    render_form_help,
     split_words,
 )
 from agent_relay.faces.render.output import plain

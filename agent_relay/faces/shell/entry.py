@@ -6,7 +6,7 @@ import sys
 from typing import NoReturn
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.commands import render_help
+from agent_relay.faces.cli.command_help import render_help
 from agent_relay.faces.cli.options import OptionParser, UsageError
 from agent_relay.faces.shell._terminal import Modes
 from agent_relay.system.disk.folders import get_cwd, get_folders

@@ -41,6 +41,9 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
 It needs a terminal, except with --json or --no-launch; in a script or a pipe, use: agent-relay run AGENT TASK
 """
 
+_PLACEHOLDER = "AGENT"
+"""What hints and the help write for any agent's name."""
+
 
 def run_agent(name: str, words: list[str]) -> int:
     """Run `agent-relay <agent>`; return the agent's exit status, 0 after a detach, 3 if none can go on."""
@@ -51,6 +54,8 @@ def run_agent(name: str, words: list[str]) -> int:
         check_agent(name, get_folders(), get_cwd())
         raise
     if request.pop("help", False):
+        if name != _PLACEHOLDER:
+            check_agent(name, get_folders(), get_cwd())
         sys.stdout.write(HELP)
         return ExitCode.DONE
     folders = get_folders()

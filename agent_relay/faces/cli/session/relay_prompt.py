@@ -9,13 +9,13 @@ from agent_relay.domain.text.hints import render_at_key
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import quote_reason, render_count
 from agent_relay.domain.values.project_layout import find_root_above
-from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, Form, render_key_help
+from agent_relay.faces.cli.command_help import render_form_help, render_key_help
+from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, Form
 from agent_relay.faces.cli.options import OPEN_LIMIT_S, parse_open_words
 from agent_relay.faces.cli.session.slash_commands import (
     asks_for_help,
     check_words,
     find_plain,
-    render_form_help,
     split_words,
     take_text,
 )

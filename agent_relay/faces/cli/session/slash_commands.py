@@ -1,16 +1,14 @@
 """Understand the words of a command typed behind a slash, in the relay shell or behind the relay key."""
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, Command, Form
+from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _OF_SESSION = {"handoff": ("history",), "packet": ("show", "path", "diff", "verify", "export")}
 _HELP = frozenset({"--help", "-h"})
-_WIDEST = 80
-_NARROWEST = 44
 _SIMILAR = 0.75
 """As like as `shwo` and `show`."""
 _COMMAND_WORDS = 2
@@ -96,24 +94,3 @@ def take_text(name: str, text: str, *, words: "Sequence[str]" = ()) -> str:
                 f"/{name} has no command {first[:40]!r}", hint=f"Did you mean /{name} {meant}? {anyway}"
             )
     return text
-
-
-def render_form_help(name: str, form: Form, *, columns: int = _WIDEST) -> tuple[str, ...]:
-    """Return the help of one command as it is typed in one place, no wider than `columns` if words allow."""
-    return tuple(_render_lines(name, form, get_room(columns)))
-
-
-def get_room(columns: int) -> int:
-    """Return how wide lines of help may be."""
-    return max(_NARROWEST, min(columns, _WIDEST) - 1)
-
-
-def _render_lines(name: str, form: Form, room: int) -> "Iterator[str]":
-    from textwrap import wrap
-
-    yield f"usage: /{name} {form.usage}".rstrip()
-    yield ""
-    for sentence in (f"{form.about[0].upper()}{form.about[1:]}.", *form.more):
-        yield from wrap(sentence, room)
-    if form.outside:
-        yield f"On the command line: {form.outside}"
