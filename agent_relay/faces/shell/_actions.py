@@ -66,6 +66,8 @@ class ShellFace(Protocol):
         ...
 
 
+_NOTHING = "there is nothing to hand over yet"
+
 Act = Callable[[ShellFace, str], Awaitable[None]]
 
 
@@ -97,7 +99,7 @@ def _check_installed(shell: ShellFace, agent: str) -> None:
 async def relay(shell: ShellFace, rest: str) -> None:
     """Give the running turn, or else the next one, to the next agent of the order (`[MESSAGE]`)."""
     message = take_text("relay", rest)
-    session = _need_session(shell)
+    session = _need_session(shell, _NOTHING)
     if shell.turns.is_working and await _pass_on(shell, "", message):
         return
     await _switch(shell, await asyncio.to_thread(find_next, shell.turns.ask, session), message)
@@ -112,7 +114,11 @@ async def undo(shell: ShellFace, rest: str) -> None:
         # The switch has led to no handoff yet.
         await _switch(shell, str(view["agent"]), "")
         return
-    await _switch(shell, find_predecessor(conversation.root, _need_session(shell)), "")
+    await _switch(
+        shell,
+        find_predecessor(conversation.root, _need_session(shell, "there is no handoff to undo yet")),
+        "",
+    )
 
 
 async def hand_off(shell: ShellFace, rest: str) -> None:
@@ -129,7 +135,7 @@ async def hand_off(shell: ShellFace, rest: str) -> None:
         shell.conversation.refresh()
         return
     focus = take_text("handoff", rest, words=known)
-    _need_session(shell)
+    _need_session(shell, _NOTHING)
     shell.turns.do(DocumentJob(shell.conversation, focus, shell.turns.send_first))
 
 
@@ -187,9 +193,10 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
         return True
 
 
-def _need_session(shell: ShellFace) -> str:
+def _need_session(shell: ShellFace, sentence: str) -> str:
+    """Return the session's id; raise WrongUseError with `sentence` before the first message."""
     if not shell.conversation.session:
-        raise WrongUseError("there is nothing to hand over yet", hint="Type a message, or /resume a session")
+        raise WrongUseError(sentence, hint="Type a message, or /resume a session")
     return shell.conversation.session
 
 

@@ -102,3 +102,22 @@ def test_words_a_command_does_not_take_are_refused(shell: IdleShell) -> None:
     for line in ("/exit now", "/new fix it", "/model large small", "/undo-handoff x"):
         with pytest.raises(RelayError):
             type_line(shell, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("/relay", "there is nothing to hand over yet"),
+        ("/handoff", "there is nothing to hand over yet"),
+        ("/undo-handoff", "there is no handoff to undo yet"),
+    ],
+)
+def test_before_the_first_message_each_command_says_what_it_lacks(
+    shell: IdleShell, line: str, sentence: str
+) -> None:
+    """Whoever wants a handoff undone wants to hand nothing over."""
+    shell.conversation = SimpleNamespace(agent="demo", session="", root="", refresh=dict)
+    shell.turns = SimpleNamespace(wait_over=shell.wait_over, is_working=False)
+    with pytest.raises(RelayError) as caught:
+        type_line(shell, line)
+    assert caught.value.sentence == sentence
