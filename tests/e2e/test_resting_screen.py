@@ -93,6 +93,9 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
             again.wait_for("l leave")
             press(again, b"v", lambda: "l leave" not in again.text(), "the key")
             again.wait_for("ready | demo")
+            again.wait_until(
+                shows(again, "press Ctrl-] and type /detach, then agent-relay attach"), "the way back"
+            )
             again.type(b"/quit\r")
             again.wait_for("l leave")
             assert "v show its screen" not in again.text()

@@ -13,7 +13,8 @@ from agent_relay.domain.text.names import (
     continue_command,
     retry_command,
 )
-from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS, render_key_help
+from agent_relay.faces.cli.command_help import render_key_help
+from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
 from agent_relay.faces.cli.options import parse_open_words
 from tests.house import tree
 

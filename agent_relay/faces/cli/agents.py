@@ -17,11 +17,12 @@ from agent_relay.agents.adapters import (
 )
 from agent_relay.agents.catalog import find_trusted, fingerprint_folder, read_catalog, trust_folder
 from agent_relay.domain.documents.config import build_roster
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import (
+    ask,
     print_either,
     print_json,
     print_lines,
@@ -165,8 +166,9 @@ def trust(
         print_json({"folder": place, "fingerprint": fingerprint, "files": sorted(files)})
         return
     print_lines(f"{place} (SHA-256 {fingerprint}):", *(f"  {name}" for name in sorted(files)))
-    if not yes:
-        typer.confirm("These files decide which programs are started. Trust them?", abort=True)
+    question = "These files decide which programs are started. Trust them? [y/N] "
+    if not yes and ask(question) not in {"y", "yes"}:
+        raise RelayError("the project's adapters are not trusted", hint="Without a question: --yes")
     trust_folder(place, state=folders.state, shown=fingerprint)
     print_lines("Trusted, until any of these files changes.")
 

@@ -39,11 +39,11 @@ class Command:
 
     `place` is what answers it, as `module:name` below `agent_relay.faces`: a function for typer, functions by
     sub-command, or with `takes_words` a function of the words. It is empty if the command line lacks the
-    command. `words` are its sub-commands. A form without `about` is typed and explained as on the command
-    line.
+    command. `words` are its sub-commands. Behind a slash the word at `text_at` begins a free
+    text. A form without `about` is typed and explained as on the command line.
     """
 
-    __slots__ = ("about", "key", "name", "place", "shell", "takes_words", "usage", "words")
+    __slots__ = ("about", "key", "name", "place", "shell", "takes_words", "text_at", "usage", "words")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Command:
         *,
         takes_words: bool = False,
         words: "Sequence[str]" = (),
+        text_at: int | None = None,
         shell: Form | None = None,
         key: Form | None = None,
     ) -> None:
@@ -63,11 +64,12 @@ class Command:
         self.place = f"agent_relay.faces.{place}" if place else ""
         self.takes_words = takes_words
         self.words = words
+        self.text_at = text_at
         self.shell = shell
         self.key = key
         for form in (shell, key):
             if form is not None:
-                form.outside = form.outside or f"agent-relay {name}"
+                form.outside = form.outside or (f"agent-relay {name}" if place else "")
                 if not form.about:
                     form.usage, form.about = usage, about
 
@@ -88,6 +90,7 @@ class Command:
 _TABLE = (
     Command(
         "use",
+        text_at=1,
         shell=Form(
             "AGENT [MESSAGE]",
             "hand over to AGENT; MESSAGE is its first prompt",
@@ -103,6 +106,7 @@ _TABLE = (
             "AGENT [FOCUS]",
             "hand over to AGENT, which should look at FOCUS first",
             more=("/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   like agent-relay AGENT",),
+            outside="agent-relay AGENT --session ID",
         ),
     ),
     Command(
@@ -131,6 +135,7 @@ _TABLE = (
         "[SESSION] [--focus TEXT] [--narrative]",
         "hand over to the next agent of the order",
         "cli.session.handoff:relay",
+        text_at=0,
         shell=Form("[MESSAGE]", "hand over to the next agent of the order"),
         key=Form("[FOCUS]", "hand over to the next agent of the order at once"),
     ),
@@ -141,6 +146,7 @@ _TABLE = (
         "cli.session.handoff:run_handoff",
         takes_words=True,
         words=("list", "show", "history", "plan", "retry", "cancel", "complete", "fail", "narrative"),
+        text_at=0,
         shell=Form(
             "[FOCUS] | list | show ID | history | plan | retry ID | …",
             "the agent writes a handoff document, then the next agent takes over",
@@ -304,7 +310,7 @@ _TABLE = (
             more=("/packet edit         edit the newest packet before its successor reads it",),
         ),
     ),
-    Command("log", key=Form("", "what happened in this session")),
+    Command("log", key=Form("", "what happened in this session", outside="agent-relay watch --no-follow")),
     Command("replay", "RECORDING --agent A", "run the detector on a recorded session", "cli.replay:replay"),
     Command(
         "adapters",
@@ -349,37 +355,3 @@ AGENT_USAGE = (
     "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
-_KEY_WIDTH = 21
-
-
-def render_help() -> str:
-    """Return what `agent-relay --help` prints."""
-    width = max(len(f"{command.name} {command.usage}") for command in COMMANDS.values())
-    rows = [f"  {f'{one.name} {one.usage}':{width}}  {one.about}" for one in COMMANDS.values()]
-    return "\n".join(
-        [
-            "A coding agent hits its limit; the work goes on in another one, from exactly the same point.",
-            "",
-            f"usage: agent-relay {AGENT_USAGE}",
-            "           a session here under that agent: attach, hand over or start, whichever fits",
-            "       agent-relay COMMAND …",
-            "",
-            *rows,
-            "",
-            "Every command answers --help. Files: docs/cli.md, docs/architecture.md.",
-            "",
-        ]
-    )
-
-
-def render_key_help() -> tuple[str, ...]:
-    """Return the lines of `/help` behind the relay key."""
-    lines: list[str] = []
-    same: list[str] = []
-    for command in KEY_COMMANDS.values():
-        form = command.key or Form()
-        if form.about != command.about:
-            lines += [f"{f'/{command.name} {form.usage}':{_KEY_WIDTH}}{form.about}", *form.more]
-        else:
-            same.append(f"/{command.name} {command.usage}" if command.name == "order" else f"/{command.name}")
-    return (*lines[:-1], f"{'  '.join(same)}   as on the command line", lines[-1])

@@ -6,7 +6,7 @@ import sys
 
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.names import KEY_VARIABLE
-from agent_relay.faces.cli.commands import COMMANDS, Command, render_help
+from agent_relay.faces.cli.commands import COMMANDS, Command
 from agent_relay.faces.cli.options import UsageError
 
 TYPE_CHECKING = False
@@ -184,7 +184,12 @@ def _load_command(command: Command) -> "Callable[[list[str]], int]":
     return lambda rest: run_functions(functions, rest, name=command.name, about=command.about)
 
 
-def _help(_rest: list[str]) -> int:
+def _help(rest: list[str]) -> int:
+    """Print the help of the command in `rest`, or of all."""
+    if rest and not rest[0].startswith("-"):
+        return _find(rest)([*rest[1:], "--help"])
+    from agent_relay.faces.cli.command_help import render_help
+
     sys.stdout.write(render_help())
     return ExitCode.DONE
 

@@ -104,6 +104,8 @@ def run_metrics(words: list[str]) -> int:
 def parse_options(words: list[str]) -> ParsedOptions:
     """Return what the words say; raise UsageError for wrong ones, and for two that exclude each other."""
     found = _PARSER.parse(words)
+    if found.wants_help:
+        return found
     given = {*found.flags, *(["SESSION"] if any(found.arguments) else [])}
     for one, other in (("SESSION", "--all"), ("--chain", "--all"), ("--json", "--csv")):
         if {one, other} <= given:

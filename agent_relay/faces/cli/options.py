@@ -18,28 +18,37 @@ class UsageError(WrongUseError):
         self.command = command
 
 
+def suggest(name: str, words: "Sequence[str]") -> str:
+    """Return `Did you mean …? ` with the word of `words` that is most like `name`; empty if none is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, words, n=1)
+    return f"Did you mean {close[0]}? " if close else ""
+
+
 class ParsedOptions:
     """The words of a command line: flags that are set, values and lists by option, arguments.
 
-    `rest` is what follows `--`; `None` without one. With `wants_help` nothing else was parsed.
+    `rest` is what follows `--` for the agent itself; `None` without one. With `wants_help` the arguments may
+    be too many or too few.
     """
 
     __slots__ = ("arguments", "flags", "lists", "rest", "values", "wants_help")
 
-    def __init__(self, rest: list[str] | None, *, wants_help: bool) -> None:
+    def __init__(self) -> None:
         self.arguments: list[str] = []
         self.flags: set[str] = set()
         self.values: dict[str, str] = {}
         self.lists: dict[str, list[str]] = {}
-        self.rest = rest
-        self.wants_help = wants_help
+        self.rest: list[str] | None = None
+        self.wants_help = False
 
 
 class OptionParser:
     """Parses the words of one command: `flags` have no value, `lists` may be repeated.
 
-    With `takes_rest`, words after `--` are for the agent itself. `most` is how many arguments there may be.
-    The argument at index `free` may begin with a dash.
+    Words after `--` are arguments, or with `takes_rest` for the agent itself. `most` is how many arguments
+    there may be. The argument at index `free` may begin with a dash.
     """
 
     def __init__(
@@ -62,34 +71,56 @@ class OptionParser:
         self._free = free
 
     def parse(self, words: "Sequence[str]") -> ParsedOptions:
-        """Return what the words say; raise UsageError for an unknown word or a missing value."""
-        end = words.index("--") if self._takes_rest and "--" in words else len(words)
-        own = list(words[:end])
-        wants_help = "--help" in own or "-h" in own
-        found = ParsedOptions([*words[end + 1 :]] if end < len(words) else None, wants_help=wants_help)
-        while own and not wants_help:
-            word = own.pop(0)
+        """Return what the words say; raise UsageError for an unknown word or a missing value.
+
+        What follows an option that has a value is that value, whatever it is.
+        """
+        found = ParsedOptions()
+        left = list(words)
+        while left:
+            word = left.pop(0)
             name, equals, value = word.partition("=")
             if word in self._flags:
                 found.flags.add(word)
             elif name in self._values or name in self._lists:
-                if not equals and not own:
+                if not equals and not left:
                     raise UsageError(f"{name} needs a value", command=self._command)
-                given = value if equals else own.pop(0)
-                if name in self._values:
-                    found.values[name] = given
-                else:
-                    found.lists.setdefault(name, []).append(given)
+                self._keep(found, name, value if equals else left.pop(0))
+            elif word == "--":
+                found.rest = left
+                break
+            elif word in {"--help", "-h"}:
+                found.wants_help = True
             elif word.startswith("-") and word != "-" and len(found.arguments) != self._free:
-                hint = "Options of the agent itself go after --, at the end" if self._takes_rest else ""
-                raise UsageError(f"unknown option {word[:40]!r}", hint=hint, command=self._command)
+                raise self._refuse(word)
             else:
                 found.arguments.append(word)
-        if self._most is not None and len(found.arguments) > self._most:
+        if found.rest is not None and not self._takes_rest:
+            found.arguments += found.rest
+            found.rest = None
+        if self._most is not None and len(found.arguments) > self._most and not found.wants_help:
             raise UsageError(
                 f"unexpected argument {found.arguments[self._most][:40]!r}", command=self._command
             )
         return found
+
+    def _keep(self, found: ParsedOptions, name: str, value: str) -> None:
+        if name in self._values:
+            found.values[name] = value
+        else:
+            found.lists.setdefault(name, []).append(value)
+
+    def _refuse(self, word: str) -> UsageError:
+        name = word.partition("=")[0]
+        if name in self._flags:
+            return UsageError(f"option {name!r} does not take a value", command=self._command)
+        meant = suggest(name, (*self._flags, *self._values, *self._lists))
+        see = (
+            "Options of the agent itself go after --, at the end"
+            if self._takes_rest
+            else f"See: agent-relay {self._command} --help"
+        )
+        return UsageError(f"unknown option {word[:40]!r}", hint=f"{meant}{see}", command=self._command)
 
 
 _OPEN_TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
@@ -119,6 +150,12 @@ def parse_open_words(words: list[str], *, command: str = "AGENT") -> dict[str, o
         request["args"] = found.rest
     if found.arguments:
         request["task"] = _choose_task(found.arguments, command, is_named="task" in request)
+    if request.get("task") == "-":
+        raise UsageError(
+            "the task cannot be read from standard input: the agent needs the terminal",
+            hint="Without a screen: agent-relay run AGENT -",
+            command=command,
+        )
     if request.get("new") and request.get("session"):
         raise UsageError(
             "--new and --session cannot be used together", hint="Leave one of them out", command=command

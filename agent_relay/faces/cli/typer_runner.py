@@ -10,7 +10,7 @@ import typer
 
 from agent_relay.domain.errors import ExitCode
 from agent_relay.faces.cli.commands import Command
-from agent_relay.faces.cli.options import UsageError
+from agent_relay.faces.cli.options import UsageError, suggest
 
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
@@ -22,6 +22,7 @@ _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
 _FORMS = (
     (re.compile(r"no such option: (\S+).*"), r"unknown option '\1'"),
+    (re.compile(r"option '(\S+)' requires an argument"), r"\1 needs a value"),
     (re.compile(r"no such command (\S+)"), r"unknown command \1"),
     (re.compile(r"got unexpected extra argument(?:s|\(s\))? \((\S+).*\)"), r"unexpected argument '\1'"),
 )
@@ -42,7 +43,7 @@ def run_functions(functions: Functions, words: list[str], *, name: str, about: s
     # Each may be dear to load; where the first word is one of them, no other can be meant.
     for word in words[:1] if is_named else filter(None, functions):
         app.command(word)(load_function(functions[word]))
-    return _run(app, words, name)
+    return _run(app, words, name, word=words[0] if is_named else "")
 
 
 def load_functions(command: Command) -> dict[str, Function]:
@@ -92,7 +93,7 @@ def _call(function: Function, given: Mapping[str, object]) -> int:
         end = function(**given)
     except typer.Exit as way_out:
         end = way_out.exit_code
-    except EOFError:
+    except (EOFError, typer.Abort):
         sys.stderr.write("\n")
         return ExitCode.INTERRUPTED
     sys.stdout.flush()
@@ -106,20 +107,28 @@ def _create_app(name: str) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
 
 
-def _run(app: typer.Typer, words: list[str], name: str) -> int:
-    """Run the app and return its exit status; raise UsageError for words it rejects."""
+def _run(app: typer.Typer, words: list[str], name: str, *, word: str = "") -> int:
+    """Run the app and return its exit status; raise UsageError for words it rejects.
+
+    `word` is the sub-command, if it is known.
+    """
     try:
         end: object = app(words, prog_name=f"agent-relay {name}", standalone_mode=False)
     except _WrongWords as error:
-        path = error.ctx.command_path if error.ctx is not None else f"agent-relay {name}"
+        path = error.ctx.command_path if error.ctx is not None else ""
+        meant = suggest(str(getattr(error, "option_name", "")), getattr(error, "possibilities", None) or ())
         message = " ".join(error.format_message().split()).rstrip(".")
         message = f"{message[:1].lower()}{message[1:]}"
         for pattern, form in _FORMS:
             message = pattern.sub(form, message)
-        raise UsageError(message, command=path.partition(" ")[2]) from None
+        # Of an option without its value typer names the sub-command's parent, or nothing.
+        command = max(path.partition(" ")[2], f"{name} {word}".rstrip(), key=len)
+        hint = f"{meant}See: agent-relay {command} --help"
+        raise UsageError(message, hint=hint, command=command) from None
     except typer.Abort:
         return ExitCode.INTERRUPTED
     sys.stdout.flush()

@@ -105,6 +105,20 @@ def print_error(error: "RelayError", *, command: str = "") -> int:
     return int(error.code)
 
 
+def ask(question: str) -> str:
+    """Ask on the terminal and return the answer, stripped and in lower case; empty if there is no input."""
+    sys.stdout.write(question)
+    sys.stdout.flush()
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        # Only an Enter that was echoed has ended the question's row.
+        if not (answer.endswith("\n") and sys.stdin.isatty()):
+            sys.stdout.write("\n")
+    return answer.strip().lower()
+
+
 def warn(line: str) -> None:
     """Print `line` on standard error at once; do nothing if standard error is closed."""
     try:

@@ -12,12 +12,13 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.options import OPEN_LIMIT_S
-from agent_relay.faces.cli.session.agent import is_agent, list_names, suggest
+from agent_relay.faces.cli.options import OPEN_LIMIT_S, suggest
+from agent_relay.faces.cli.session.agent import is_agent, list_names
 from agent_relay.faces.cli.session.attach import follow, measure
 from agent_relay.faces.cli.session.handoff import find_predecessor
 from agent_relay.faces.cli.session.lookup import find_session
-from agent_relay.faces.cli.session.relay_prompt import describe, split_words
+from agent_relay.faces.cli.session.relay_prompt import describe
+from agent_relay.faces.cli.session.slash_commands import check_words, split_words, take_text
 from agent_relay.faces.shell._agent_switch import Ask, DocumentJob, find_next
 from agent_relay.faces.shell._conversation import Conversation, find_place, find_resting, is_shared
 from agent_relay.faces.shell._terminal import call_in_loop
@@ -41,7 +42,11 @@ class ShellFace(Protocol):
         ...
 
     def say(self, *lines: str) -> None:
-        """Print the lines on the terminal, with control characters made visible."""
+        """Print the lines on the terminal, control characters visible and commands as they are typed here."""
+        ...
+
+    def show(self, *lines: str) -> None:
+        """Print the lines on the terminal, the commands in them unchanged."""
         ...
 
     def run_plain(self, words: Sequence[str]) -> int:
@@ -61,6 +66,8 @@ class ShellFace(Protocol):
         ...
 
 
+_NOTHING = "there is nothing to hand over yet"
+
 Act = Callable[[ShellFace, str], Awaitable[None]]
 
 
@@ -70,11 +77,12 @@ async def use(shell: ShellFace, rest: str) -> None:
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
     folders, cwd = get_folders(), get_cwd()
+    message = take_text("use", message.strip())
     if not is_agent(agent, folders, cwd):
         meant = suggest(agent, list_names(folders, cwd))
         raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"{meant}See: /agents")
     _check_installed(shell, agent)
-    await _switch(shell, agent, message.strip())
+    await _switch(shell, agent, message)
 
 
 def _check_installed(shell: ShellFace, agent: str) -> None:
@@ -90,28 +98,33 @@ def _check_installed(shell: ShellFace, agent: str) -> None:
 
 async def relay(shell: ShellFace, rest: str) -> None:
     """Give the running turn, or else the next one, to the next agent of the order (`[MESSAGE]`)."""
-    session = _need_session(shell)
-    if shell.turns.is_working and await _pass_on(shell, "", rest):
+    message = take_text("relay", rest)
+    session = _need_session(shell, _NOTHING)
+    if shell.turns.is_working and await _pass_on(shell, "", message):
         return
-    await _switch(shell, await asyncio.to_thread(find_next, shell.turns.ask, session), rest)
+    await _switch(shell, await asyncio.to_thread(find_next, shell.turns.ask, session), message)
 
 
 async def undo(shell: ShellFace, rest: str) -> None:
     """Give the session back to the agent that had it before the last handoff."""
-    if rest:
-        raise WrongUseError("/undo-handoff takes no arguments", hint="See: /undo-handoff --help")
+    check_words("undo-handoff", rest)
     conversation = shell.conversation
     view = conversation.refresh()
     if view and view["agent"] and view["agent"] != conversation.agent and not shell.turns.is_working:
         # The switch has led to no handoff yet.
         await _switch(shell, str(view["agent"]), "")
         return
-    await _switch(shell, find_predecessor(conversation.root, _need_session(shell)), "")
+    await _switch(
+        shell,
+        find_predecessor(conversation.root, _need_session(shell, "there is no handoff to undo yet")),
+        "",
+    )
 
 
 async def hand_off(shell: ShellFace, rest: str) -> None:
     """Have the agent write a document and hand over (`[FOCUS]`), or run a command on handoff records."""
-    words = split_words(rest) if rest.partition(" ")[0] in COMMANDS["handoff"].words else []
+    known = COMMANDS["handoff"].words
+    words = split_words(rest) if rest.partition(" ")[0] in known else []
     if words:
         session = shell.conversation.session
         if words[0] == "history" and len(words) == 1 and session:
@@ -121,12 +134,14 @@ async def hand_off(shell: ShellFace, rest: str) -> None:
         shell.run_plain(["handoff", *words])
         shell.conversation.refresh()
         return
-    _need_session(shell)
-    shell.turns.do(DocumentJob(shell.conversation, rest, shell.turns.send_first))
+    focus = take_text("handoff", rest, words=known)
+    _need_session(shell, _NOTHING)
+    shell.turns.do(DocumentJob(shell.conversation, focus, shell.turns.send_first))
 
 
 async def choose_model(shell: ShellFace, rest: str) -> None:
     """Set the model of the agent's next turns here (`[MODEL]`); `-` is its own again."""
+    check_words("model", rest, most=1)
     conversation = shell.conversation
     if not conversation.agent:
         raise WrongUseError("there is no agent to choose a model for", hint="/use AGENT")
@@ -178,9 +193,10 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
         return True
 
 
-def _need_session(shell: ShellFace) -> str:
+def _need_session(shell: ShellFace, sentence: str) -> str:
+    """Return the session's id; raise WrongUseError with `sentence` before the first message."""
     if not shell.conversation.session:
-        raise WrongUseError("there is nothing to hand over yet", hint="Type a message, or /resume a session")
+        raise WrongUseError(sentence, hint="Type a message, or /resume a session")
     return shell.conversation.session
 
 
@@ -260,8 +276,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
 
 async def start_new_session(shell: ShellFace, rest: str) -> None:
     """Let the next message begin another session; the present one stays as it is."""
-    if rest:
-        raise WrongUseError("/new takes no arguments", hint="Type the first message after it")
+    check_words("new", rest)
     conversation, left = shell.conversation, shell.conversation.session
     if shell.turns.is_working or shell.turns.is_waiting:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
@@ -271,6 +286,7 @@ async def start_new_session(shell: ShellFace, rest: str) -> None:
 
 async def resume(shell: ShellFace, rest: str) -> None:
     """Join `[SESSION]`, or else the newest other session here, for the next message."""
+    check_words("resume", rest, most=1)
     conversation = shell.conversation
     was_waiting = shell.turns.is_waiting
     await shell.turns.give_up_waiting()
@@ -331,5 +347,5 @@ async def show_status(shell: ShellFace, rest: str) -> None:
 
 async def leave(shell: ShellFace, rest: str) -> None:
     """End the shell and nothing else."""
-    del rest
+    check_words("exit", rest)
     shell.leave()

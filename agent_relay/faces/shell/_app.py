@@ -199,10 +199,14 @@ class Shell:
             self._resting = self._read_resting()
 
     def say(self, *lines: str) -> None:
-        """Print the lines on the terminal."""
+        """Print the lines on the terminal, with commands as they are typed here."""
+        self.show(*map(HintStyle.render, lines))
+
+    def show(self, *lines: str) -> None:
+        """Print the lines on the terminal, the commands in them unchanged."""
         # A terminal that is gone ends the shell in its own way.
         with suppress(OSError):
-            self._scrollback.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
+            self._scrollback.paint("".join(f"{plain(line)}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
         """Run a plain command on this terminal and return its exit status."""

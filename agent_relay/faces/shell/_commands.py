@@ -13,10 +13,16 @@ from prompt_toolkit.document import Document
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.command_help import get_room, render_form_help
 from agent_relay.faces.cli.commands import SHELL_COMMANDS, Command
+from agent_relay.faces.cli.options import suggest
 from agent_relay.faces.cli.session.attach import measure
-from agent_relay.faces.cli.session.relay_prompt import find_plain, split_words
 from agent_relay.faces.cli.session.run import check_task
+from agent_relay.faces.cli.session.slash_commands import (
+    asks_for_help,
+    find_plain,
+    split_words,
+)
 from agent_relay.faces.render.output import plain
 from agent_relay.faces.shell._actions import (
     Act,
@@ -36,7 +42,6 @@ from agent_relay.store.session_index import list_named
 from agent_relay.system.disk.folders import Folders
 
 _WIDEST = 80
-_NARROWEST = 44
 _TYPED_WIDTH = 23
 """The columns for what is typed, left of what it does."""
 
@@ -73,10 +78,10 @@ def render_shell_help(name: str = "", *, columns: int = _WIDEST) -> tuple[str, .
 
     None of them is wider than `columns`, as far as words allow, nor than an ordinary terminal.
     """
-    room = max(_NARROWEST, min(columns, _WIDEST) - 1)
     if name:
         command = SHELL_COMMANDS.get(name.removeprefix("/"))
-        return () if command is None else tuple(_render_one(command, room))
+        return () if command is None else render_form_help(command.name, command.shell_form, columns=columns)
+    room = get_room(columns)
     return (
         "Anything else you type is the next message to the agent.",
         *(
@@ -98,15 +103,6 @@ def _render_row(typed: str, about: str, room: int) -> list[str]:
     if len(typed) > _TYPED_WIDTH:
         return [f"  {typed}", *lines]
     return [f"  {typed:{_TYPED_WIDTH}}  {lines[0][len(indent) :]}", *lines[1:]]
-
-
-def _render_one(command: Command, room: int) -> Iterator[str]:
-    form = command.shell_form
-    yield f"usage: {render_usage(command)}"
-    yield ""
-    for sentence in (f"{form.about[0].upper()}{form.about[1:]}.", *form.more):
-        yield from wrap(sentence, room)
-    yield f"On the command line: {form.outside}"
 
 
 def render_usage(command: Command) -> str:
@@ -145,11 +141,11 @@ async def run_line(shell: ShellFace, line: str) -> None:
         lines = render_shell_help(rest, columns=measure()[1])
         if not lines:
             raise _refuse(f"/{rest.removeprefix('/')}")
-        shell.say(*lines)
+        shell.show(*lines)
     elif act is None:
         shell.run_plain(build_plain(command, rest, shell.conversation.session))
-    elif rest in {"--help", "-h"}:
-        shell.say(*render_shell_help(command.name, columns=measure()[1]))
+    elif asks_for_help(command, rest):
+        shell.show(*render_shell_help(command.name, columns=measure()[1]))
     else:
         await act(shell, rest)
 
@@ -222,10 +218,7 @@ def _end_row() -> None:
 
 
 def _refuse(word: str) -> WrongUseError:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word.removeprefix("/"), SHELL_COMMANDS, n=1)
-    meant = f"Did you mean /{close[0]}? " if close else ""
+    meant = suggest(word, [f"/{name}" for name in SHELL_COMMANDS])
     return WrongUseError(f"there is no command {word[:40]!r} here", hint=f"{meant}See: /help")
 
 

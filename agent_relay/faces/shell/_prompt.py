@@ -6,7 +6,7 @@ import select
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
@@ -269,10 +269,21 @@ _BLANKS = {Keys.ControlJ: "\n", Keys.ControlI: "\t"}
 
 
 class PastingInput(Vt100Input):
-    """A terminal that may not bracket its pastes: old ones, and programs that drive this one, do not."""
+    """A terminal that may not bracket its pastes: old ones, and programs that drive this one, do not.
+
+    Its first `ahead` bytes were typed before the shell took it over.
+    """
+
+    def __init__(self, stdin: TextIO, *, ahead: int = 0) -> None:
+        super().__init__(stdin)
+        self._ahead = ahead
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys that have come; of a paste all of it, so that it is inserted and drawn once."""
+        if self._ahead:
+            typed = os.read(self.fileno(), self._ahead).decode("utf-8", "replace")
+            self._ahead = 0
+            self.vt100_parser.feed(typed.replace("\n", "\r").replace("\0", "\x04"))
         keys = super().read_keys()
         newest = len(keys)
         while newest >= _MUCH and len(keys) < _MOST and self._has_more():

@@ -46,14 +46,17 @@ _FIRST = (
 )
 
 
-async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = "") -> int:
-    """Run a shell in `cwd` that begins with the line `first`, empty for none; return the exit status."""
+async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = "", ahead: int = 0) -> int:
+    """Run a shell in `cwd` that begins with the line `first`, empty for none; return the exit status.
+
+    `ahead` is how many bytes were typed before `modes` took the terminal over.
+    """
     ensure_private(folders.state)
     own = ensure_private(f"{folders.state}/shell")
     root = find_near_root(cwd)
     # Of one working tree: unsent messages, and locks of sessions that are open in a shell.
     kept = ensure_private(f"{own}/{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}")
-    shell = _build(folders, cwd, modes, own=own, kept=kept)
+    shell = _build(folders, cwd, modes, own=own, kept=kept, ahead=ahead)
     shell.say(*greet(own, shell.conversation.agent))
     left = shell.take_over_messages(kept)
     if left:
@@ -93,7 +96,7 @@ def _offer_last(shell: Shell, folders: Folders, root: str) -> None:
         shell.offer(str(last["session"]))
 
 
-def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str) -> Shell:
+def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str, ahead: int) -> Shell:
     scrollback = Scrollback(asyncio.get_running_loop())
     depth = None if is_fancy() else ColorDepth.DEPTH_1_BIT
     # Without questions to the terminal: its late answers would be keys of whatever runs next.
@@ -106,7 +109,7 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, own: str, kept: str) -> 
     return Shell(
         folders,
         Conversation(cwd, agent=_choose_agent(cwd), lock=SessionLock(kept)),
-        ShellTerminal(scrollback, modes, PastingInput(sys.stdin), output),
+        ShellTerminal(scrollback, modes, PastingInput(sys.stdin, ahead=ahead), output),
         history=TypedHistory(f"{own}/history", _build_redact(find_near_root(cwd), cwd)),
         queue_path=f"{kept}/{os.getpid()}-{os.urandom(4).hex()}.json",
         view=view,

@@ -2,9 +2,11 @@
 
 import asyncio
 import errno
+import fcntl
 import os
 import select
 import signal
+import sys
 import termios
 import threading
 from collections.abc import Callable, Iterator
@@ -32,6 +34,19 @@ class Modes:
         self._source = source
         self._target = target
         self._before = termios.tcgetattr(source)
+
+    def take_over(self) -> int:
+        """Take keys from now on as they are, without echo; return how many bytes were typed before.
+
+        Those have Enter as a line feed and Ctrl-D as a NUL, as the line discipline keeps them. Ctrl-C still
+        interrupts.
+        """
+        self.quieten(signals=True)
+        try:
+            found = fcntl.ioctl(self._source, termios.FIONREAD, bytes(4))
+        except OSError:
+            return 0
+        return int.from_bytes(found, sys.byteorder)
 
     def quieten(self, *, signals: bool = False) -> None:
         """Keep typed keys without echo until they are read; with `signals`, Ctrl-C still interrupts."""

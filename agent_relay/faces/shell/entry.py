@@ -6,7 +6,7 @@ import sys
 from typing import NoReturn
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.commands import render_help
+from agent_relay.faces.cli.command_help import render_help
 from agent_relay.faces.cli.options import OptionParser, UsageError
 from agent_relay.faces.shell._terminal import Modes
 from agent_relay.system.disk.folders import get_cwd, get_folders
@@ -59,19 +59,27 @@ def open_shell(first: str = "") -> int:
             )
         sys.stdout.write(render_help())
         return ExitCode.WRONG_USE
-    from agent_relay.faces.shell._startup import run_shell
-
-    # A turn is laid out on a thread beside the prompt's, and a key must not wait for it.
-    sys.setswitchinterval(_TURN_OF_A_THREAD_S)
-    modes = Modes()
     # Before and after the shell heeds them itself: ended by default it would leave a terminal without echo.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
+    modes = Modes()
+    # Before the slow part of the start: what is typed meanwhile arrives as the keys that were pressed.
+    ahead = modes.take_over()
+    try:
+        return _run(modes, first, ahead)
+    finally:
+        modes.restore()
+
+
+def _run(modes: Modes, first: str, ahead: int) -> int:
+    from agent_relay.faces.shell._startup import run_shell
+
+    # A turn is laid out on a thread beside the prompt's, and a key must not wait for it.
+    sys.setswitchinterval(_TURN_OF_A_THREAD_S)
     # Not asyncio.run: its way with Ctrl-C would end the shell with the first command that is interrupted.
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(run_shell(get_folders(), get_cwd(), modes, first=first))
+        return loop.run_until_complete(run_shell(get_folders(), get_cwd(), modes, first=first, ahead=ahead))
     finally:
         loop.close()
-        modes.restore()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
+import pexpect
 import pytest
 
 from agent_relay.domain.events.session import LegReady, LegStarting, SessionCreated
@@ -296,10 +297,8 @@ def test_a_ledger_that_cannot_be_read_is_not_taken_for_an_empty_one(
 
 def test_what_changed_while_its_user_was_asked_is_not_trusted(world: World) -> None:
     """An agent at work in the repository has the time a person takes to read."""
+    _plant_adapter(world)
     folder = f"{world.cwd}/.agent-relay/adapters/zed"
-    os.makedirs(folder)
-    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
-        stream.write('name = "zed"\n')
     asking = subprocess.Popen(
         [sys.executable, "-m", "agent_relay", "adapters", "trust"],
         cwd=world.cwd,
@@ -319,6 +318,54 @@ def test_what_changed_while_its_user_was_asked_is_not_trusted(world: World) -> N
     _, said = asking.communicate(b"y\n", timeout=60)
     assert asking.returncode == 78
     assert b"was changed while you were asked, so nothing is trusted" in said
+
+
+def _plant_adapter(world: World) -> None:
+    folder = f"{world.cwd}/.agent-relay/adapters/zed"
+    os.makedirs(folder)
+    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write('name = "zed"\n')
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"maybe\n", b"", b"n"])
+def test_trust_that_is_refused_is_no_bug(world: World, answer: bytes) -> None:
+    """To say no is an ordinary answer: one sentence, and nothing is trusted."""
+    _plant_adapter(world)
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_relay", "adapters", "trust"],
+        cwd=world.cwd,
+        env=world.environ(),
+        input=answer,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    said = done.stderr.decode()
+    assert (done.returncode, said.splitlines()[0]) == (
+        1,
+        "agent-relay: the project's adapters are not trusted",
+    )
+    assert json.loads(world.run("adapters", "list", "--json").out)["project"]["trusted"] is False
+
+
+@pytest.mark.parametrize(("key", "status"), [("\x03", 130), ("\x04", 1), ("\r", 1), ("n\r", 1), ("y\r", 0)])
+def test_trust_is_refused_by_any_key_of_a_terminal(world: World, key: str, status: int) -> None:
+    """Ctrl-C is an interruption, Ctrl-D and Enter are no."""
+    _plant_adapter(world)
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "agent_relay", "adapters", "trust"],
+        cwd=world.cwd,
+        env=world.environ() | {"TERM": "xterm"},
+        encoding="utf-8",
+    )
+    child.expect_exact("Trust them? ", timeout=60)
+    child.send(key)
+    child.expect(pexpect.EOF, timeout=60)
+    assert child.before is not None
+    assert "internal error" not in child.before
+    child.close()
+    assert child.exitstatus == status
 
 
 def test_a_reader_that_leaves_early_is_no_error(world: World) -> None:

@@ -54,6 +54,7 @@ def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
         (["fix it", "--task", "that"], "the task is given twice: 'fix it' and --task"),
         (["--task=that", "fix it"], "the task is given twice: 'fix it' and --task"),
         ([" "], "the task is empty"),
+        (["-"], "the task cannot be read from standard input: the agent needs the terminal"),
         (["--new", "--session", "S"], "--new and --session cannot be used together"),
     ],
 )

@@ -60,8 +60,8 @@ def test_wrong_words_are_refused(words: list[str], sentence: str) -> None:
 
 
 def test_the_help_names_every_option() -> None:
-    """Each is taken; any word that asks for help gets it."""
-    for words in (["--help"], ["--all", "--help"], ["-h", "--wrong"]):
+    """Each is taken; who asks for help gets it also where options exclude each other."""
+    for words in (["--help"], ["--all", "--help"], ["-h", "--all", "--chain"]):
         assert parse_options(words).wants_help
     named = set(re.findall(r"^  (--[a-z]+)", HELP, re.MULTILINE))
     assert named == {"--chain", "--all", "--by", "--since", "--agent", "--json", "--csv"}

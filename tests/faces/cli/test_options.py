@@ -1,8 +1,11 @@
 """The options of commands that start without typer."""
 
+from collections.abc import Callable
+
 import pytest
 
 from agent_relay.faces.cli.options import OptionParser, UsageError
+from agent_relay.faces.cli.session.run import run_chat, run_turn
 from agent_relay.faces.render.output import print_error
 
 PARSER = OptionParser(
@@ -32,17 +35,52 @@ def test_an_argument_that_may_be_any_text_may_begin_with_a_dash() -> None:
     assert PARSER.parse(["-"]).arguments == ["-"]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["shed", "-h", "--nope"], ["--colour", "--help"]])
-def test_who_asks_for_help_gets_it_whatever_else_is_there(words: list[str]) -> None:
-    """A mistake beside it is why they ask."""
+@pytest.mark.parametrize(
+    "words", [["--help"], ["shed", "-h"], ["a", "b", "c", "--help"], ["--help", "--fast"]]
+)
+def test_who_asks_for_help_gets_it_however_many_arguments_are_there(words: list[str]) -> None:
+    """How many there may be is what they want to know."""
     assert PARSER.parse(words).wants_help
+
+
+@pytest.mark.parametrize("value", ["-h", "--help", "--", "--fast", "-"])
+def test_what_follows_an_option_is_its_value(value: str) -> None:
+    """A task may be `-h`: help in its place, with status 0, passed for work that was done."""
+    found = PARSER.parse(["--colour", value, "shed"])
+    assert (found.values, found.arguments) == ({"--colour": value}, ["shed"])
+    assert (found.wants_help, found.flags, found.rest) == (False, set(), None)
+
+
+def test_two_dashes_end_the_options() -> None:
+    """Of a command that starts no agent, what follows them are arguments."""
+    parser = OptionParser("count", flags=("--json",), most=1)
+    found = parser.parse(["--json", "--", "--x"])
+    assert (found.arguments, found.flags, found.rest) == (["--x"], {"--json"}, None)
+    assert parser.parse(["--json", "--"]).arguments == []
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("--fats", "Did you mean --fast? Options of the agent itself go after --, at the end"),
+        ("--color=red", "Did you mean --colour? Options of the agent itself go after --, at the end"),
+        ("--zzz", "Options of the agent itself go after --, at the end"),
+    ],
+)
+def test_a_misspelt_option_is_told_from_an_unknown_one(word: str, hint: str) -> None:
+    """As a misspelt command is."""
+    with pytest.raises(UsageError) as caught:
+        PARSER.parse([word])
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--nope"], "unknown option '--nope'"),
-        (["--fast=yes"], "unknown option '--fast=yes'"),
+        (["--fast=yes"], "option '--fast' does not take a value"),
+        (["--nope", "-h"], "unknown option '--nope'"),
+        (["--help", "--nope"], "unknown option '--nope'"),
         (["--colour"], "--colour needs a value"),
         (["a", "b", "c"], "unexpected argument 'c'"),
     ],
@@ -56,3 +94,14 @@ def test_wrong_use_is_reported_in_one_form(
     assert print_error(caught.value, command=caught.value.command) == 2
     assert capsys.readouterr().err.splitlines()[0] == f"agent-relay paint: {sentence}"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "words", [["--schema", "x"], ["demo", "t", "--schema"], ["--schema", "--continue", "S"]]
+)
+@pytest.mark.parametrize("command", [run_turn, run_chat])
+def test_a_schema_is_printed_alone(command: Callable[[list[str]], int], words: list[str]) -> None:
+    """With a task beside it, status 0 passed for work that was done."""
+    with pytest.raises(UsageError, match="and --schema cannot be used together"):
+        command(words)
+    assert command(["--schema", "--json"]) == command(["--schema"]) == 0

@@ -9,8 +9,10 @@ import pytest
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.state import State
-from agent_relay.faces.cli.commands import COMMANDS, render_key_help
-from agent_relay.faces.cli.session.relay_prompt import PromptContext, find_plain, run_prompt_line
+from agent_relay.faces.cli.command_help import render_key_help
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
+from agent_relay.faces.cli.session.slash_commands import find_plain
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld

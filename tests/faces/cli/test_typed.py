@@ -2,11 +2,13 @@
 
 import functools
 import inspect
+from typing import Annotated
 
 import pytest
 import typer
 
 from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.session.handoff import HANDOFF
 from agent_relay.faces.cli.typer_runner import (
     Function,
@@ -75,11 +77,17 @@ def hear_nothing() -> None:
     raise EOFError
 
 
+def give_up() -> None:
+    raise typer.Abort
+
+
 def fail(*, as_json: bool = False) -> int:
     return 7 if as_json else 1
 
 
-@pytest.mark.parametrize(("function", "status"), [(leave, 69), (hear_nothing, 130), (fail, 1)])
+@pytest.mark.parametrize(
+    ("function", "status"), [(leave, 69), (hear_nothing, 130), (give_up, 130), (fail, 1)]
+)
 def test_a_command_called_without_typer_ends_as_with_it(function: Function, status: int) -> None:
     """Scripts go by the status."""
     both = {"": function, "two": fail}
@@ -105,3 +113,35 @@ def test_the_table_of_commands_names_every_sub_command() -> None:
     for name, command in COMMANDS.items():
         words = [word for word in (HANDOFF if name == "handoff" else load_functions(command)) if word]
         assert sorted(command.words) == sorted(words)
+
+
+def paint(colour: Annotated[str, typer.Option("--colour")] = "", *, fast: bool = False) -> None:
+    raise AssertionError(f"it was done: {colour} {fast}")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "hint"),
+    [
+        (["--color", "red"], "unknown option '--color'", "Did you mean --colour? See: agent-relay {} --help"),
+        (["--zzz"], "unknown option '--zzz'", "See: agent-relay {} --help"),
+        (["--fast=1"], "option '--fast' does not take a value", "See: agent-relay {} --help"),
+        (["--colour"], "--colour needs a value", "See: agent-relay {} --help"),
+    ],
+)
+def test_wrong_words_are_refused_as_by_commands_without_typer(
+    words: list[str], sentence: str, hint: str
+) -> None:
+    """One form for all, with the sub-command's own name and the option that may be meant."""
+    several: Functions = {"shed": paint, "door": fail}
+    for functions, before, name in (({"": paint}, [], "some"), (several, ["shed"], "some shed")):
+        with pytest.raises(UsageError) as caught:
+            run_functions(functions, [*before, *words], name="some", about="some")
+        assert (caught.value.sentence, caught.value.command) == (sentence, name)
+        assert caught.value.hint == hint.format(name)
+
+
+def test_help_is_asked_for_in_two_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    """`-h` worked for half of the commands."""
+    for option in ("-h", "--help"):
+        assert run_functions({"": paint}, [option], name="some", about="some") == 0
+        assert capsys.readouterr().out.startswith("Usage: agent-relay some")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.support.measured import measured
+from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.shells import ShellPerson, list_natives, list_prompts
 
@@ -180,3 +182,16 @@ def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person:
     person.terminal.wait_quiet(0.7)
     person.type("!echo back from there")
     person.wait_for("(?m)^back from there")
+
+
+def test_what_is_typed_before_the_prompt_is_there_arrives_as_the_keys_that_were_pressed(
+    world: RelayWorld,
+) -> None:
+    """Enter became a line feed, which made two lines one message, and Ctrl-D was lost."""
+    terminal = Terminal(
+        [sys.executable, "-m", "agent_relay"], env=world.environ | measured(), cwd=world.project
+    )
+    terminal.send("!echo one-$((1+1))\r!echo two-$((2+2))\r\x04")
+    terminal.wait_for(r"(?s)one-2.*two-4")
+    assert terminal.wait_exit() == 0
+    terminal.close()

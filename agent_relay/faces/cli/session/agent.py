@@ -5,7 +5,7 @@ import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS
-from agent_relay.faces.cli.options import OPEN_LIMIT_S, parse_open_words
+from agent_relay.faces.cli.options import OPEN_LIMIT_S, parse_open_words, suggest
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 TYPE_CHECKING = False
@@ -41,6 +41,9 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
 It needs a terminal, except with --json or --no-launch; in a script or a pipe, use: agent-relay run AGENT TASK
 """
 
+_PLACEHOLDER = "AGENT"
+"""What hints and the help write for any agent's name."""
+
 
 def run_agent(name: str, words: list[str]) -> int:
     """Run `agent-relay <agent>`; return the agent's exit status, 0 after a detach, 3 if none can go on."""
@@ -51,6 +54,8 @@ def run_agent(name: str, words: list[str]) -> int:
         check_agent(name, get_folders(), get_cwd())
         raise
     if request.pop("help", False):
+        if name != _PLACEHOLDER:
+            check_agent(name, get_folders(), get_cwd())
         sys.stdout.write(HELP)
         return ExitCode.DONE
     folders = get_folders()
@@ -123,14 +128,6 @@ def list_names(folders: "Folders", cwd: str) -> list[str]:
     """Return the names in the adapter folders that look like agents'."""
     places = [place for place in _list_places(folders, cwd) if os.path.isdir(place)]
     return sorted({entry for place in places for entry in os.listdir(place) if "." not in entry})
-
-
-def suggest(name: str, words: list[str]) -> str:
-    """Return `Did you mean …? ` with the word of `words` that is most like `name`; empty if none is."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, words, n=1)
-    return f"Did you mean {close[0]}? " if close else ""
 
 
 def _list_places(folders: "Folders", cwd: str) -> list[str]:

@@ -138,16 +138,19 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    rest = _build_rest(folders, reconnect)
+    rest = _build_rest(folders, reconnect, notes)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
         loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
         return loop.run(answer)
 
 
 def _build_rest(
-    folders: "Folders", reconnect: "Callable[[], Connection]"
+    folders: "Folders", reconnect: "Callable[[], Connection]", notes: list[str]
 ) -> "Callable[[SessionPlace], tuple[str, str]] | None":
-    """Return what shows a person that every agent rests; `None` if there is no terminal."""
+    """Return what shows a person that every agent rests; `None` if there is no terminal.
+
+    A person who wants to see the agent's screen instead is told in `notes` how to come back.
+    """
     if not has_terminal():
         return None
 
@@ -158,8 +161,13 @@ def _build_rest(
 
     def rest(place: "SessionPlace") -> tuple[str, str]:
         from agent_relay.client.attach.rest_screen import show_rest
+        from agent_relay.client.attach.session_loop import SHOW_SCREEN
 
-        return show_rest(place, reconnect=reconnect, agree_always=agree_always)
+        how, line = show_rest(place, reconnect=reconnect, agree_always=agree_always)
+        if how == SHOW_SCREEN:
+            back = f"press the relay key and type /detach, then agent-relay attach {place.session}"
+            notes.append(f"Every agent rests; keys go to {place.agent}. To choose what follows, {back}")
+        return how, line
 
     return rest
 

@@ -5,7 +5,6 @@ that is asked without it.
 """
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.values import AgentName
-from agent_relay.faces.render.output import plain, warn
+from agent_relay.faces.render.output import ask, plain, warn
 from agent_relay.redact.text import redact_text
 from agent_relay.sources.native_sessions import find_native_sessions
 from agent_relay.store.session_index import find_near_root, list_own_at
@@ -150,18 +149,12 @@ def offer_native_session(agent: str, words: Sequence[str], cwd: str, environ: Ma
         f"{render_age(one.changed_at, now)} old{f': {one.title}' if one.title else ''}" for one in offered
     ]
     if len(told) == 1:
-        answer = _ask(f"{recent[0].agent} has a session of its own here, {told[0]}\nGo on with it? [y/N] ")
+        answer = ask(f"{recent[0].agent} has a session of its own here, {told[0]}\nGo on with it? [y/N] ")
         return recent[0].word if answer in {"y", "yes"} else ""
     lines = ["Agents have sessions of their own here:"]
     lines += [
         f"  {at}  {one.agent}, {age}" for at, (one, age) in enumerate(zip(offered, told, strict=True), 1)
     ]
-    answer = _ask("\n".join([*lines, f"Go on with one of them? [1-{len(told)}, Enter for none] "]))
+    answer = ask("\n".join([*lines, f"Go on with one of them? [1-{len(told)}, Enter for none] "]))
     chosen = int(answer) if answer.isdecimal() and len(answer) == 1 else 0
     return recent[chosen - 1].word if 1 <= chosen <= len(told) else ""
-
-
-def _ask(question: str) -> str:
-    sys.stdout.write(question)
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower()

@@ -2,15 +2,23 @@
 
 import os
 
-from agent_relay.client.attach.prompt import PendingAnswer
+from agent_relay.client.attach.prompt import DETACH, PendingAnswer
 from agent_relay.client.pending_answers import Narration, PlainCommand, render_error
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import find_root_above
 from agent_relay.domain.text.hints import render_at_key
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import quote_reason, render_count
-from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, render_key_help
+from agent_relay.faces.cli.command_help import render_form_help, render_key_help
+from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS, Form
 from agent_relay.faces.cli.options import OPEN_LIMIT_S, parse_open_words
+from agent_relay.faces.cli.session.slash_commands import (
+    asks_for_help,
+    check_words,
+    find_plain,
+    split_words,
+    take_text,
+)
 from agent_relay.store.session_index import read_summary
 
 TYPE_CHECKING = False
@@ -24,8 +32,7 @@ if TYPE_CHECKING:
 
 ASK_LIMIT_S = 30.0
 
-_OF_SESSION = {"handoff": ("history",), "packet": ("show", "path", "diff", "verify", "export")}
-_ELSEWHERE = frozenset(("--new", "--session", "--from", "--json", "--help", "-h"))
+_ELSEWHERE = frozenset(("--new", "--session", "--from", "--json"))
 
 
 class PromptContext:
@@ -56,10 +63,16 @@ def run_prompt_line(line: str, context: PromptContext) -> "Answer":
     There are none if the agent's screen shows the outcome. Raises RelayError if it cannot be done.
     """
     word, _, rest = line.strip().partition(" ")
+    rest = rest.strip()
     if word in {"/help", "/?", "help", "?"}:
         return render_key_help()
+    command = KEY_COMMANDS.get(word[1:]) if word.startswith("/") else None
+    # Those that are plain commands and nothing else explain themselves.
+    is_own = command is not None and (word in _OWN or not command.place)
+    if command is not None and is_own and asks_for_help(command, rest):
+        return _render_help(command.name, context)
     try:
-        found = _answer(word, rest.strip(), context)
+        found = _answer(word, rest, context)
     except RelayError as error:
         raise render_error(error, context.session) from error
     if isinstance(found, PendingAnswer):
@@ -74,6 +87,9 @@ def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
         return found
     words = find_plain(word, rest, context.session)
     if not words:
+        if word == DETACH:
+            # Alone it is the attached terminal's own.
+            check_words("detach", rest)
         raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
     return _run_plain(words, context)
 
@@ -82,38 +98,8 @@ def _run_plain(words: "Sequence[str]", context: PromptContext) -> PlainCommand:
     return PlainCommand(words, folder=find_root_above(context.folder), session=context.session)
 
 
-def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
-    """Return the plain command that answers `word`, about this session unless it names another.
-
-    It is empty if no command does. Raises WrongUseError for an unterminated quote.
-    """
-    name = word.removeprefix("/")
-    if name == word or name not in KEY_COMMANDS or name not in COMMANDS:
-        return ()
-    words = split_words(rest)
-    return (name, *_add_session(name, words, session))
-
-
-def _add_session(name: str, words: list[str], session: str) -> list[str]:
-    if name == "packet" and not words:
-        return ["show", session]
-    if name == "handoff" and words[:1] == ["plan"] and "--session" not in words:
-        return [*words, "--session", session]
-    at = 1 if words and words[0] in _OF_SESSION.get(name, ()) else 0
-    takes_one = at or name == "undo-handoff" or (name == "metrics" and "--all" not in words)
-    if takes_one and (len(words) == at or words[at].startswith("-")):
-        return [*words[:at], session, *words[at:]]
-    return words
-
-
-def split_words(text: str) -> list[str]:
-    """Split the text into words as a shell does; raise WrongUseError for an unterminated quote."""
-    import shlex
-
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise WrongUseError(f"unterminated quote in {text[:40]!r}", hint="Close it") from None
+def _render_help(name: str, context: PromptContext) -> tuple[str, ...]:
+    return render_form_help(name, KEY_COMMANDS[name].key or Form(), columns=context.size[1])
 
 
 def _use(rest: str, context: PromptContext) -> "Answer":
@@ -121,14 +107,16 @@ def _use(rest: str, context: PromptContext) -> "Answer":
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [FOCUS]")
     focus = focus.strip()
-    if not focus.startswith("--"):
+    if not focus.startswith("-") or focus.startswith("- "):
         return _request(context, "use", agent=agent, focus=focus)
     words = split_words(focus)
     own = words[: words.index("--")] if "--" in words else words
     for word in own:
         if word.partition("=")[0] in _ELSEWHERE:
-            raise WrongUseError(f"/use does not take {word[:40]!r}", hint="In another terminal: agent-relay")
+            raise WrongUseError(f"/use does not take {word[:40]!r}", hint="See: /use --help")
     request = parse_open_words(words)
+    if request.get("help"):
+        return _render_help("use", context)
     view = _read(context.session, context.folder)
     if view["agent"] == agent and not request.get("no_launch"):
         raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
@@ -148,25 +136,28 @@ def _use(rest: str, context: PromptContext) -> "Answer":
 
 
 def _relay(rest: str, context: PromptContext) -> "Answer":
-    return _request(context, "use", agent="", focus=rest)
+    return _request(context, "use", agent="", focus=take_text("relay", rest))
 
 
 def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
     if rest.partition(" ")[0] in COMMANDS["handoff"].words:
         return None
-    return Narration(context.connect, session=context.session, focus=rest)
+    focus = take_text("handoff", rest, words=COMMANDS["handoff"].words)
+    return Narration(context.connect, session=context.session, focus=focus)
 
 
 def _show_status(rest: str, context: PromptContext) -> "Answer | None":
     return None if rest else describe(context.session, context.folder)
 
 
-def _stop(_rest: str, context: PromptContext) -> "Answer":
+def _stop(rest: str, context: PromptContext) -> "Answer":
+    check_words("stop", rest)
     return _request(context, "session.stop")
 
 
-def _list_log(_rest: str, context: PromptContext) -> "Answer":
+def _list_log(rest: str, context: PromptContext) -> "Answer":
     """Return what happened, oldest first; if the daemon is older than this command, by way of `watch`."""
+    check_words("log", rest)
     try:
         with context.connect() as connection:
             answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
@@ -178,12 +169,12 @@ def _list_log(_rest: str, context: PromptContext) -> "Answer":
 
 
 def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
-    """Edit the session's newest packet and return the outcome; `None` if `rest` does not say `edit`.
+    """Edit the session's newest packet and return the outcome; `None` if the plain command answers `rest`.
 
     The editor has the terminal meanwhile.
     """
     words = split_words(rest)
-    if words[:1] != ["edit"]:
+    if words[:1] != ["edit"] or {"--help", "-h"} & {*words}:
         return None
     if set(words[1:]) - {"--document"}:
         raise WrongUseError(

@@ -60,7 +60,7 @@ def run_turn(words: list[str]) -> int:
     """Run `agent-relay run`; return its exit status."""
     found = _PARSER.parse(words)
     if found.wants_help or "--schema" in found.flags:
-        return _print_help(found, HELP)
+        return _print_help(found, HELP, command="run")
     request = build_request(found)
     folders = get_folders()
     complete_request(request, [str(request["agent"])], folders, command="run")
@@ -76,14 +76,16 @@ def run_turn(words: list[str]) -> int:
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
 
 
-def _print_help(found: ParsedOptions, text: str) -> int:
-    """Print the help `text`, or the JSON Schema of a line of that command."""
+def _print_help(found: ParsedOptions, text: str, *, command: str) -> int:
+    """Print the help `text`, or the JSON Schema of a line; raise UsageError for words beside `--schema`."""
     if found.wants_help:
         sys.stdout.write(text)
         return ExitCode.DONE
+    for word in (*found.arguments, *found.values, *sorted(found.flags - {"--schema", "--json"})):
+        raise UsageError(f"{word[:40]!r} and --schema cannot be used together", command=command)
     from agent_relay.domain.protocol.run_output import build_chat_schema, build_run_schema
 
-    print_json(build_run_schema() if text is HELP else build_chat_schema())
+    print_json(build_run_schema() if command == "run" else build_chat_schema())
     return ExitCode.DONE
 
 
@@ -200,7 +202,7 @@ def run_chat(words: list[str]) -> int:
     """Run `agent-relay chat`; return its exit status."""
     found = _CHAT_PARSER.parse(words)
     if found.wants_help or "--schema" in found.flags:
-        return _print_help(found, CHAT_HELP)
+        return _print_help(found, CHAT_HELP, command="chat")
     request = build_chat_request(found)
     folders = get_folders()
     complete_request(request, found.arguments[:-1], folders, command="chat")

@@ -1,0 +1,50 @@
+"""The help of the command line: it fits a terminal, and is that of what was asked about."""
+
+import os
+
+import pytest
+
+from agent_relay.faces.cli.command_help import render_help
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.dispatch import run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without sessions."""
+    monkeypatch.setenv("AGENT_RELAY_HOME", f"{tmp_path}/home")
+
+
+def test_the_help_fits_a_terminal_of_80_columns() -> None:
+    """A line broken in the middle of a word is hard to read and looks careless."""
+    lines = render_help().splitlines()
+    assert [line for line in lines if len(line) > 79] == []
+    assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("help run", "usage: agent-relay run AGENT TASK"),
+        ("help packet show", "Usage: agent-relay packet show"),
+        ("help claude", "usage: agent-relay AGENT [TASK]"),
+        ("help", "A coding agent"),
+        ("help --help", "A coding agent"),
+        ("AGENT --help", "usage: agent-relay AGENT"),
+    ],
+)
+def test_help_is_about_the_command_that_is_named(
+    words: str, first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was about all of them."""
+    assert run(words.split()) == 0
+    assert capsys.readouterr().out.startswith(first)
+
+
+@pytest.mark.parametrize("words", ["help nosuch", "hooks install --help", "nosuch -h"])
+def test_help_on_what_does_not_exist_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that looks for a command by its help took the status for a yes."""
+    assert run(words.split()) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("agent-relay: there is no agent and no command")
