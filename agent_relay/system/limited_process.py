@@ -21,7 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar, cast
+from typing import Literal, ParamSpec, TypeVar, cast
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.failures import find_shortage_number
@@ -310,33 +310,40 @@ def _has_ended(connection: socket.socket) -> bool:
 
 def _perform(
     processor_s: int, work: Callable[..., object], args: tuple[object, ...], words: dict[str, object]
-) -> tuple[bool, object] | tuple[bool, Exception, int]:
+) -> tuple[Literal[True], object] | tuple[bool, Exception, int]:
     """Do the work, inside the process; return true and its result, or false, its error and what it lacked."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 1))
     try:
-        return True, work(*args, **words)
-    except RelayError as error:
-        # What it was raised for is not sent with it.
-        return False, error, find_shortage_number(error)
+        return _attempt(lambda: work(*args, **words))
     except MemoryError:
         return False, KilledError("its process ran out of memory"), 0
-    except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
-        return False, _describe(error), find_shortage_number(error)
-
-
-def _describe(error: Exception) -> RuntimeError:
-    """Say where it was, not what: its words may be those of a text, and not all errors can be pickled."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
 
 
 def run_here(work: Callable[[], _Found]) -> _Found:
-    """Run `work` in this process, without a limit; its errors are raised as `LimitedProcess.run` does."""
+    """Run `work` in this process, without a limit; its errors are raised as `LimitedProcess.run` does.
+
+    A lack of memory is raised as it is: it is this process's own.
+    """
+    match _attempt(work):
+        case (True, found):
+            return cast("_Found", found)
+        case (_, error, _):
+            raise error
+
+
+def _attempt(work: Callable[[], object]) -> tuple[Literal[True], object] | tuple[bool, Exception, int]:
+    """Return true and what `work` returns, or false, its error, and the number of what the machine lacked."""
     try:
-        return work()
-    except (RelayError, MemoryError):
+        return True, work()
+    except MemoryError:
         raise
-    except Exception as error:
-        raise _describe(error) from error
+    except RelayError as error:
+        return False, error, find_shortage_number(error)
+    except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
+        # Where, not what: its words may be those of a text, and not all errors can be pickled.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        told = RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
+        told.__cause__ = error
+        return False, told, find_shortage_number(error)
