@@ -65,7 +65,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | 70 | our bug; a report without contents was written |
 | 78 | the configuration is invalid |
 | 129 | ended by SIGHUP: its terminal is gone |
-| 130 | interrupted by Ctrl-C, or ended by SIGINT |
+| 130 | interrupted: Ctrl-C, or SIGINT from elsewhere |
 | 141 | the reader of its output has gone |
 | 143 | ended by SIGTERM |
 

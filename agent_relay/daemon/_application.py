@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from agent_relay.race.registry import RaceRegistry
 
+_log = logging.getLogger(__name__)
+
 _ENOUGH = 384 << 10
 """Characters of one answer; with one more session it stays below a line's limit."""
 
@@ -124,8 +126,6 @@ def build_watch_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
     return dict((WATCH_FOLLOW.performed_by(follow),))
 
 
-_preload_log = logging.getLogger(__name__)
-
 AFTER_S = 2.0
 """The first seconds are left to whoever started the daemon."""
 
@@ -198,7 +198,7 @@ async def load_rest() -> None:
     """Load all of `MODULES` and every reader of usage, in a thread; log what cannot be loaded."""
     await asyncio.sleep(AFTER_S)
     await asyncio.to_thread(load_each, MODULES)
-    _preload_log.info("preloaded modules=%d", len(MODULES))
+    _log.info("preloaded modules=%d", len(MODULES))
 
 
 def load_each(modules: "Iterable[str]") -> None:
@@ -211,10 +211,7 @@ def load_each(modules: "Iterable[str]") -> None:
         try:
             load()
         except _HALF_REPLACED as error:
-            _preload_log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)
-
-
-_log = logging.getLogger(__name__)
+            _log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)
 
 
 def build_late_handlers(kind: str, build: Callable[[], Mapping[str, Handler]]) -> Mapping[str, Handler]:

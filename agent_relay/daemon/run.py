@@ -39,6 +39,8 @@ from agent_relay.system.failures import find_outer_cause
 from agent_relay.system.net.unix_sockets import listen
 from agent_relay.terminal.holder_client import HolderCheck
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
@@ -205,8 +207,6 @@ class RuntimeKeeper:
             self._alarm.take()
         self._changed.set()
 
-
-_log = logging.getLogger(__name__)
 
 STOP_LIMIT_S = 10.0
 """How long the application may take to stop; then the daemon exits as if it had been killed."""

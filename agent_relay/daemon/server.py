@@ -14,6 +14,8 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.system.failures import find_outer_cause
 from agent_relay.system.net.unix_sockets import peer_of
 
+_log = logging.getLogger(__name__)
+
 ANY_SESSION = "*"
 _PENDING_LIMIT = 1024
 
@@ -70,8 +72,6 @@ class Notices:
         """End the subscription; harmless when repeated."""
         self._subscriptions.discard(subscription)
 
-
-_log = logging.getLogger(__name__)
 
 CONNECTION_LIMIT = 400
 """Far above what faces open, and below half of the usual 1024 descriptors."""

@@ -11,10 +11,8 @@ _FIRST_YEAR, _LAST_YEAR = 1, 9999
 _NAMED_DAYS = {0: "today", 1: "yesterday"}
 
 
-def parse_moment(text: object) -> "datetime | None":
+def parse_moment(text: object) -> datetime | None:
     """Parse an aware moment that every zone can show; `None` for anything else, as in a damaged file."""
-    from datetime import datetime
-
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
@@ -24,13 +22,13 @@ def parse_moment(text: object) -> "datetime | None":
     return moment
 
 
-def render_moment_text(text: object, now: "datetime", zone: "tzinfo | None") -> str:
+def render_moment_text(text: object, now: datetime, zone: "tzinfo | None") -> str:
     """Render the moment that `text` is, as `render_moment` does; empty if `parse_moment` finds none."""
     at = parse_moment(text)
     return render_moment(at, now, zone) if at is not None else ""
 
 
-def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
+def render_day(at: datetime, now: datetime, zone: "tzinfo | None") -> str:
     """Render when something was: `today 18:20`, `yesterday 09:10`, `Nov 21`, or `Nov 21, 2025`.
 
     `at` and `now` are aware. Without a `zone` the machine's own is used.
@@ -42,7 +40,7 @@ def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
     return local.strftime("%b %-d" if local.year == today.year else "%b %-d, %Y")
 
 
-def render_moment(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
+def render_moment(at: datetime, now: datetime, zone: "tzinfo | None") -> str:
     """Render `21:00`, or `Nov 23, 21:00` if that is not the day of `now`; `at` and `now` are aware.
 
     Without a `zone` the machine's own is used.

@@ -175,3 +175,7 @@ def find_root_above(path: str) -> str:
     """Return the root of the project in which `path` is, or is in, a session's folder; empty for none."""
     root, found, _ = path.partition(_BELOW_ROOT)
     return (root or "/") if found else ""
+
+
+IMPORTED = "imported"
+"""The agent of the first leg of an imported session in its journal: no adapter has this name."""

@@ -1,4 +1,4 @@
-"""Performs one session's effects: starts and stops legs, publishes and delivers packets."""
+"""Perform one session's effects: starts and stops legs, publishes and delivers packets."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.limited_work import PacketPublisher, ProgramPrestart, redact_event
+from agent_relay.engine.publishing.limited_work import HandoffPreparation, PacketPublisher, redact_event
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known
@@ -76,7 +76,7 @@ class EffectRunner:
         self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live)
-        self._prestart = ProgramPrestart()
+        self._preparation = HandoffPreparation()
         self._agent_timers = AgentTimers(services.clock, self._live)
 
     @property
@@ -249,7 +249,7 @@ class EffectRunner:
         if leg is not None:
             known = find_known(self._host.events, leg.id)
             if await self._supervisor.adopt(leg, known, self._take_over):
-                self._prestart.prepare()
+                self._preparation.prepare()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._services, leg)
         if (found := await shutdown.find_launch_environment(self._services, session)) is not None:
@@ -285,7 +285,7 @@ class EffectRunner:
 
     async def close(self) -> None:
         """Stop monitoring; legs run on."""
-        self._prestart.close()
+        self._preparation.close()
         await self._notifier.close()
         await self._bar.close()
         await self._supervisor.close()
@@ -319,7 +319,7 @@ class EffectRunner:
                         raise
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._supervisor.follow(live)
-                self._prestart.prepare()
+                self._preparation.prepare()
         self._troubles.pop("stop", None)
         self._troubles.pop("task", None)
         return Spawned(leg.id, live.leg.holder_pid, live.leg.child_pid, live.leg.child_born)

@@ -1,4 +1,4 @@
-"""Reads a headless turn as it goes on: its journal's lines and its agents' streams, in order.
+"""Read a headless turn as it goes on: its journal's lines and its agents' streams, in order.
 
 Nothing is kept for followers: each holds a cursor, and files are read on from there. So output may be of any
 size, and followers do not notice that a daemon was killed in between.

@@ -1,4 +1,4 @@
-"""Has a session's agent write a handoff document in a fork of its native session, one at a time."""
+"""Have a session's agent write a handoff document in a fork of its native session, one at a time."""
 
 import asyncio
 import contextlib

@@ -53,9 +53,11 @@ if TYPE_CHECKING:
     from agent_relay.detect.reported_usage import WindowReading
     from agent_relay.system.net.webhook import Webhook
 
+_log = logging.getLogger(__name__)
 
-_LEGS = 64
-_LINES = 60
+
+_MOST_SCREENS = 64
+_SCREEN_LINES = 60
 _OWN_STATES = ("ready", "busy", "asking")
 
 
@@ -72,7 +74,7 @@ class LastScreen:
         """
         shown = [line for line in lines if line.strip()]
         if shown and (state in _OWN_STATES or not self.screen):
-            self.screen = "\n".join(shown[-_LINES:])
+            self.screen = "\n".join(shown[-_SCREEN_LINES:])
 
 
 class LastScreens:
@@ -84,7 +86,7 @@ class LastScreens:
     def note(self, leg_id: str, seen: LastScreen) -> None:
         """Keep the last screen of the leg, and forget the oldest legs beyond the limit."""
         self._seen[leg_id] = seen
-        while len(self._seen) > _LEGS:
+        while len(self._seen) > _MOST_SCREENS:
             del self._seen[next(iter(self._seen))]
 
     def get(self, leg_id: str) -> str:
@@ -118,9 +120,6 @@ class LastWindows:
 
 def _read(known: "dict[str, WindowReading]") -> list[WindowUsage]:
     return [WindowUsage(one.window.name, one.minutes, one.used, one.resets_at) for one in known.values()]
-
-
-_log = logging.getLogger(__name__)
 
 
 class OutsideNotifiers:

@@ -83,7 +83,7 @@ def _changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> list[s
     return sorted({*gone, *differ})
 
 
-Kind = Literal[
+FactKind = Literal[
     "constraint",
     "decision",
     "rejected",
@@ -102,7 +102,7 @@ class PlantedFact(Strict):
     only kept with its status.
     """
 
-    kind: Kind
+    kind: FactKind
     says: tuple[str, ...] = Field(min_length=1)
     beside: tuple[str, ...] = ()
 
@@ -131,7 +131,7 @@ class Planting(Document):
     secret: tuple[PlantedSecret, ...] = ()
 
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[FactKind, ...] = get_args(FactKind)
 # What stands before a quoted line and may fall between two words of a quotation.
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _LEAK = 12
@@ -145,8 +145,8 @@ class Score:
     secrets found; `characters` is the length of the text.
     """
 
-    found: dict[Kind, int]
-    planted: dict[Kind, int]
+    found: dict[FactKind, int]
+    planted: dict[FactKind, int]
     missing: tuple[PlantedFact, ...]
     leaked: tuple[str, ...]
     secrets: int

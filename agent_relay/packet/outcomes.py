@@ -16,8 +16,8 @@ from agent_relay.packet._merge import tell_source
 from agent_relay.packet.requests import USER_SAID
 from agent_relay.packet.sentences import get_phrases
 
-Kind = Literal["tests", "lint", "typecheck"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+CheckKind = Literal["tests", "lint", "typecheck"]
+KINDS: tuple[CheckKind, ...] = get_args(CheckKind)
 
 _TESTS = (
     *("pytest", "py.test", "unittest", "nosetests", "tox", "nox", "stestr", "behave", "ctest", "bats"),
@@ -31,7 +31,7 @@ _LINT = (
 )
 _TYPES = ("mypy", "pyright", "basedpyright", "ty", "pyre", "pytype", "tsc", "vue-tsc", "flow")
 
-PROGRAMS: dict[str, Kind] = {
+PROGRAMS: dict[str, CheckKind] = {
     **dict.fromkeys(_TESTS, "tests"),
     **dict.fromkeys(_LINT, "lint"),
     **dict.fromkeys(_TYPES, "typecheck"),
@@ -41,7 +41,7 @@ _TESTING = (
     *("go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "swift", "dotnet", "mix", "make", "just"),
     *("gradle", "mvn", "rake", "rails", "zig", "bazel", "hatch", "meson"),
 )
-SUBCOMMANDS: dict[tuple[str, str], Kind] = {
+SUBCOMMANDS: dict[tuple[str, str], CheckKind] = {
     **{(program, "test"): "tests" for program in _TESTING},
     ("npm", "t"): "tests",
     ("cargo", "nextest"): "tests",
@@ -81,7 +81,7 @@ Verdict = Literal["passed", "failed"]
 _ASSIGNMENT = compile_late(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = compile_late(r"(?:python|pypy)\d*(?:\.\d+)?$")
 _TEST_SCRIPT = compile_late(r"(?:run[-_]?)?tests?(?:\.\w+)?")
-_TARGETS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+_TARGETS: tuple[tuple[re.Pattern[str], CheckKind], ...] = (
     (compile_late(r"(?:.*[:_-])?(?:type-?check|types|mypy|tsc)(?:[:_-].*)?"), "typecheck"),
     (compile_late(r"(?:.*[:_-])?(?:lint|format-check|fmt)(?:[:_-].*)?"), "lint"),
     (compile_late(r"(?:.*[:_-])?(?:tests?|check|spec|ci|unit|e2e|integration)(?:[:_-].*)?"), "tests"),
@@ -96,7 +96,7 @@ _MAX_WORDS = 40
 class Check:
     """One check within a command. `is_certain` is whether the command's status is this check's own."""
 
-    kind: Kind
+    kind: CheckKind
     is_certain: bool
 
 
@@ -113,7 +113,7 @@ def find_checks(command: str) -> list[Check]:
     return found
 
 
-def find_kind(words: list[str]) -> Kind | None:
+def find_kind(words: list[str]) -> CheckKind | None:
     """Return what a single command checks, or `None` if it checks nothing."""
     words = _strip_wrappers(words)
     if not words or {"--version", "--help"} & set(words):
@@ -304,7 +304,7 @@ def _find_last_turn(facts: Facts) -> int:
     return max([*said, *(one.turn for one in facts.commands), *(one.turn for one in facts.errors)], default=0)
 
 
-def _block_check(kind: Kind, run: ValidationRun) -> Blocker:
+def _block_check(kind: CheckKind, run: ValidationRun) -> Blocker:
     place = run.source.transcript if run.source else ""
     status = "failed" if run.exit_code is None else f"exited {run.exit_code}"
     line = find_telling_line(run.output_tail)

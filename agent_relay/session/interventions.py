@@ -196,7 +196,7 @@ def _see(handoff: str) -> str:
 def build_handoff_plan(
     session: Session, world: DecisionContext, *, needs: Sequence[str] = ()
 ) -> dict[str, object]:
-    """Return what `/handoff` without a name would do; nothing is changed.
+    """Return to whom a handoff would go now, and why not to the others; change nothing.
 
     Keys: session, state, agent, successor (empty for nobody), earliest (ISO 8601 or empty), needs, handoff
     (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,

@@ -37,7 +37,7 @@ def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
     return Level.MIDDLE if percent >= wishes.rearm else Level.LOW
 
 
-def filled(session: Session, filled: ContextFilled, world: DecisionContext) -> Outcome:
+def filled(session: Session, news: ContextFilled, world: DecisionContext) -> Outcome:
     """Journal a reading of the running leg's context, and act on it.
 
     One that is not newer than the last one noted is an old record read again, and is ignored.
@@ -45,16 +45,16 @@ def filled(session: Session, filled: ContextFilled, world: DecisionContext) -> O
     leg, before = session.living_leg, session.context
     if (
         leg is None
-        or leg.id != filled.leg
+        or leg.id != news.leg
         or world.context.mode == "off"
-        or _is_old(before, leg, filled.at, world.now)
+        or _is_old(before, leg, news.at, world.now)
     ):
         return NOTHING
-    level = find_level(filled.used, filled.room, world.context)
+    level = find_level(news.used, news.room, world.context)
     if level in (Level.UNKNOWN, before.level):
         return NOTHING
-    noted = work.ContextNoted(leg.id, filled.used, filled.room, level, filled.at.isoformat(), filled.model)
-    after = replace(session, context=transitions.note_context(before, noted, filled.at))
+    noted = work.ContextNoted(leg.id, news.used, news.room, level, news.at.isoformat(), news.model)
+    after = replace(session, context=transitions.note_context(before, noted, news.at))
     told = {one for one in _TOLD if not one.is_above(level) and one.is_above(before.peak)}
     said = Outcome((noted,), (ShowMessage(leg.id),) if told and session.handoff is None else ())
     return said.then(turn_ended(after, world))

@@ -20,7 +20,7 @@ from agent_relay.domain.documents.packet import (
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.events.work import PacketSaved
-from agent_relay.domain.names import RESUME, get_journal_path, get_resume_folder
+from agent_relay.domain.names import IMPORTED, RESUME, get_journal_path, get_resume_folder
 from agent_relay.store import packets
 from agent_relay.store.journal import render_line
 from agent_relay.store.project import make_session_folder
@@ -177,10 +177,6 @@ def _link(name: str, path: str) -> None:
     except OSError as problem:
         if problem.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-
-
-IMPORTED = "imported"
-"""The agent of the first leg of an imported session in its journal: no adapter has this name."""
 
 
 @dataclass(frozen=True, slots=True)

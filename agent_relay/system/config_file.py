@@ -26,6 +26,8 @@ from agent_relay.system.disk.locks import lock_folder
 from agent_relay.system.failures import find_passing
 from agent_relay.system.pattern_cost import refuse_slow
 
+_log = logging.getLogger(__name__)
+
 LIMIT_BYTES = 1 << 20
 Model = TypeVar("Model", bound=Strict)
 
@@ -87,9 +89,6 @@ def parse_document(
             message = "there is no setting of this name"
         hint = f"See docs/{find_page(key.partition('.')[0])}.md."
         raise ConfigurationError(f"{path}: {key}: {message}", hint=hint) from None
-
-
-_log = logging.getLogger(__name__)
 
 
 FILE_NAME = "config.toml"

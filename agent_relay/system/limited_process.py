@@ -230,7 +230,7 @@ def fork_server() -> None:
 
 
 def prepare(modules: Sequence[str]) -> None:
-    """Start the server that imports `modules`, so that no work waits for them. Raise OSError."""
+    """Have the server, started if none runs, import `modules`, so that no work waits. Raise OSError."""
     _SERVER.prepare(modules)
 
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from agent_relay.domain.events.session import Event, LegNamed, LegStarted, LegStarting, SignalSeen
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, HandoffFailed
+from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event
-from agent_relay.store.packet_publication import IMPORTED
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan, to_ms
 

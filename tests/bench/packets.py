@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_relay.faces.cli.session.packet_transfer import build_offline
-from agent_relay.packet.freshness import KINDS, Kind, Score, score_text
+from agent_relay.packet.freshness import KINDS, FactKind, Score, score_text
 from tests.support.corpus import Sample, lay_out, list_names
 from tests.support.corpus_story import CORPUS
 
@@ -163,12 +163,12 @@ def main() -> None:
             sys.stdout.flush()
 
 
-def _count(scores: list[Score], kind: Kind) -> str:
+def _count(scores: list[Score], kind: FactKind) -> str:
     found, planted = (sum(counts.get(kind, 0) for counts in part) for part in _split(scores))
     return f"{found}/{planted}"
 
 
-def _split(scores: list[Score]) -> tuple[list[dict[Kind, int]], list[dict[Kind, int]]]:
+def _split(scores: list[Score]) -> tuple[list[dict[FactKind, int]], list[dict[FactKind, int]]]:
     return [one.found for one in scores], [one.planted for one in scores]
 
 

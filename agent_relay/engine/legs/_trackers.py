@@ -73,7 +73,7 @@ _NEW_S = 10.0
 """How long the screen alone is not believed for a leg that announces its state; measured: 0.4 s."""
 
 
-class KnownSignals:
+class SignalFilter:
     """Finds signals not reported yet; `known` are (rule, redacted text, until, decides)."""
 
     def __init__(self, known: Iterable[tuple[str, str, str, bool]]) -> None:
@@ -290,11 +290,11 @@ def _count_left_out(value: object, text: str) -> int:
     return len(value) - len(text) if isinstance(value, str) else 0
 
 
-_LENGTH = 120
+_COMPARED_LENGTH = 120
 """How many letters and digits are compared: agents change white space, marks and the rest at will."""
-_SURE = 24
+_SURE_LENGTH = 24
 """A text of at least this length is recognized in any record: no other text shares it."""
-_KEPT = 32
+_KEPT_PROMPTS = 32
 _KEPT_LENGTH = 2000
 
 
@@ -309,12 +309,12 @@ class RelayPrompt:
         self.is_heard = False
         self._tells_words = tells_words
         self._marks: tuple[str, ...] = ()
-        self._prompts: deque[str] = deque(maxlen=_KEPT)
+        self._prompts: deque[str] = deque(maxlen=_KEPT_PROMPTS)
 
     @property
     def is_comparable(self) -> bool:
         """Whether records can show the text at all: it may be too short to be recognized by its words."""
-        return any(self._tells_words or len(mark) >= _SURE for mark in self._marks)
+        return any(self._tells_words or len(mark) >= _SURE_LENGTH for mark in self._marks)
 
     def expect(self, *texts: str) -> None:
         """Look for `texts` from now on, each of which identifies what is given; check past prompts, too."""
@@ -323,7 +323,7 @@ class RelayPrompt:
 
     def hear(self, data: object) -> None:
         """Look for the words anywhere in a record of this leg."""
-        sure = [mark for mark in self._marks if len(mark) >= _SURE]
+        sure = [mark for mark in self._marks if len(mark) >= _SURE_LENGTH]
         if sure and not self.is_heard:
             texts = (_squeeze(text) for text in iter_strings(data))
             self.is_heard = any(mark in text for text in texts for mark in sure)
@@ -359,7 +359,7 @@ def _squeeze(text: str) -> str:
 
 def _mark(text: str) -> str:
     """Return the part of `text`, which may be long, that is looked for."""
-    return _squeeze(text[: 4 * _LENGTH])[:_LENGTH]
+    return _squeeze(text[: 4 * _COMPARED_LENGTH])[:_COMPARED_LENGTH]
 
 
 def _cut(text: str) -> str:

@@ -50,6 +50,8 @@ from agent_relay.terminal.holder.child import UNASKED_FILE
 from agent_relay.terminal.holder.wire import HolderSpec
 from agent_relay.terminal.holder_client import HolderConnection, StartedHolder, start_holder
 
+_log = logging.getLogger(__name__)
+
 _PROMPT_FILE = "prompt"
 ERRORS_FILE = "errors.log"
 _PACKET_BYTES = 4 << 20
@@ -113,7 +115,6 @@ def was_begun(services: Services, leg: Leg) -> bool:
     return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
 
 
-_log = logging.getLogger(__name__)
 KnownSignals = frozenset[tuple[str, str, str, bool]]
 """(rule, text, until, decides) of the signals a journal holds."""
 

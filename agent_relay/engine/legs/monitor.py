@@ -1,4 +1,4 @@
-"""Monitors one living leg: its screen when it settles, its structured evidence, its end."""
+"""Monitor one living leg: its screen when it settles, its structured evidence, its end."""
 
 import asyncio
 import contextlib
@@ -82,7 +82,7 @@ class LegMonitor:
         self._clock = JumpingClock(clock)
         self._began = start_at(clock.now())
         self._poke = poke
-        self._known = trackers.KnownSignals(config.known)
+        self._known = trackers.SignalFilter(config.known)
         self._state_tracker = trackers.AgentStateTracker(leg, config)
         self._again: asyncio.Task[None] | None = None
         self._detector = _build_detector(leg, config)

@@ -1,4 +1,4 @@
-"""Supervises a session's living legs, each to its end, whatever happens to its holder meanwhile."""
+"""Supervise a session's living legs, each to its end, whatever happens to its holder meanwhile."""
 
 import asyncio
 import contextlib

@@ -97,7 +97,7 @@ async def show_slow_start(
         await monitor.holder.request("say", text=render_slow_start(session, leg.agent))
 
 
-_LENGTH = 2000
+_MESSAGE_LENGTH = 2000
 
 
 async def show_message(live: LegMonitor | None, session: Session, zone: tzinfo) -> None:
@@ -111,7 +111,7 @@ async def show_message(live: LegMonitor | None, session: Session, zone: tzinfo) 
         return
     with contextlib.suppress(HolderError):
         kind = "rest" if session.state is State.RESTING and not session.is_held else ""
-        await live.holder.request("say", text=message[:_LENGTH], kind=kind)
+        await live.holder.request("say", text=message[:_MESSAGE_LENGTH], kind=kind)
 
 
 _AGAIN_S = 0.5

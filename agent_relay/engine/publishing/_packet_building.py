@@ -1,4 +1,4 @@
-"""Builds a handoff's packet: facts gathered, redacted, fitted; runs in a process of its own.
+"""Build a handoff's packet: facts gathered, redacted, fitted; runs in a process of its own.
 
 It writes nothing, and reads only what the packet is made of: a process that outlives its daemon does no
 harm.
@@ -19,6 +19,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.moments import parse_moment
+from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.values import AgentName
 from agent_relay.engine.publishing.native_records import gather_facts
@@ -33,7 +34,6 @@ from agent_relay.session.handoffs import find_native_id
 from agent_relay.session.transitions import find_spent, inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
-from agent_relay.store.packet_publication import IMPORTED
 from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.transcripts.lenient_json import clip

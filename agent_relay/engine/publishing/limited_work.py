@@ -73,8 +73,11 @@ AFTER_S = 1.0
 """The first moments of a leg are left to its agent: a program that starts takes a processor for a while."""
 
 
-class ProgramPrestart:
-    """Starts the server that builds packets and the next leg's holder. Use it from the event loop."""
+class HandoffPreparation:
+    """Makes the next handoff quick: has the server load what packets need, and starts the next leg's holder.
+
+    Use it from the event loop.
+    """
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
@@ -99,7 +102,7 @@ async def _prepare() -> None:
 MOST_AT_ONCE = 16_000
 """How many characters are searched in this process, in some ten milliseconds: another process costs as
 much."""
-_LIMIT = WorkLimit(processor_s=20, wall_s=60)
+_REDACTION_LIMIT = WorkLimit(processor_s=20, wall_s=60)
 
 
 async def redact_event(body: Body, *, known: frozenset[str]) -> Body:
@@ -134,7 +137,7 @@ async def _redact(length: int, work: Callable[[], _Made]) -> _Made:
 
 def _search(process: LimitedProcess, work: Callable[[], _Made]) -> _Made:
     try:
-        return run_limited(process, _LIMIT, work)
+        return run_limited(process, _REDACTION_LIMIT, work)
     except TookTooLongError as error:
         raise RelayError(
             f"a long text could not be searched for secrets: {error.sentence}", hint="Put it into a file"

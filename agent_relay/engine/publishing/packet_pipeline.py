@@ -11,6 +11,7 @@ from agent_relay.domain.documents.packet import ResumePacket, parse_document, re
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.inputs import Published
+from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing._packet_building import (
     BuiltPacket,
@@ -32,7 +33,7 @@ from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
-from agent_relay.store.packet_publication import IMPORTED, publish_packet
+from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.project import make_session_folder
 from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import read_bounded

@@ -30,6 +30,8 @@ from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_root, was_moved, write_entry
 from agent_relay.store.session_journals import SessionJournal, ensure_indexed, open_journal
 
+_log = logging.getLogger(__name__)
+
 _OURS_S = 15.0
 """How long an earlier daemon may take to release its claim: longer than it waits for its own end."""
 _LOOK_S = 0.1
@@ -108,7 +110,6 @@ class TreeClaims:
                 await asyncio.sleep(_LOOK_S)
 
 
-_log = logging.getLogger(__name__)
 _REMEMBERED = timedelta(minutes=1)
 """How long an ended session stays at work: terminals still ask how it ended."""
 

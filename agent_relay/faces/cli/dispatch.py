@@ -23,11 +23,11 @@ OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EF
 
 def run(words: list[str]) -> int:
     """Run the command that `words` name; return its exit status."""
-    _find_place()
+    _adapt_hints_to_place()
     return guard(lambda: _find(words)(words[1:]), words)
 
 
-def _find_place() -> None:
+def _adapt_hints_to_place() -> None:
     """Print commands as they are typed behind the relay key, if this process was started there."""
     # Nothing that is started from here is.
     session = os.environ.pop(KEY_VARIABLE, "")
@@ -125,7 +125,7 @@ def missing_extra(error: ModuleNotFoundError, extra: str) -> RelayError:
 
 def report_trouble(error: Exception, words: list[str]) -> int:
     """Report what stopped the command, the machine's state or a bug of ours; return the exit status."""
-    trouble = _find_outer_cause(error)
+    trouble = _build_outer_error(error)
     if trouble is None:
         return report_bug(error, words)
     from agent_relay.faces.render.output import print_error
@@ -133,7 +133,7 @@ def report_trouble(error: Exception, words: list[str]) -> int:
     return print_error(trouble)
 
 
-def _find_outer_cause(error: Exception) -> RelayError | None:
+def _build_outer_error(error: Exception) -> RelayError | None:
     """Return the error to print if the cause lies outside of relay; `None` for any other.
 
     Such causes are a working folder or a daemon that is gone, and a machine short of resources.

@@ -295,7 +295,11 @@ def _examine_agents(cwd: str) -> Iterator[CheckResult | PendingAnswers]:
     rows = [row for row in every if not row["scripted"] and row["place"]]
     for row in rows:
         if not row["program"]:
-            yield CheckResult("note", f"{row['name']} is not installed", "it will be skipped")
+            yield CheckResult(
+                "note",
+                f"{row['name']} is not installed",
+                "Install it; until then it is skipped",
+            )
         elif not row["signed_in"]:
             remedy = render_sign_in(str(row["name"]), str(row["sign_in"]))
             yield CheckResult("note", f"{row['name']} is not signed in", remedy)

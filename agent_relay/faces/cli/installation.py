@@ -11,14 +11,13 @@ import typer
 from agent_relay.client.autostart import connect_or_start, stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.domain.errors import DaemonUnreachableError
-from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.cli.typer_runner import AsJson, Functions
 from agent_relay.faces.render.output import get_contents, print_either, print_lines
 from agent_relay.store.project import open_project
 from agent_relay.store.session_index import find_near_root
 from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _TAIL_BYTES = 64 << 10
 _FOLLOW_S = 0.5
 

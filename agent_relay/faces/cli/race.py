@@ -13,7 +13,7 @@ from agent_relay.client.connection import Connection
 from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.faces.cli._race_view import build_offline, count_files, follow, print_next, print_race
-from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.cli.typer_runner import AsJson, Functions
 from agent_relay.faces.render.output import (
     get_contents,
     get_rows,
@@ -34,7 +34,6 @@ Named = Annotated[
     str, typer.Argument(help="A race's id, or its beginning or end; by default the newest here.")
 ]
 Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; by default the winner.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 600.0
 """Applying and removing wait for git and the disk, both of which may have much to do."""
 _ASK_S = 5.0

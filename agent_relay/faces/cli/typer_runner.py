@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
+from typing import Annotated
 
 import typer
 
@@ -12,6 +13,8 @@ from agent_relay.domain.errors import ExitCode
 from agent_relay.faces.cli.commands import Command
 from agent_relay.faces.cli.options import UsageError, suggest
 
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+"""The option that most commands have."""
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
 Functions = Mapping[str, Function | str]

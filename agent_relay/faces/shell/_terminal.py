@@ -1,4 +1,4 @@
-"""How the terminal takes keys while the shell has it, and the way back to how it was."""
+"""The shell's terminal: its modes, what is printed above the prompt, and work for threads and the loop."""
 
 import asyncio
 import errno
@@ -102,7 +102,7 @@ class Modes:
             os.write(self._target, _RESTORE)
 
 
-Result = TypeVar("Result")
+_Found = TypeVar("_Found")
 
 
 class Scrollback:
@@ -116,12 +116,12 @@ class Scrollback:
         """Print the lines; for other threads than the loop's. Raise OSError if the terminal is gone."""
         self.work(partial(self.paint, lines))
 
-    def work(self, job: Callable[[], Result]) -> Result:
+    def work(self, job: Callable[[], _Found]) -> _Found:
         """Have the loop do `job` between two keys and return its result; beside the loop it would delay keys.
 
         For other threads than the loop's; raises what `job` raises, OSError if the loop is closed.
         """
-        done: Future[Result] = Future()
+        done: Future[_Found] = Future()
         try:
             self._loop.call_soon_threadsafe(settle, done, job)
         except RuntimeError:
@@ -154,9 +154,6 @@ class Scrollback:
             # A program that had the terminal before has left it so that it refuses instead of waiting.
             select.select([], [self._target], [])
             return 0
-
-
-_Found = TypeVar("_Found")
 
 
 def run_in_background(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":

@@ -5,10 +5,11 @@ so it imports next to nothing and loads only what a text needs. A test compares 
 The title is the task, else the first prompt a person gave, as one short line.
 """
 
+from agent_relay.domain.names import IMPORTED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
 
 TITLE_COLUMNS = 60
 """How many columns a title takes at most."""
@@ -74,8 +75,6 @@ def _text(data: "Mapping[str, object]", key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-_IMPORTED = "imported"
-"""No agent: the journal of an imported session has it as its first leg's (`store.packet_publication`)."""
 LIVE = ("starting", "ready", "busy", "asking")
 _LEADS_TO = {
     "session.created": "starting",
@@ -234,7 +233,7 @@ def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]
         name == "leg.starting" and not data.get("handoff")
     ):
         view["owed"] = ""
-    elif name == "packet.saved" and view["agent"] == _IMPORTED:
+    elif name == "packet.saved" and view["agent"] == IMPORTED:
         view["agent"] = view["owed"] = data.get("target", "")
         view["leg"] = ""
 

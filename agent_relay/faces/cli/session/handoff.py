@@ -25,7 +25,7 @@ from agent_relay.faces.cli.session._handoff_records import (
 from agent_relay.faces.cli.session.agent import run_agent
 from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
 from agent_relay.faces.cli.session.lookup import choose_here, choose_running, find_root_here
-from agent_relay.faces.cli.typer_runner import Functions, run_functions
+from agent_relay.faces.cli.typer_runner import AsJson, Functions, run_functions
 from agent_relay.faces.render.output import (
     get_contents,
     get_rows,
@@ -79,7 +79,6 @@ Session = Annotated[
     str, typer.Option("--session", help="That session only: its id, or its beginning or end.")
 ]
 Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 60.0
 
 

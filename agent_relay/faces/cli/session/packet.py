@@ -1,6 +1,6 @@
-"""`agent-relay packet`: find, show, compare and edit a session's packets, or build one from any transcript.
+"""`agent-relay packet`: find, show, compare and edit a session's packets; the table of all its sub-commands.
 
-The other sub-commands take long to load and are loaded by name when they are called.
+The others take long to load and are loaded by name when they are called.
 """
 
 import os
@@ -25,7 +25,7 @@ from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseEr
 from agent_relay.domain.names import JOURNAL
 from agent_relay.domain.text.names import agent_command
 from agent_relay.faces.cli.session.lookup import find_session
-from agent_relay.faces.cli.typer_runner import Functions
+from agent_relay.faces.cli.typer_runner import AsJson, Functions
 from agent_relay.faces.render.output import print_contents, print_either, print_json
 from agent_relay.packet.edits import diff_texts
 from agent_relay.store.edit_buffer import EditBuffer, open_edit_buffer, sweep_edit_buffers
@@ -49,7 +49,6 @@ SessionWord = Annotated[
     str, typer.Argument(help="A session's id, or its beginning or end; by default the newest here.")
 ]
 Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; by default the newest.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:

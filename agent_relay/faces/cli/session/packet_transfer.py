@@ -25,7 +25,8 @@ from agent_relay.domain.errors import ConfigurationError, UntrustedDataError, Wr
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.names import build_ulid
 from agent_relay.domain.text.names import continue_command
-from agent_relay.faces.cli.session.packet import AsJson, Number, SessionWord, find_packet
+from agent_relay.faces.cli.session.packet import Number, SessionWord, find_packet
+from agent_relay.faces.cli.typer_runner import AsJson
 from agent_relay.faces.render.output import print_either, print_json
 from agent_relay.packet.airc import is_airc, parse_airc, render_airc
 from agent_relay.packet.budget import fit_packet

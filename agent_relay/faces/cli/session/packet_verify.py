@@ -14,7 +14,6 @@ from agent_relay.domain.errors import (
     WrongUseError,
 )
 from agent_relay.faces.cli.session.packet import (
-    AsJson,
     FoundPacket,
     Number,
     SessionWord,
@@ -22,6 +21,7 @@ from agent_relay.faces.cli.session.packet import (
     find_packet,
     is_picked_up,
 )
+from agent_relay.faces.cli.typer_runner import AsJson
 from agent_relay.faces.render.output import get_rows, print_either
 from agent_relay.packet.freshness import Planting, Score, score_text, verify_freshness
 from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
