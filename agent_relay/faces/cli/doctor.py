@@ -296,9 +296,7 @@ def _examine_agents(cwd: str) -> Iterator[CheckResult | PendingAnswers]:
     for row in rows:
         if not row["program"]:
             yield CheckResult(
-                "note",
-                f"{row['name']} is not installed",
-                "Install it; until then it is skipped",
+                "note", f"{row['name']} is not installed", "Install it; until then it is skipped"
             )
         elif not row["signed_in"]:
             remedy = render_sign_in(str(row["name"]), str(row["sign_in"]))
