@@ -171,6 +171,7 @@ def test_places_that_do_not_answer_share_one_deadline() -> None:
     assert ends == ["TimeoutError"]
 
 
+@pytest.mark.filterwarnings("ignore:Exception in thread resolve:pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_look_up_that_ends_in_an_odd_way_is_asked_anew() -> None:
     """An answer that never came would keep every later event waiting until the daemon ends."""
     asked: list[str] = []
@@ -184,4 +185,7 @@ def test_a_look_up_that_ends_in_an_odd_way_is_asked_anew() -> None:
     resolver = Resolver(look_up)
     with pytest.raises(OSError, match="the look-up failed"):
         resolver.find("hook.example", 80, LIMIT_S)
+    for thread in threading.enumerate():
+        if thread.name == "resolve":
+            thread.join(LIMIT_S)
     assert resolver.find("hook.example", 80, LIMIT_S)[0][4][:2] == ("127.0.0.1", 80)
