@@ -295,7 +295,7 @@ def _list_events(answer: Mapping[str, object]) -> Iterator[Event]:
 _SOONEST = timedelta(seconds=5)
 """The shortest wait: a reset that has passed without effect is not asked about all the time."""
 _LOOK_S = 30.0
-"""How often the clock is read: a machine that sleeps stops timers, but no reset."""
+"""Seconds between two looks at the clock: a machine that sleeps stops timers, but no reset."""
 
 
 class WaitingTurn:

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What the daemon knows of itself. `count_*` are called at the time of the answer."""
+    """The daemon's facts about itself. `count_*` return numbers of now; they are called for each answer."""
 
     folders: Folders
     started_at: datetime

@@ -106,7 +106,7 @@ class ClockJump:
 
     @property
     def is_back(self) -> bool:
-        """Whether the clock was set back, so that newer moments seem older."""
+        """Tell whether the clock was set back, so that newer moments seem older."""
         return self.by < timedelta(0)
 
 

@@ -257,7 +257,7 @@ class SessionDeliveries:
 
     @property
     def trouble(self) -> str:
-        """What a delivery under way waits for; empty for nothing."""
+        """Return why a delivery under way waits, as a sentence; empty if none does."""
         return next((why for why in self._under_way.values() if why), "")
 
     async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Input | None:
@@ -318,7 +318,7 @@ class SessionDeliveries:
 
 
 class _Progress:
-    """How far one packet has come, as the bar of its leg shows it."""
+    """Show on the bar of its leg how far one packet has come."""
 
     def __init__(self, bar: BarSender, live: LegMonitor, tell: Callable[..., Awaitable[None]]) -> None:
         self._bar = bar

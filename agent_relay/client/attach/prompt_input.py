@@ -1,4 +1,4 @@
-"""What is typed at the relay prompt, one key or piece of a paste at a time; text shown page by page."""
+"""Read what is typed at the relay prompt, a key or piece of a paste at a time; show text page by page."""
 
 import re
 

@@ -40,7 +40,7 @@ class NoticeSender(Protocol):
 
 
 class App(Protocol):
-    """What the daemon serves."""
+    """The application a daemon serves: it is started, gives its handlers by name, and is stopped."""
 
     async def start(self) -> None:
         """Take over what an earlier daemon left; the daemon answers requests only after this."""

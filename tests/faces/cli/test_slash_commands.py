@@ -27,7 +27,7 @@ def refuse_to_connect() -> Connection:
 def context(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> PromptContext:
     """The prompt of a session; the daemon must not be needed."""
     monkeypatch.setenv("AGENT_RELAY_HOME", f"{tmp_path}/home")
-    folder = f"{tmp_path}/work/.agent-relay/sessions/{SESSION}"
+    folder = f"{tmp_path}/tree/.agent-relay/sessions/{SESSION}"
     os.makedirs(folder)
     return PromptContext(SESSION, folder, refuse_to_connect, size=(24, 80))
 

@@ -40,11 +40,13 @@ from agent_relay.faces.render.output import (
 from agent_relay.store.journal import read_session
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
+RunningSession = Annotated[
+    str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
+]
+
 
 def narrative(
-    session: Annotated[
-        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
-    ] = "",
+    session: RunningSession = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
     as_json: Annotated[
@@ -252,9 +254,7 @@ HANDOFF: Functions = {
 
 
 def relay(
-    session: Annotated[
-        str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
-    ] = "",
+    session: RunningSession = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the next agent should look at first.")] = "",
     document: Annotated[
