@@ -11,11 +11,12 @@ from operator import attrgetter
 from typing import TypeVar
 
 from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, ToolError
+from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
-from agent_relay.packet.requests import Quotation, weigh_rule
-from agent_relay.packet.sentences import is_alike, normalise, weigh
+from agent_relay.packet.extract.provenance import tell_source
+from agent_relay.packet.extract.requests import Quotation, weigh_rule
+from agent_relay.packet.extract.sentences import is_alike, normalise, weigh
 
 _EntryT = TypeVar("_EntryT")
 
@@ -29,11 +30,6 @@ _REQUESTS = 8
 _THEN = "\n\nThen: "
 _TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
 _SUMMARY: Callable[[Decision | Attempt], str] = attrgetter("summary")
-
-
-def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError) -> Provenance:
-    """Build the provenance of a fact: its agent, and its place in the transcript."""
-    return Provenance(agent=agent, transcript=fact.place, turn=fact.turn, at=fact.at)
 
 
 def build_task(before: str | None, requests: Sequence[Message], *, waiting: str = "") -> str | None:

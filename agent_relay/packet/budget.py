@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from agent_relay.domain.documents.document import Document
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.packet import _cuts as cuts
-from agent_relay.packet.requests import weigh_rule
-from agent_relay.packet.sentences import FIRM, weigh
+from agent_relay.packet.extract.requests import weigh_rule
+from agent_relay.packet.extract.sentences import FIRM, weigh
 
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _ASCII_PER_TOKEN = 3.0

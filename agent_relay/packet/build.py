@@ -9,9 +9,10 @@ from agent_relay.domain.facts import Facts, Message, Tokens
 from agent_relay.domain.limits import Signal
 from agent_relay.domain.values import Tree, render_path
 from agent_relay.packet import _merge as merging
-from agent_relay.packet import outcomes
-from agent_relay.packet.requests import find_constraints, find_requests, select_since, strip_relay
-from agent_relay.packet.statements import find_intent, sort_statements
+from agent_relay.packet.extract import outcomes
+from agent_relay.packet.extract.provenance import tell_source
+from agent_relay.packet.extract.requests import find_constraints, find_requests, select_since, strip_relay
+from agent_relay.packet.extract.statements import find_intent, sort_statements
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -147,7 +148,7 @@ def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, documents
     task = merging.build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
     source = leg.before.task_source
     if source is None and task and requests and task.startswith(requests[0].text.strip()[:_EXCERPT_LENGTH]):
-        source = merging.tell_source(context.previous_agent, requests[0])
+        source = tell_source(context.previous_agent, requests[0])
     return task, source
 
 
@@ -157,7 +158,7 @@ def _find_prompt(facts: Facts, waiting: documents.ResumePacket | None, agent: st
     own = facts.unprocessed_prompt
     if own is None:
         return carried
-    source = merging.tell_source(agent, own)
+    source = tell_source(agent, own)
     if carried is None or carried.text in own.text:
         return documents.Quote(text=own.text, source=source)
     return documents.Quote(text=f"{carried.text}\n\n{own.text}", source=carried.source or source)
@@ -205,7 +206,7 @@ def _build_recent(facts: Facts, agent: str) -> tuple[documents.TurnExcerpt, ...]
 
 def _quote(said: Message, agent: str) -> documents.TurnExcerpt:
     text = merging.cut_middle(said.text, _EXCERPT_LENGTH)
-    return documents.TurnExcerpt(role=said.role, text=text, source=merging.tell_source(agent, said))
+    return documents.TurnExcerpt(role=said.role, text=text, source=tell_source(agent, said))
 
 
 def _build_background(facts: Facts) -> tuple[documents.Background, ...]:

@@ -10,7 +10,7 @@ from typing import cast
 from agent_relay.domain.documents.document import Document
 from agent_relay.domain.documents.packet import Quote, ResumePacket
 from agent_relay.domain.text.plain import quote_text
-from agent_relay.packet.sentences import is_alike
+from agent_relay.packet.extract.sentences import is_alike
 
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)

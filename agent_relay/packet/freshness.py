@@ -15,7 +15,7 @@ from agent_relay.domain.documents.document import Document, Strict
 from agent_relay.domain.documents.packet import ResumePacket, TouchedFile
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.values import Tree, TreeFile, render_path
-from agent_relay.packet.sentences import plain_apostrophes
+from agent_relay.packet.extract.sentences import plain_apostrophes
 
 _NAMED = 5
 _SHORT = 12

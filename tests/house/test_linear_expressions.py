@@ -23,7 +23,7 @@ _GROUPS = 8
 # What keeps an expression from meeting what it would be slow for, each with its reason.
 _WORD = "it is asked of one whole word of a command"
 _SHORT = {
-    **{f"agent_relay.packet.outcomes._TARGETS[{number}][0]": _WORD for number in range(3)},
+    **{f"agent_relay.packet.extract.outcomes._TARGETS[{number}][0]": _WORD for number in range(3)},
     "agent_relay.sources.record_framing._TOKEN": "the walk stops at the first quote that has no end",
 }
 

@@ -23,7 +23,7 @@ def test_the_wheel_carries_adapters_example_and_phrases_and_nothing_else(tmp_pat
         assert f"agent_relay/_adapters/{name}/rules.toml" in names
     assert "agent_relay/_adapters/resume.md.j2" in names
     assert "agent_relay/_example/agent-relay.json" in names
-    assert "agent_relay/packet/phrases.toml" in names
+    assert "agent_relay/packet/extract/phrases.toml" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"agent_relay"}
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
     assert stat.S_IMODE(program.external_attr >> 16) & 0o111

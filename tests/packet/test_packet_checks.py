@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.documents.packet import Blocker, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
-from agent_relay.packet.outcomes import (
+from agent_relay.packet.extract.outcomes import (
     build_blockers,
     build_failures,
     build_runs,

@@ -3,8 +3,8 @@
 import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
-from agent_relay.packet.sentences import iterate_blocks
-from agent_relay.packet.statements import sort_statements
+from agent_relay.packet.extract.sentences import iterate_blocks
+from agent_relay.packet.extract.statements import sort_statements
 
 LOCK = "We use the lock because it is simple."
 

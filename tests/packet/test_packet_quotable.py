@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from agent_relay.domain.documents.packet import Reason
 from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
 from agent_relay.packet.build import PacketContext, build_packet
-from agent_relay.packet.outcomes import trim_facts
+from agent_relay.packet.extract.outcomes import trim_facts
 
 _OCCASION = PacketContext("P", "S", 1, datetime(2026, 1, 1, tzinfo=UTC), "a", "b", Reason.MANUAL)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from agent_relay.domain.facts import Facts, Message
-from agent_relay.packet.requests import find_constraints, weigh_rule
-from agent_relay.packet.sentences import weigh
-from agent_relay.packet.statements import sort_statements
+from agent_relay.packet.extract.requests import find_constraints, weigh_rule
+from agent_relay.packet.extract.sentences import weigh
+from agent_relay.packet.extract.statements import sort_statements
 
 
 def _talk(*turns: str) -> Facts:

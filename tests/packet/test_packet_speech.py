@@ -6,9 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.facts import Facts, Message, ToolError
-from agent_relay.packet.requests import find_constraints, find_requests, is_rule, select_since, strip_relay
-from agent_relay.packet.sentences import is_alike, normalise, split_sentences
-from agent_relay.packet.statements import find_intent, sort_statements
+from agent_relay.packet.extract.requests import (
+    find_constraints,
+    find_requests,
+    is_rule,
+    select_since,
+    strip_relay,
+)
+from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
+from agent_relay.packet.extract.statements import find_intent, sort_statements
 
 
 def _talk(*turns: str) -> Facts:

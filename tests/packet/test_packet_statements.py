@@ -6,9 +6,9 @@ import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.packet._merge import merge_remarks
-from agent_relay.packet.requests import Quotation, find_constraints, find_requests, weigh_rule
-from agent_relay.packet.sentences import Passage, is_decision, split_passages, weigh
-from agent_relay.packet.statements import sort_statements
+from agent_relay.packet.extract.requests import Quotation, find_constraints, find_requests, weigh_rule
+from agent_relay.packet.extract.sentences import Passage, is_decision, split_passages, weigh
+from agent_relay.packet.extract.statements import sort_statements
 
 
 def _talk(*turns: str) -> Facts:

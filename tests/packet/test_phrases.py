@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agent_relay.packet.sentences import get_phrases, plain_apostrophes, read_phrases
+from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes, read_phrases
 from tests.house import tree
 
 GROUPS, PARTS = read_phrases()

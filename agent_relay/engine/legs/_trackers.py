@@ -26,7 +26,7 @@ from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, 
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import ClockJump, is_later, start_at
-from agent_relay.packet.requests import strip_packets
+from agent_relay.packet.extract.requests import strip_packets
 from agent_relay.session.decision import Outcome
 from agent_relay.session.usage_limits import find_level
 

@@ -123,7 +123,11 @@ def test_an_edit_is_shown_checked_and_carried_along(world: World) -> None:
 def test_an_edited_document_is_what_is_read(world: World) -> None:
     """The text is made anew from it; a document nobody could read is not put into place."""
     bring(world)
-    done = edit(world, "t = open(path).read(); open(path, 'w').write(t.replace('Read line 140', 'Read line 150'))", "--document")
+    done = edit(
+        world,
+        "t = open(path).read(); open(path, 'w').write(t.replace('Read line 140', 'Read line 150'))",
+        "--document",
+    )
     assert done.status == 0
     assert "Read line 150." in world.run("packet", "show").out
     broken = edit(world, "open(path, 'w').write('{')", "--document", "--json")

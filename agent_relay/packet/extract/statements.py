@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.requests import Quotation, is_rule
-from agent_relay.packet.sentences import (
+from agent_relay.packet.extract.requests import Quotation, is_rule
+from agent_relay.packet.extract.sentences import (
     ARROW,
     CHOICES_HEADING,
     FIRM,

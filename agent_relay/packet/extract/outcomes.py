@@ -12,9 +12,9 @@ from typing import Literal, get_args
 from agent_relay.domain.documents.packet import Attempt, Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet._merge import tell_source
-from agent_relay.packet.requests import USER_SAID
-from agent_relay.packet.sentences import get_phrases
+from agent_relay.packet.extract.provenance import tell_source
+from agent_relay.packet.extract.requests import USER_SAID
+from agent_relay.packet.extract.sentences import get_phrases
 
 CheckKind = Literal["tests", "lint", "typecheck"]
 KINDS: tuple[CheckKind, ...] = get_args(CheckKind)

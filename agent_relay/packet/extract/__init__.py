@@ -1,0 +1,6 @@
+"""Find in an agent's record what a packet quotes.
+
+`sentences` cuts text into pieces and weighs them by the expressions of `phrases.toml`, which is data. On it
+stand `requests` (what the user wants, and the rules), `statements` (what agents chose and gave up) and
+`outcomes` (what came of commands). `provenance` says where a quotation was found. Pure.
+"""
