@@ -10,45 +10,21 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
-from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
-from agent_relay.domain.facts import Facts, FileChange, Message
+from agent_relay.domain.documents.packet import Exchange, PlanStep, Provenance, Quote, TouchedFile
+from agent_relay.domain.facts import Facts, FileChange
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import Quotation, weigh_rule
-from agent_relay.packet.extract.sentences import is_alike, normalise, weigh
+from agent_relay.packet.extract.sentences import is_alike, normalise
 
 _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
-_DECISIONS = 30
-_ATTEMPTS = 30
-_REMARKS = 24
-_TASK_LENGTH = 12_000
-_REQUEST_LENGTH = 2_000
-_REQUESTS = 8
-_THEN = "\n\nThen: "
+_EXCHANGES = 60
+TASK_LENGTH = 12_000
+"""The most characters of a task."""
 _TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
-_SUMMARY: Callable[[Decision | Attempt], str] = attrgetter("summary")
-
-
-def build_task(before: str | None, requests: Sequence[Message], *, waiting: str = "") -> str | None:
-    """Build the task: the first request, and below it what the user asked for later.
-
-    `before` is the task so far, or `None`; requests in `waiting`, the unanswered prompt, are left out. Words
-    are kept verbatim; an overlong text loses its middle, with a mark in its place.
-    """
-    task = before
-    later = list(requests)
-    if task is None and later:
-        task = cut_middle(later.pop(0).text.strip(), _TASK_LENGTH)
-    if task is None:
-        return None
-    fresh = [said.text.strip() for said in later]
-    fresh = [text for text in fresh if text not in task and text not in waiting]
-    for text in fresh[-_REQUESTS:]:
-        task += _THEN + cut_middle(text, _REQUEST_LENGTH)
-    return cut_middle(task, _TASK_LENGTH)
 
 
 def cut_middle(text: str, limit: int) -> str:
@@ -90,55 +66,11 @@ def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: i
     return tuple(entries[at] for at in sorted(chosen))
 
 
-def _keep_told(entries: Sequence[_EntryT], texts: Sequence[str], limit: int) -> tuple[_EntryT, ...]:
-    """Keep the `limit` entries of the most weight, in their order.
-
-    Among equals the newest are kept; of entries that say the same, one.
-    """
-    order = sorted(range(len(entries)), key=lambda at: (-weigh(texts[at]), -at))
-    chosen: list[int] = []
-    for at in order:
-        if len(chosen) < limit and not any(is_alike(texts[at], texts[other]) for other in chosen):
-            chosen.append(at)
-    return tuple(entries[at] for at in sorted(chosen))
-
-
-def merge_decisions(
-    before: Iterable[Decision], found: Iterable[Quotation], agent: str
-) -> tuple[Decision, ...]:
-    """Merge the decisions so far, with their ids, and the new.
-
-    Of too many the firmest are kept, then the newest.
-    """
-    decisions = list(before)
-    fresh = _leave_known(found, list(map(_SUMMARY, decisions)), _TEXT)
-    last = max((_number(decision.id) for decision in decisions), default=0)
-    for number, spoken in enumerate(fresh, last + 1):
-        source = tell_source(agent, spoken.said)
-        decisions.append(Decision(id=f"D{number}", summary=spoken.text, why=spoken.clause, source=source))
-    return _keep_told(decisions, list(map(_SUMMARY, decisions)), _DECISIONS)
-
-
-def _number(name: str) -> int:
-    return int(name[1:]) if name[1:].isascii() and name[1:].isdigit() else 0
-
-
-def merge_attempts(
-    before: Iterable[Attempt], found: Iterable[Quotation], failures: Iterable[Attempt], agent: str
-) -> tuple[Attempt, ...]:
-    """Merge what was tried so far with what was tried since; of too many keep the weightiest."""
-    spoken_of = [
-        Attempt(summary=one.text, outcome=one.clause, source=tell_source(agent, one.said)) for one in found
-    ]
-    attempts = list(before)
-    attempts += _leave_known([*spoken_of, *failures], list(map(_SUMMARY, attempts)), _SUMMARY)
-    return _keep_told(attempts, list(map(_SUMMARY, attempts)), _ATTEMPTS)
-
-
-def merge_remarks(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
-    """Merge the remarks so far with the new; of too many keep those that say most."""
-    quotes = [*before, *(Quote(text=one.text, source=tell_source(agent, one.said)) for one in found)]
-    return _keep_told(quotes, list(map(_TEXT, quotes)), _REMARKS)
+def merge_exchanges(before: Iterable[Exchange], found: Iterable[Exchange]) -> tuple[Exchange, ...]:
+    """Merge the ledger so far with that of the leg; of too many keep those that would be missed most."""
+    exchanges = [*before, *found]
+    ranks = [(-one.weight, -at) for at, one in enumerate(exchanges)]
+    return _keep(exchanges, ranks, _EXCHANGES)
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:

@@ -5,16 +5,17 @@ import re
 from collections.abc import Callable, Sequence
 
 from agent_relay.domain.documents.document import Document
-from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet import Exchange, ResumePacket
 from agent_relay.packet import _cuts as cuts
+from agent_relay.packet.extract.ledger import FEW, LEAST
 from agent_relay.packet.extract.requests import weigh_rule
 from agent_relay.packet.extract.sentences import FIRM, weigh
 
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _ASCII_PER_TOKEN = 3.0
 _TOKENS_PER_OTHER = 1.5
-TARGET_TOKENS = 2600
-"""Tokens a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
+TARGET_LENGTH = 7_800
+"""Characters a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 
@@ -30,28 +31,24 @@ def estimate_tokens(text: str) -> int:
 
 
 def fit_packet(
-    packet: ResumePacket, *, tokens: int, render: Callable[[ResumePacket], str], aim: int = TARGET_TOKENS
+    packet: ResumePacket, *, tokens: int, render: Callable[[ResumePacket], str], aim: int = TARGET_LENGTH
 ) -> ResumePacket:
     """Cut the packet until its text by `render` has at most `tokens`, each section no more than it must.
 
-    What can be spared is cut in the order of `_SPARED` until the text has `aim` tokens; all else in the
+    What can be spared is cut in the order of `_SPARED` until the text has `aim` characters; all else in the
     order of `_STEPS`, and only as far as the budget requires. `cuts` names what was cut, how much of it, and
     the transcript it can be read in. If even all cuts are not enough, what is left is the least that makes
     sense.
     """
     packet = _bound(packet, tokens * _NEVER_FITS)
-    packet = _give_way(packet, _SPARED, tokens=min(aim, tokens), render=render)
-    return _give_way(packet, _STEPS, tokens=tokens, render=render)
+    packet = _give_way(packet, _SPARED, lambda one: len(render(one)) <= aim)
+    return _give_way(packet, _STEPS, lambda one: estimate_tokens(render(one)) <= tokens)
 
 
 def _give_way(
-    packet: ResumePacket, steps: Sequence[cuts.CutStep], *, tokens: int, render: Callable[[ResumePacket], str]
+    packet: ResumePacket, steps: Sequence[cuts.CutStep], fits: Callable[[ResumePacket], bool]
 ) -> ResumePacket:
-    """Apply as many of the steps, and as much of the last one, as `tokens` require."""
-
-    def fits(candidate: ResumePacket) -> bool:
-        return estimate_tokens(render(candidate)) <= tokens
-
+    """Apply as many of the steps, and as much of the last one, as it takes until the packet `fits`."""
     if fits(packet):
         return packet
     for step in steps:
@@ -106,6 +103,14 @@ def _weigh(entry: Document) -> int:
     return weigh(str(getattr(entry, "summary", "") or getattr(entry, "text", "")))
 
 
+def _get_weight(entry: Document) -> int:
+    return entry.weight if isinstance(entry, Exchange) else 0
+
+
+def _is_light(entry: Document) -> bool:
+    return _get_weight(entry) < LEAST
+
+
 def _is_slight(entry: Document) -> bool:
     return _weigh(entry) < FIRM
 
@@ -117,6 +122,7 @@ def _is_passing(entry: Document) -> bool:
 # What a text short enough to be read with care does without: what stands in the files, in git or in the
 # transcript, and what was said in passing.
 _SPARED: tuple[cuts.CutStep, ...] = (
+    cuts.drop("exchanges", where=_is_light, keep=FEW, rank=_get_weight),
     cuts.drop("remarks", keep=4, rank=_weigh),
     cuts.shorten("recent_turns", "text", to=1200),
     cuts.drop("recent_turns", keep=2),
@@ -133,7 +139,6 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("attempts", where=_is_slight, keep=2),
     cuts.drop("decisions", where=_is_slight),
     cuts.drop("lineage", keep=2),
-    cuts.shorten_field("narrative", to=1500),
     cuts.shorten_field("last_lines", to=3000),
     cuts.shorten_field("last_screen", to=2000),
     cuts.shorten("validation_runs", "output_tail", to=0),
@@ -143,12 +148,13 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("attempts", keep=12, rank=_weigh),
     cuts.drop("decisions", keep=15, rank=_weigh),
     cuts.drop("remarks", rank=_weigh),
-    cuts.shorten_field("narrative", to=600),
+    cuts.drop("exchanges", keep=FEW, rank=_get_weight),
 )
 # The declared order. First what the successor can read again by itself, then the history, then how much
 # of each thing is said, and only at the very end the user's own words.
 _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("remarks", rank=_weigh),
+    cuts.drop("exchanges", keep=FEW, rank=_get_weight),
     cuts.shorten("recent_turns", "text", to=1200),
     cuts.drop("recent_turns", keep=2),
     cuts.drop("touched_files", where=_is_read, label="touched_files read"),
@@ -179,6 +185,9 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.shorten("decisions", "summary", to=300),
     cuts.shorten("decisions", "why", to=200),
     cuts.shorten("plan", "text", to=200),
+    cuts.shorten("exchanges", "on", to=160),
+    cuts.shorten("exchanges", "told", to=160),
+    cuts.drop("exchanges", keep=2, rank=_get_weight),
     cuts.drop("plan", keep=8, where=lambda entry: not _is_done(entry), newest_first=True),
     cuts.drop("validation_runs", keep=1),
     cuts.shorten("validation_runs", "command", to=200),
@@ -195,6 +204,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("background"),
     cuts.drop("touched_files", newest_first=True),
     cuts.drop("decisions"),
+    cuts.drop("exchanges"),
     cuts.drop("blockers", keep=1),
     cuts.drop("validation_runs"),
     cuts.drop_terms("rollback", "questions", keep=1),

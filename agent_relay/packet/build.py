@@ -10,9 +10,17 @@ from agent_relay.domain.limits import Signal
 from agent_relay.domain.values import Tree, render_path
 from agent_relay.packet import _merge as merging
 from agent_relay.packet.extract import outcomes
+from agent_relay.packet.extract.ledger import build_exchanges
 from agent_relay.packet.extract.provenance import tell_source
-from agent_relay.packet.extract.requests import find_constraints, find_requests, select_since, strip_relay
+from agent_relay.packet.extract.requests import (
+    find_constraints,
+    find_request,
+    select_since,
+    set_pastes_apart,
+    strip_relay,
+)
 from agent_relay.packet.extract.statements import find_intent, sort_statements
+from agent_relay.packet.extract.turns import list_turns
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -59,6 +67,7 @@ class _Leg:
     waiting: documents.ResumePacket | None
     prompt: documents.Quote | None
     places: merging.Places
+    pasted: dict[int, str]
 
 
 def build_packet(
@@ -72,9 +81,11 @@ def build_packet(
     """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
     leg = _read_leg(facts, context, tree=tree, previous=previous)
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
-    runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
-    plan, said = merging.merge_plan(before.plan, facts, agent), sort_statements(facts)
+    runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
+    blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
+    plan = merging.merge_plan(before.plan, facts, agent)
     task, task_source = _find_task(leg, context)
+    exchanges = build_exchanges(list_turns(facts, leg.pasted, sort_statements(facts)), agent)
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -88,9 +99,10 @@ def build_packet(
         task_source=task_source,
         focus=context.focus or None,
         constraints=merging.merge_constraints(before.constraints, find_constraints(facts), agent),
-        decisions=merging.merge_decisions(before.decisions, said.decisions, agent),
-        attempts=merging.merge_attempts(before.attempts, said.attempts, failures, agent),
-        remarks=merging.merge_remarks(before.remarks, said.remarks, agent),
+        exchanges=merging.merge_exchanges(before.exchanges, exchanges),
+        decisions=before.decisions,
+        attempts=before.attempts,
+        remarks=before.remarks,
         blockers=blockers,
         plan=plan,
         touched_files=merging.merge_files(facts, tree, before.touched_files, places=leg.places, agent=agent),
@@ -108,24 +120,16 @@ def build_packet(
     )
 
 
-def _find_obstacles(
-    facts: Facts, *, agent: str, before: documents.ResumePacket
-) -> tuple[tuple[documents.ValidationRun, ...], tuple[documents.Blocker, ...], list[documents.Attempt]]:
-    """Find the checks, the blockers, and the failed commands that are neither."""
-    runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
-    return runs, blockers, outcomes.build_failures(facts, agent, told=blockers)
-
-
 def _read_leg(
     facts: Facts, context: PacketContext, *, tree: Tree | None, previous: documents.ResumePacket | None
 ) -> _Leg:
     own, waits = strip_relay(select_since(facts, context.since), context.relay_texts)
+    own, pasted = set_pastes_apart(own)
     before = previous or _nothing(context)
     waiting = before if waits or not own.conversation else None
     root = tree.root if tree else context.root or facts.cwd
     places = merging.Places(root=root, cwd=facts.cwd, prefix=context.prefix)
-    return _Leg(own, before, waiting, _find_prompt(own, waiting, context.previous_agent), places)
+    return _Leg(own, before, waiting, _find_prompt(own, waiting, context.previous_agent), places, pasted)
 
 
 def _nothing(context: PacketContext) -> documents.ResumePacket:
@@ -142,14 +146,15 @@ def _nothing(context: PacketContext) -> documents.ResumePacket:
 
 
 def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, documents.Provenance | None]:
-    """Find the task, and its source if that is known."""
-    given = leg.before.task or context.task or None
-    requests = find_requests(leg.facts, has_task=given is not None)
-    task = merging.build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
-    source = leg.before.task_source
-    if source is None and task and requests and task.startswith(requests[0].text.strip()[:_EXCERPT_LENGTH]):
-        source = tell_source(context.previous_agent, requests[0])
-    return task, source
+    """Find the task, and its source if that is known: what was handed over, was given to relay, or was asked."""
+    given = leg.before.task or context.task
+    if given:
+        return given, leg.before.task_source
+    request = find_request(leg.facts)
+    if request is None:
+        return None, None
+    text = merging.cut_middle(request.text.strip(), merging.TASK_LENGTH)
+    return text, tell_source(context.previous_agent, request)
 
 
 def _find_prompt(facts: Facts, waiting: documents.ResumePacket | None, agent: str) -> documents.Quote | None:

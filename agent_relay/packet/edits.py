@@ -15,7 +15,7 @@ from agent_relay.packet.extract.sentences import is_alike
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
 _FIELDS = (
-    "limit", "task", "focus", "next_task", "decisions", "constraints", "blockers", "attempts", "remarks",
+    "limit", "task", "focus", "next_task", "decisions", "exchanges", "constraints", "blockers", "attempts", "remarks",
     "touched_files", "validation_runs", "plan", "background", "expectations", "rollback", "narrative",
     "last_lines", "last_screen", "recent_turns", "unprocessed_prompt",
 )  # fmt: skip
@@ -23,6 +23,7 @@ _FIELDS = (
 _PARTS: dict[str, tuple[str, ...]] = {
     "limit": ("evidence",),
     "decisions": ("summary", "why"),
+    "exchanges": ("said", "on", "pasted", "failed", "measured", "told"),
     "constraints": ("text",),
     "blockers": ("summary", "evidence"),
     "attempts": ("summary", "outcome"),

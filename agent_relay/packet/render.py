@@ -13,6 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from agent_relay.domain.documents.packet import Provenance, ResumePacket, render_document
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.text.plain import clean_text, quote_text
+from agent_relay.packet.repeats import leave_out_repeated
 
 
 def leave_out_own(packet: ResumePacket) -> ResumePacket:
@@ -31,6 +32,7 @@ def leave_out_own(packet: ResumePacket) -> ResumePacket:
 
     return packet.model_copy(
         update={
+            "exchanges": tuple(one for one in packet.exchanges if is_new(one.source)),
             "decisions": tuple(one for one in packet.decisions if is_new(one.source)),
             "attempts": tuple(one for one in packet.attempts if is_new(one.source)),
             "recent_turns": tuple(one for one in packet.recent_turns if is_new(one.source)),
@@ -45,6 +47,7 @@ _OPEN, _CLOSE = "<handoff-context>", "</handoff-context>"
 _BLANKS = re.compile(r"\n{3,}")
 _TICKS = re.compile(r"`{3,}")
 _DEEPEST = 60
+_PLACE = re.compile(r"(?::\d+|#[^/]*)$")
 # Stands for a line feed of the packet's own while the template's blank lines are tidied. No packet text
 # can hold it: it is a control character.
 _LINE = "\x00"
@@ -68,6 +71,7 @@ def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
         quoted=_over_lines(prefix_lines),
         line=_over_lines(join_lines),
         item=_over_lines(indent_item),
+        record=name_record,
     )
     try:
         return environment.get_template(_OWN if _OWN in templates else SHARED)
@@ -84,7 +88,7 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
     template fails.
     """
     values = {
-        "packet": _view(render_document(leave_out_own(packet)), 0),
+        "packet": _view(render_document(leave_out_repeated(leave_out_own(packet))), 0),
         "title": quote_text(title),
         "folder": quote_text(folder),
     }
@@ -115,6 +119,11 @@ def fence_text(text: str) -> str:
 def prefix_lines(text: str, mark: str = "> ") -> str:
     """Put `mark` before every line of `text`, as mail quotes."""
     return "\n".join((mark + line).rstrip() for line in text.strip("\n").split("\n"))
+
+
+def name_record(place: object) -> str:
+    """Return the file of a place in a transcript, without its line or the message's id."""
+    return _PLACE.sub("", str(place))
 
 
 def join_lines(text: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.extract.pasted import split_pasted
 from agent_relay.packet.extract.sentences import get_phrases, is_alike, plain_apostrophes, split_sentences
 
 _CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)
@@ -51,6 +52,20 @@ def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
     return replace(facts, conversation=tuple(conversation), unprocessed_prompt=prompt), waits
 
 
+def set_pastes_apart(facts: Facts) -> tuple[Facts, dict[int, str]]:
+    """Return the facts with the user's own words only, and by turn what they pasted with them."""
+    pasted: dict[int, str] = {}
+    conversation: list[Message] = []
+    for said in facts.conversation:
+        if said.role == "user":
+            split = split_pasted(said.text)
+            if split.pasted:
+                pasted[said.turn] = "\n".join(split.pasted)
+                said = replace(said, text=split.own)
+        conversation.append(said)
+    return replace(facts, conversation=tuple(conversation)), pasted
+
+
 def strip_packets(text: str) -> str:
     """Remove the packets from the text."""
     return _CONTEXT.sub("", text).strip()
@@ -88,6 +103,9 @@ def select_since(facts: Facts, since: datetime | None) -> Facts:
 
 
 _CONSENT = get_phrases("consent")
+_ASKS = get_phrases("asks")
+_QUESTION_END = get_phrases("question-end")
+_RETRACTION = get_phrases("retraction")
 _RULE = get_phrases("rule")
 _STANDING = get_phrases("standing-rule")
 _CORRECTION = get_phrases("correction")
@@ -99,6 +117,10 @@ _CONTRAST = get_phrases("contrast")
 _CLAUSE_BREAK = get_phrases("clause-break")
 _SEPARATORS = re.compile(r"[.,;:!?…\n]\s*|\band ")
 _CORRECTION_LENGTH = 300
+# Words of a question without its mark.
+_LONGEST_QUESTION = 14
+# Words by which a message tells what the work is, even where it ends with a question.
+_ORDER = 12
 # Leave to go on is shorter.
 _LEAVE = 120
 # A message whose secret was taken out told little else.
@@ -110,25 +132,34 @@ _NEAR = 12
 _HOLDS = 2
 
 
-def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
-    """Find the user's messages that ask for something, not those that only consent or give rules.
+def find_request(facts: Facts) -> Message | None:
+    """Find the user's message that says what the work is: the first that orders something.
 
-    If there is no task so far, the first one counts whatever it is: it is all there is.
+    Consent, greetings and a question nobody worked on are none, nor is an order that was taken back before
+    anything was done. Where nothing was ordered the first message counts, whatever it is: it is all there is.
     """
-    found: list[Message] = []
-    for said in facts.conversation:
-        if said.role != "user" or _is_consent(said.text):
-            continue
-        sentences = split_sentences(said.text)
-        is_first = not found and not has_task
-        if is_first or not sentences or not (_is_kept_whole(said) or all(map(is_rule, sentences))):
-            found.append(said)
-    if found or has_task:
-        return found
-    return [said for said in facts.conversation if said.role == "user"][:1]
+    users = [said for said in facts.conversation if said.role == "user" and said.text.strip()]
+    worked = {change.turn for change in facts.files if change.action != "read"} | {
+        run.turn for run in facts.commands if run.exit_code
+    }
+    orders = [said for said in users if not is_consent(said.text)]
+    firm = [
+        said
+        for said in orders
+        if said.turn in worked or len(said.text.split()) >= _ORDER or not is_asking(said.text)
+    ]
+    found = next(iter((*firm, *orders, *users)), None)
+    if found is None:
+        return None
+    for later in orders:
+        if later.turn > found.turn and any(found.turn <= turn < later.turn for turn in worked):
+            break
+        if later.turn > found.turn and _RETRACTION.search(plain_apostrophes(later.text)):
+            found = later
+    return found
 
 
-def _is_consent(text: str) -> bool:
+def is_consent(text: str) -> bool:
     """Check whether the user only gives leave to go on, in one clause or in several."""
     plain = plain_apostrophes(text.strip())
     if _CONSENT.fullmatch(plain):
@@ -137,10 +168,18 @@ def _is_consent(text: str) -> bool:
     return bool(clauses) and all(map(_CONSENT.fullmatch, clauses))
 
 
+def is_asking(text: str) -> bool:
+    """Check whether the user only asks something; a question may end without its mark, if it is short."""
+    plain = plain_apostrophes(text.strip())
+    if _QUESTION_END.search(plain):
+        return True
+    return len(plain.split()) <= _LONGEST_QUESTION and bool(_ASKS.match(plain))
+
+
 def is_rule(sentence: str) -> bool:
     """Check whether a sentence of the user's is a rule or a correction, not a question."""
     plain = plain_apostrophes(sentence)
-    if (plain.endswith("?") and not _POLITE.match(plain)) or _is_consent(plain):
+    if (is_asking(plain) and not _POLITE.match(plain)) or is_consent(plain):
         return False
     return bool(_RULE.search(plain) or _STANDING.search(plain) or _CORRECTION.match(plain))
 
@@ -162,7 +201,7 @@ def find_constraints(facts: Facts) -> list[Quotation]:
     """Find the user's rules and corrections, verbatim; a short correction is quoted whole."""
     found: list[Quotation] = []
     for said in facts.conversation:
-        if said.role != "user" or _is_consent(said.text):
+        if said.role != "user" or is_consent(said.text):
             continue
         if _is_kept_whole(said):
             found.append(Quotation(" ".join(said.text.split()), said))
@@ -193,7 +232,8 @@ def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
 def _is_kept_whole(said: Message) -> bool:
     """Check whether a message is short, not the first, and corrects or states something."""
     text = said.text.strip()
-    return said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _is_correction(text) and _REMOVED not in text
+    is_short = said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _REMOVED not in text
+    return is_short and not is_asking(text) and _is_correction(text)
 
 
 def _is_correction(text: str) -> bool:
@@ -219,7 +259,7 @@ def is_explained(plain: str) -> bool:
 
 def _is_praise(plain: str) -> bool:
     """Check whether the user only consents or approves."""
-    if _is_consent(plain):
+    if is_consent(plain):
         return True
     return bool(_APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
 

@@ -1,0 +1,264 @@
+"""Keep the ledger of a leg: its exchanges, each with the user's words, what they answer and what came of them.
+
+An exchange is told if it would be missed. Its weight says so, by where it stands (an answer to options, work
+that followed, a run that failed, an edit undone) and by its words (`phrases.toml`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agent_relay.domain.documents.packet import Exchange
+from agent_relay.domain.facts import CommandRun, FileChange, Message
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.edit_history import Reversal, find_reversals
+from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
+from agent_relay.packet.extract.provenance import tell_source
+from agent_relay.packet.extract.requests import is_asking, is_consent
+from agent_relay.packet.extract.sentences import FIRM, get_phrases, plain_apostrophes, weigh
+from agent_relay.packet.extract.turns import Turn
+
+LEAST = 4
+"""The weight from which on an exchange is told, however many there are."""
+FEW = 8
+"""Where fewer exchanges weigh as much, the user seldom ruled: all are told, and what the agent decided."""
+_ROUTINE = -1
+_WEIGHTY = get_phrases("weighty")
+_PICKS = get_phrases("picks")
+_OFFERS = get_phrases("offers")
+_TURNED_DOWN = get_phrases("turned-down")
+_QUESTION_END = get_phrases("question-end")
+_MEASURED = get_phrases("measured")
+_MARK = compile_late("[?\uff1f]")
+_OPTION = compile_late(
+    r"^[ \t]*(?:[-*•][ \t]+)?\**(?:\d{1,2}|[A-Ha-h])[.)\uff09、:][ \t]*\**\S|^[ \t]*\([\da-hA-H]\)[ \t]",
+    re.MULTILINE,
+)
+_INLINE_OPTION = compile_late(r"(?<!\w)\(?(?:[1-4]|[A-Da-d])\)[ \t]*\S")
+_BULLET = compile_late(r"^[ \t]*[-*•][ \t]+\S", re.MULTILINE)
+_NAMES_CODE = compile_late(r"`[^`\n]+`|\w[\w-]*[/\\]\w|\w\.[a-z]{1,5}\b|\w_\w|[a-z][A-Z]\w")
+_NUMBER = compile_late(r"\d")
+_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PARAGRAPH = compile_late(r"\n[ \t]*\n")
+_FEW_WORDS = 60
+_WORDS_PER_WEIGHT = 8
+_FAILED = 2
+_STATEMENTS = 2
+# How much of each part is quoted, in characters.
+_ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE = 170, 480, 420, 320, 190, 70, 110, 110
+
+
+def build_exchanges(turns: Sequence[Turn], agent: str) -> list[Exchange]:
+    """Build the exchanges of `turns` that would be missed, in their order."""
+    readings = _read_turns(turns)
+    told = [reading.build(agent) for reading in readings]
+    heavy = [one for one in told if one.weight >= LEAST]
+    if len(heavy) < FEW:
+        told = [reading.build(agent, with_closing=True) for reading in readings]
+        heavy = [one for one in told if one.weight > _ROUTINE]
+    return _say_once(heavy)
+
+
+def find_offer(text: str) -> int:
+    """Tell what an agent's message offers: 2 for a choice among options, 1 for something to answer, else 0."""
+    if len(_OPTION.findall(text)) > 1 or len(_INLINE_OPTION.findall(text)) > 1:
+        return 2
+    parts = _PARAGRAPH.split(text)
+    is_open = len(_BULLET.findall(text)) > 1 or any(_QUESTION_END.search(part) for part in parts)
+    return int(is_open or bool(_OFFERS.search(plain_apostrophes(text))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One turn as the ledger reads it.
+
+    `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
+    words answer it. `is_turned_down` is whether the next prompt turns down what was done here.
+    """
+
+    turn: Turn
+    before: str
+    offered: int
+    answers: int
+    is_question: bool
+    is_consent: bool
+    is_turned_down: bool
+    undone: Reversal | None
+    undoes: Reversal | None
+
+    @property
+    def said(self) -> str:
+        """The user's own words."""
+        return self.turn.prompt.text if self.turn.prompt else ""
+
+    @property
+    def failed(self) -> list[CommandRun]:
+        """The runs that failed."""
+        return [run for run in self.turn.runs if has_failed(run)]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the user chose or confirmed something, and neither they nor a later edit took it back."""
+        if not self.said or self.is_question or self.is_turned_down or self.undone or _MARK.search(self.said):
+            return False
+        return bool(self.answers or (self.turn.edits and not self.is_consent))
+
+    def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
+        """Build the exchange; with what the agent decided in its last answer if `with_closing`."""
+        turn = self.turn
+        facts: tuple[Message | CommandRun | FileChange, ...] = (*turn.answers, *turn.runs, *turn.edits)
+        place = turn.prompt or next(iter(facts), None)
+        told, measured = self._tell(with_closing=with_closing), self._measure()
+        return Exchange(
+            said=_cut(self.said, _SAID),
+            on=self._find_asked(),
+            pasted=_describe_paste(turn.pasted),
+            failed="\n".join(dict.fromkeys(map(_describe_failure, self.failed[-_FAILED:]))),
+            measured=measured,
+            told=told,
+            is_settled=self.is_settled,
+            took_back=self.undoes.earlier if self.undoes else None,
+            taken_back=self.undone.later if self.undone else None,
+            weight=self._weigh(told, measured),
+            source=tell_source(agent, place) if place else None,
+        )
+
+    def _weigh(self, told: str, measured: str) -> int:
+        turn = self.turn
+        work = (
+            2 * bool(turn.edits)
+            + 3 * bool(self.failed)
+            + bool(measured)
+            + 2 * bool(self.undoes or self.undone)
+        )
+        words = turn.words if self.is_consent else (*turn.words, told)
+        strongest = max(map(weigh, words), default=0)
+        if turn.is_routine:
+            return 2 * bool(self.failed) + strongest if told or self.failed else _ROUTINE
+        return max(0, work + max(0, strongest - FIRM + 1) + self._weigh_words())
+
+    def _weigh_words(self) -> int:
+        """Weigh what the user said, and where."""
+        if not self.said:
+            return 0
+        if self.is_consent:
+            return 2 * self.answers - 2
+        plain = plain_apostrophes(self.said)
+        weight = 2 * bool(_WEIGHTY.search(plain) or _NUMBER.search(plain)) + bool(_NAMES_CODE.search(plain))
+        weight += min(2, _count_words(plain) // _WORDS_PER_WEIGHT) + bool(self.turn.pasted)
+        weight += self.answers + bool(self.answers)
+        return weight - self.is_question * (1 if self.turn.edits or self.failed else 2)
+
+    def _find_asked(self) -> str:
+        """Find what the user's words are about: options whole, else the beginning of what was said."""
+        if not self.before or not self.said:
+            return ""
+        if self.answers:
+            return _cut(_find_options(self.before), _ON_OPTIONS)
+        return _cut(_find_head(self.before), _ON) if len(self.said) < _FEW_WORDS else ""
+
+    def _measure(self) -> str:
+        lines = [
+            line.strip()
+            for run in self.turn.runs
+            if not has_failed(run) and not find_checks(run.command)
+            for line in run.output.splitlines()
+            if _MEASURED.search(line)
+        ]
+        return "; ".join(_cut(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
+
+    def _tell(self, *, with_closing: bool) -> str:
+        """Quote the beginning of the turn's last answer that says something, below what was decided before."""
+        answers = self.turn.answers
+        long = next((one for one in reversed(answers) if len(one.text) > _FEW_WORDS), None)
+        last = long or (answers[-1] if answers else None)
+        head = _cut(_find_head(last.text), _TOLD) if last else ""
+        decided = [*self.turn.words, *(self.turn.closing if with_closing else ())]
+        strong = [word for word in decided if with_closing or weigh(word) >= FIRM]
+        lines = [_cut(word, _TOLD) for word in dict.fromkeys(strong) if word[:_ON] not in head]
+        return "\n".join([*lines[-_STATEMENTS:], *([head] if head else [])])
+
+
+def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
+    reversals = find_reversals(change for turn in turns for change in turn.edits)
+    undone = {one.earlier: one for one in reversals}
+    undoing = {one.later: one for one in reversals}
+    found: list[_Reading] = []
+    before = ""
+    for turn, after in zip(turns, [*turns[1:], None], strict=True):
+        said = turn.prompt.text if turn.prompt else ""
+        is_question = is_asking(said)
+        offered = find_offer(before)
+        if offered and _PICKS.match(plain_apostrophes(said)):
+            offered = 2
+        found.append(
+            _Reading(
+                turn=turn,
+                before=before,
+                offered=offered,
+                answers=offered if said and not is_question else 0,
+                is_question=is_question,
+                is_consent=bool(said) and is_consent(said),
+                is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
+                undone=undone.get(turn.number),
+                undoes=undoing.get(turn.number),
+            )
+        )
+        before = turn.answers[-1].text if turn.answers else before
+    return found
+
+
+def _turns_down(text: str) -> bool:
+    return bool(_TURNED_DOWN.search(plain_apostrophes(text)))
+
+
+def _find_options(text: str) -> str:
+    """Return a message with options without the talk below them; one without options up to its question."""
+    parts = _PARAGRAPH.split(text.strip())
+    signs = (_OPTION, _INLINE_OPTION, _BULLET, _QUESTION_END)
+    last = max((at for at, part in enumerate(parts) if any(sign.search(part) for sign in signs)), default=0)
+    return "\n\n".join(parts[: last + 1])
+
+
+def _find_head(text: str) -> str:
+    """Return the first paragraph that is no heading: the answer; what comes below it is talk."""
+    parts = [
+        part for part in _PARAGRAPH.split(text.strip()) if part.strip() and not part.lstrip().startswith("#")
+    ]
+    return parts[0] if parts else ""
+
+
+def _cut(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _count_words(text: str) -> int:
+    return len(text.split()) + len(_WIDE.findall(text)) // 2
+
+
+def _describe_failure(run: CommandRun) -> str:
+    line = find_telling_line(run.output)
+    command = f"`{_cut(run.command, _COMMAND)}`"
+    return f"{command}: {_cut(line, _LINE)}" if line else command
+
+
+def _describe_paste(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{len(lines)} lines, beginning: {_cut(lines[0], _PASTE)}" if lines else ""
+
+
+def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
+    """Leave out what the neighbour says: options are told with their answer, all else where it was said."""
+    kept = list(exchanges)
+    for at, (one, after) in enumerate(pairwise(exchanges)):
+        above, _, last = one.told.rpartition("\n")
+        start = last.rstrip("…")[: _ON - 1]
+        if not start or not after.on.startswith(start[: len(after.on.rstrip("…"))]):
+            continue
+        if len(after.on) > _ON:
+            kept[at] = kept[at].model_copy(update={"told": above})
+        else:
+            kept[at + 1] = kept[at + 1].model_copy(update={"on": ""})
+    return kept

@@ -1,0 +1,94 @@
+"""Group a leg's facts by the prompts they followed, without what the session only repeats."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.requests import Quotation
+from agent_relay.packet.extract.sentences import normalise, split_sentences
+from agent_relay.packet.extract.statements import Statements
+
+_DIGITS = compile_late(r"\d+")
+# A sentence said in more turns than these is a habit.
+_REPEATED = 2
+
+
+@dataclass(slots=True)
+class Turn:
+    """One prompt and what was done in its turn; `number` counts the user's prompts from 1.
+
+    `prompt` is the user's own words, `None` for work nobody prompted; `pasted` is what they pasted with it.
+    `words` is what the agent chose or gave up while at work, `closing` the same where the turn ended.
+    `is_routine` is whether other prompts of the session say the same, numbers aside.
+    """
+
+    number: int
+    prompt: Message | None = None
+    pasted: str = ""
+    answers: list[Message] = field(default_factory=list)
+    runs: list[CommandRun] = field(default_factory=list)
+    edits: list[FileChange] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    closing: list[str] = field(default_factory=list)
+    is_routine: bool = False
+
+
+def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) -> list[Turn]:
+    """List the turns in their order.
+
+    `pasted` is by turn what the user pasted; the user's messages in `facts` are without it. What a session
+    repeats, with other numbers in it, tells nothing about where it stands: such sentences are left out.
+    """
+    turns: dict[int, Turn] = {}
+    for said in facts.conversation:
+        turn = turns.setdefault(said.turn, Turn(said.turn, pasted=pasted.get(said.turn, "")))
+        if said.role == "assistant":
+            turn.answers.append(said)
+        elif turn.prompt is None:
+            turn.prompt = said
+    for run in facts.commands:
+        turns.setdefault(run.turn, Turn(run.turn)).runs.append(run)
+    for change in facts.files:
+        if change.action != "read":
+            turns.setdefault(change.turn, Turn(change.turn)).edits.append(change)
+    for quoted in (*statements.decisions, *statements.attempts):
+        _add_words(turns, quoted)
+    found = [turns[number] for number in sorted(turns)]
+    _leave_out_repeated(found)
+    return found
+
+
+def _add_words(turns: Mapping[int, Turn], quoted: Quotation) -> None:
+    turn = turns.get(quoted.said.turn)
+    if turn is None or quoted.said.role == "user":
+        return
+    is_closing = bool(turn.answers) and quoted.said is turn.answers[-1]
+    (turn.closing if is_closing else turn.words).append(quoted.text)
+
+
+def _leave_out_repeated(turns: Sequence[Turn]) -> None:
+    prompts = Counter(_shape(turn.prompt.text) for turn in turns if turn.prompt)
+    sentences: Counter[str] = Counter()
+    for turn in turns:
+        told = (sentence for said in turn.answers for sentence in split_sentences(said.text))
+        sentences.update(set(map(_shape, told)))
+    habits = {shape for shape, count in sentences.items() if count > _REPEATED}
+    for turn in turns:
+        turn.is_routine = turn.prompt is not None and prompts[_shape(turn.prompt.text)] > 1
+        turn.answers = [_leave_out(said, habits) for said in turn.answers]
+        turn.words = [word for word in turn.words if _shape(word) not in habits]
+        turn.closing = [word for word in turn.closing if _shape(word) not in habits]
+
+
+def _leave_out(said: Message, habits: set[str]) -> Message:
+    text = said.text
+    for sentence in split_sentences(text):
+        if _shape(sentence) in habits:
+            text = text.replace(sentence, "")
+    return said if text is said.text else replace(said, text=text.strip())
+
+
+def _shape(text: str) -> str:
+    return _DIGITS.sub("0", normalise(text))

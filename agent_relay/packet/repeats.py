@@ -1,0 +1,103 @@
+"""Leave out of a packet's text what it says elsewhere: nothing is told twice.
+
+The document keeps all of it. What the waiting prompt and the task say is told there, an exchange tells the
+user's words otherwise, and a rule that holds throughout stands among the rules.
+"""
+
+from collections.abc import Iterator
+
+from agent_relay.domain.documents.packet import Blocker, Exchange, Quote, ResumePacket, TurnExcerpt
+from agent_relay.packet.extract.requests import is_rule, weigh_rule
+
+_STANDING = 2
+_FEW_LETTERS = 12
+
+
+def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
+    """Return the packet as its text tells it."""
+    told = [_flatten(text) for text in (packet.task, _text(packet.unprocessed_prompt)) if text]
+    exchanges = _flat_words(packet)
+    rules = tuple(
+        rule
+        for rule in packet.constraints
+        if not _stands_in(rule.text, [*told, *exchanges])
+        and (weigh_rule(rule.text) >= _STANDING or is_rule(rule.text))
+    )
+    recent = tuple(_list_recent(packet, told))
+    quoted = [_flatten(one.text) for one in recent]
+    obstacles = [_flatten(one.summary) for one in packet.blockers]
+    ledger = (_shorten(one, told, quoted, obstacles) for one in packet.exchanges)
+    return packet.model_copy(
+        update={
+            "constraints": rules,
+            "exchanges": tuple(one for one in ledger if _says_something(one)),
+            "decisions": tuple(one for one in packet.decisions if not _stands_in(one.summary, exchanges)),
+            "recent_turns": recent,
+            "blockers": tuple(map(_leave_evidence, packet.blockers)),
+            "validation_runs": tuple(_list_runs(packet)),
+        }
+    )
+
+
+def _flat_words(packet: ResumePacket) -> list[str]:
+    return [_flatten(one.said) for one in packet.exchanges if one.said]
+
+
+def _list_recent(packet: ResumePacket, told: list[str]) -> Iterator[TurnExcerpt]:
+    words = [*told, *_flat_words(packet)]
+    for one in packet.recent_turns:
+        if one.role != "user" or not _stands_in(one.text, words):
+            yield one
+
+
+def _shorten(one: Exchange, said: list[str], quoted: list[str], obstacles: list[str]) -> Exchange:
+    update: dict[str, object] = {}
+    failed = [
+        line for line in one.failed.split("\n") if not _stands_in(line.partition(": ")[2] or line, obstacles)
+    ]
+    update["failed"] = "\n".join(failed)
+    if one.said and _stands_in(one.said.rstrip("…"), said):
+        update["said"] = ""
+    if one.told and _stands_in(one.told.rpartition("\n")[2].rstrip("…"), quoted):
+        update["told"] = one.told.rpartition("\n")[0]
+    return one.model_copy(update=update)
+
+
+def _says_something(one: Exchange) -> bool:
+    return bool(one.said or one.failed or one.measured or one.told)
+
+
+def _list_runs(packet: ResumePacket) -> Iterator[object]:
+    """Yield the last run of each kind, without the output of one that stands in the way."""
+    places = {one.source.transcript for one in packet.blockers if one.source}
+    last = {run.kind: run for run in packet.validation_runs}
+    for run in last.values():
+        if run.source and run.source.transcript in places:
+            continue
+        yield run.model_copy(update={"output_tail": ""}) if run.verdict == "passed" else run
+
+
+def _leave_evidence(blocker: Blocker) -> Blocker:
+    """Leave out of the evidence its place, which is told by itself, and the line the summary quotes."""
+    place = blocker.source.transcript if blocker.source else ""
+    lines = blocker.evidence.split("\n")
+    left = [
+        line
+        for line in lines
+        if line.strip() and line.strip() != place and line.strip() not in blocker.summary
+    ]
+    return blocker.model_copy(update={"evidence": "\n".join(left)})
+
+
+def _text(quote: Quote | None) -> str:
+    return quote.text if quote else ""
+
+
+def _stands_in(text: str, others: list[str]) -> bool:
+    """Check whether one of `others` says `text`; a few letters stand in everything, and must be all of it."""
+    flat = _flatten(text)
+    return any(flat == other or (len(flat) > _FEW_LETTERS and flat in other) for other in others)
+
+
+def _flatten(text: str) -> str:
+    return " ".join(text.split())
