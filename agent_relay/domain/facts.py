@@ -28,9 +28,20 @@ class CommandRun:
     place: str = ""
 
 
+MOST_EDITED_LINES = 40
+"""How many of the lines that an edit took out are kept, and of those it put in: the first ones."""
+EDITED_LINE_LENGTH = 160
+"""How many characters of an edited line are kept; longer ones end with a whole word."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file operation of the agent; `path` as the transcript has it, absolute or relative to cwd."""
+    """One file operation of the agent; `path` as the transcript has it, absolute or relative to cwd.
+
+    `removed_lines` and `added_lines` are what an edit took out and put in, without blank lines and without
+    blanks around each, at most `MOST_EDITED_LINES` of `EDITED_LINE_LENGTH` characters; of a created file the
+    first ones. They are empty where the transcript does not say, so they are not to be counted.
+    """
 
     path: str
     action: Literal["created", "modified", "deleted", "renamed", "read"]
@@ -40,6 +51,8 @@ class FileChange:
     previous_path: str | None = None
     at: datetime | None = None
     place: str = ""
+    removed_lines: tuple[str, ...] = ()
+    added_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

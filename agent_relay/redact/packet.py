@@ -14,7 +14,7 @@ from agent_relay.domain.documents.packet import ResumePacket, parse_packet, rend
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
 from agent_relay.redact.rules import PLACEHOLDER
@@ -54,6 +54,7 @@ def redact_facts(
     waiting = facts.unprocessed_prompt
     return replace(
         facts,
+        files=tuple(_clean_change(change, clean) for change in facts.files),
         conversation=tuple(map(clean_said, facts.conversation)),
         commands=tuple(map(clean_run, facts.commands)),
         errors=tuple(map(clean_error, facts.errors)),
@@ -63,6 +64,20 @@ def redact_facts(
         summary=clean(facts.summary),
         background=tuple(map(clean, facts.background)),
     )
+
+
+def _clean_change(change: FileChange, clean: Callable[[str], str]) -> FileChange:
+    """Return the change with its lines cleaned together: a key spans lines, none of which looks like one."""
+
+    def clean_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
+        before = "\n".join(lines)
+        after = clean(before)
+        return lines if after == before else tuple(after.split("\n"))
+
+    if not change.removed_lines and not change.added_lines:
+        return change
+    removed, added = clean_lines(change.removed_lines), clean_lines(change.added_lines)
+    return replace(change, removed_lines=removed, added_lines=added)
 
 
 _DEEPEST = 100

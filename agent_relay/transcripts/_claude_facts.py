@@ -9,7 +9,16 @@ from agent_relay.domain.facts import Facts
 from agent_relay.transcripts import lenient_json as lenient
 from agent_relay.transcripts._claude_tree import ClaudeRow, Result, read_rows, select_active
 from agent_relay.transcripts._claude_usage import SYNTHETIC_MODEL, count_patch, parse_tokens
-from agent_relay.transcripts.fact_reading import Collector, Peek, TranscriptSource
+from agent_relay.transcripts.fact_reading import (
+    Collector,
+    EditedLines,
+    Peek,
+    TranscriptSource,
+    join_edits,
+    list_first_lines,
+    list_hunk_lines,
+    list_replaced_lines,
+)
 
 _EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\n?")
 _REFUSED = ("The user doesn't want to", "<tool_use_error>", "Permission to use", "[Request interrupted")
@@ -102,10 +111,13 @@ class Tools:
             case "Read" | "NotebookRead":
                 self.facts.touch(path, "read", place)
             case "Write" if result.type == "create":
-                counts = (lenient.count_lines(lenient.get_text(call.input, "content")), 0)
-                self.facts.touch(path, "created", place, counts=counts)
+                content = lenient.get_text(call.input, "content")
+                counts = (lenient.count_lines(content), 0)
+                self.facts.touch(path, "created", place, counts=counts, lines=list_first_lines(content))
             case "Edit" | "MultiEdit" | "Write" | "NotebookEdit":
-                self.facts.touch(path, "modified", place, counts=_count(call, result))
+                self.facts.touch(
+                    path, "modified", place, counts=_count(call, result), lines=_list_lines(call, result)
+                )
             case "TodoWrite":
                 todos = lenient.get_list(call.input, "todos")
                 self.facts.replace_plan(
@@ -167,6 +179,21 @@ def _count(call: Call, result: Result) -> tuple[int, int] | None:
         for edit in edits
     ]
     return sum(added for added, _ in pairs), sum(removed for _, removed in pairs)
+
+
+def _list_lines(call: Call, result: Result) -> EditedLines:
+    """List what the edit took out and put in, by the recorded patch, else by what the call was given."""
+    if result.structured_patch:
+        return list_hunk_lines(
+            line for hunk in result.structured_patch for line in lenient.get_list(hunk, "lines")
+        )
+    written = lenient.get_text(call.input, "content") or lenient.get_text(call.input, "new_source")
+    if written:
+        return list_first_lines(written)
+    return join_edits(
+        list_replaced_lines(lenient.get_text(edit, "old_string"), lenient.get_text(edit, "new_string"))
+        for edit in lenient.get_list(call.input, "edits") or [call.input]
+    )
 
 
 _WRAPPERS = lenient.compile_wrappers(

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 
 from agent_relay.transcripts import lenient_json as lenient
 from agent_relay.transcripts._codex_usage import count_change, is_refused
-from agent_relay.transcripts.fact_reading import Collector
+from agent_relay.transcripts.fact_reading import (
+    Collector,
+    EditedLines,
+    list_first_lines,
+    list_hunk_lines,
+    list_unified_lines,
+)
 
 WRAPPERS = lenient.compile_wrappers(
     "environment_context",
@@ -77,18 +83,30 @@ def hear_changes(facts: Collector, changes: Mapping[str, object], place: str) ->
     """Add the files of one patch, keyed by path."""
     for path, change in changes.items():
         moved = lenient.get_text(change, "move_path")
-        counts = count_change(change)
+        counts, lines = count_change(change), _list_lines(change)
         match lenient.get_text(change, "type"):
             case "add":
-                facts.touch(path, "created", place, counts=counts)
+                facts.touch(path, "created", place, counts=counts, lines=lines)
             case "delete":
-                facts.touch(path, "deleted", place, counts=counts)
+                facts.touch(path, "deleted", place, counts=counts, lines=lines)
             case "update" if moved:
-                facts.touch(moved, "renamed", place, counts=counts, previous_path=path)
+                facts.touch(moved, "renamed", place, counts=counts, lines=lines, previous_path=path)
             case "update":
-                facts.touch(path, "modified", place, counts=counts)
+                facts.touch(path, "modified", place, counts=counts, lines=lines)
             case _:
                 pass
+
+
+def _list_lines(change: object) -> EditedLines:
+    """List what one file's change took out and put in."""
+    content = lenient.get_text(change, "content")
+    match lenient.get_text(change, "type"):
+        case "add":
+            return list_first_lines(content)
+        case "delete":
+            return EditedLines(removed=list_first_lines(content).added)
+        case _:
+            return list_unified_lines(lenient.get_text(change, "unified_diff"))
 
 
 def _touch_read(facts: Collector, item: Mapping[str, object], place: str) -> None:
@@ -169,7 +187,7 @@ def _hear_patch(facts: Collector, patch: str, place: str) -> None:
         if target:
             moved = target[1].strip()
         elif found or line.startswith("*** End Patch"):
-            _touch_patched(facts, kind, path, moved=moved, counts=lenient.count_hunks(body), place=place)
+            _touch_patched(facts, kind, path, moved=moved, body=body, place=place)
             kind, path = (found[1], found[2].strip()) if found else ("", "")
             moved, body = "", []
         else:
@@ -177,16 +195,17 @@ def _hear_patch(facts: Collector, patch: str, place: str) -> None:
 
 
 def _touch_patched(
-    facts: Collector, kind: str, path: str, *, moved: str, counts: tuple[int, int], place: str
+    facts: Collector, kind: str, path: str, *, moved: str, body: list[str], place: str
 ) -> None:
+    counts, lines = lenient.count_hunks(body), list_hunk_lines(body)
     match kind:
         case "Add":
-            facts.touch(path, "created", place, counts=counts)
+            facts.touch(path, "created", place, counts=counts, lines=lines)
         case "Delete":
             facts.touch(path, "deleted", place)
         case "Update" if moved:
-            facts.touch(moved, "renamed", place, counts=counts, previous_path=path)
+            facts.touch(moved, "renamed", place, counts=counts, lines=lines, previous_path=path)
         case "Update":
-            facts.touch(path, "modified", place, counts=counts)
+            facts.touch(path, "modified", place, counts=counts, lines=lines)
         case _:
             pass

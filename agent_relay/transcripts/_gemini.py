@@ -9,7 +9,16 @@ import msgspec
 
 from agent_relay.domain.facts import Facts
 from agent_relay.transcripts import usage_records as records
-from agent_relay.transcripts.fact_reading import Collector, Peek, TranscriptSource
+from agent_relay.transcripts.fact_reading import (
+    Action,
+    Collector,
+    EditedLines,
+    Peek,
+    TranscriptSource,
+    list_first_lines,
+    list_replaced_lines,
+    list_unified_lines,
+)
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
     compile_wrappers,
@@ -93,14 +102,26 @@ def _hear_success(facts: Collector, name: str, call: object, *, output: str, pla
     match name:
         case "read_file":
             facts.touch(path, "read", place)
+            return
         case "replace" | "edit":
             is_new = get_text(arguments, "old_string") == ""
-            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
         case "write_file":
             is_new = "new file" in output[:200]
-            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
         case _:
-            pass
+            return
+    action: Action = "created" if is_new else "modified"
+    facts.touch(path, action, place, counts=count_change(call), lines=_list_lines(call))
+
+
+def _list_lines(call: object) -> EditedLines:
+    """List what an edit took out and put in: by its diff, else by what the call was given."""
+    diff = get_text(get_map(call, "resultDisplay"), "fileDiff")
+    if diff:
+        return list_unified_lines(diff)
+    arguments = get_map(call, "args")
+    if get_text(arguments, "content"):
+        return list_first_lines(get_text(arguments, "content"))
+    return list_replaced_lines(get_text(arguments, "old_string"), get_text(arguments, "new_string"))
 
 
 def _read_result(call: object) -> tuple[str, str]:

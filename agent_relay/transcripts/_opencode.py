@@ -4,7 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from agent_relay.domain.facts import Facts
 from agent_relay.transcripts import usage_records as records
-from agent_relay.transcripts.fact_reading import Action, Collector, Peek, Tables, TranscriptSource
+from agent_relay.transcripts.fact_reading import (
+    Action,
+    Collector,
+    EditedLines,
+    Peek,
+    Tables,
+    TranscriptSource,
+    join_edits,
+    list_first_lines,
+    list_replaced_lines,
+    list_unified_lines,
+)
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
     count_lines,
@@ -76,10 +87,10 @@ def _hear_completed(facts: Collector, tool: str, state: Mapping[str, object], pl
             facts.touch(path, "read", place)
         case "edit" | "multiedit":
             is_new = tool == "edit" and get_text(given, "oldString") == ""
-            facts.touch(path, "created" if is_new else "modified", place, counts=_count(given, metadata))
+            _hear_edit(facts, path, given, metadata, is_new=is_new, place=place)
         case "write":
             is_new = metadata.get("exists") is False
-            facts.touch(path, "created" if is_new else "modified", place, counts=_count(given, metadata))
+            _hear_edit(facts, path, given, metadata, is_new=is_new, place=place)
         case "apply_patch" | "patch":
             _hear_patch(facts, metadata, place)
         case "todowrite":
@@ -87,6 +98,33 @@ def _hear_completed(facts: Collector, tool: str, state: Mapping[str, object], pl
             facts.replace_plan([(get_text(todo, "content"), get_text(todo, "status")) for todo in todos])
         case _:
             pass
+
+
+def _hear_edit(
+    facts: Collector,
+    path: str,
+    given: Mapping[str, object],
+    metadata: Mapping[str, object],
+    *,
+    is_new: bool,
+    place: str,
+) -> None:
+    action: Action = "created" if is_new else "modified"
+    counts, lines = _count(given, metadata), _list_lines(given, metadata)
+    facts.touch(path, action, place, counts=counts, lines=lines)
+
+
+def _list_lines(given: Mapping[str, object], metadata: Mapping[str, object]) -> EditedLines:
+    """List what an edit took out and put in: by its diff, else by what the tool was given."""
+    diff = get_text(metadata, "diff") or get_text(get_map(metadata, "filediff"), "patch")
+    if diff:
+        return list_unified_lines(diff)
+    if get_text(given, "content"):
+        return list_first_lines(get_text(given, "content"))
+    return join_edits(
+        list_replaced_lines(get_text(edit, "oldString"), get_text(edit, "newString"))
+        for edit in get_list(given, "edits") or [given]
+    )
 
 
 def _count(given: Mapping[str, object], metadata: Mapping[str, object]) -> tuple[int, int] | None:
@@ -106,7 +144,10 @@ def _hear_patch(facts: Collector, metadata: Mapping[str, object], place: str) ->
         moved = get_text(file, "movePath")
         action = _PATCH_ACTIONS.get(get_text(file, "type"), "modified")
         counts = (get_count(file, "additions"), get_count(file, "deletions"))
-        facts.touch(moved or path, action, place, counts=counts, previous_path=path if moved else None)
+        lines = list_unified_lines(get_text(file, "diff") or get_text(file, "patch"))
+        facts.touch(
+            moved or path, action, place, counts=counts, lines=lines, previous_path=path if moved else None
+        )
 
 
 TABLES = Tables(

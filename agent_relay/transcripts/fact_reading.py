@@ -3,10 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens, ToolError
-from agent_relay.transcripts.lenient_json import LineCounter, clip
+from agent_relay.domain.facts import (
+    EDITED_LINE_LENGTH,
+    MOST_EDITED_LINES,
+    CommandRun,
+    Facts,
+    FileChange,
+    Message,
+    TodoItem,
+    Tokens,
+    ToolError,
+)
+from agent_relay.transcripts.lenient_json import LineCounter, clip, find_replaced, list_body
 from agent_relay.transcripts.usage_records import TokenCounts
 
 
@@ -121,6 +131,73 @@ def parse_status(text: str) -> Status:
     return _STATUSES.get(text.lower(), "pending")
 
 
+class EditedLines(NamedTuple):
+    """The lines that an edit took out and put in, as `FileChange` keeps them."""
+
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+NO_LINES = EditedLines()
+
+# Beyond this many lines of an edit nothing is looked at: blank ones are rare.
+_LOOKED_AT = 4 * MOST_EDITED_LINES
+
+
+def list_hunk_lines(lines: Iterable[object]) -> EditedLines:
+    """List what the body lines of a diff took out and put in."""
+    removed: list[str] = []
+    added: list[str] = []
+    for line in lines:
+        if isinstance(line, str) and line.startswith(("+", "-")):
+            (added if line.startswith("+") else removed).append(line[1:])
+    return EditedLines(_keep_lines(removed), _keep_lines(added))
+
+
+def list_unified_lines(diff: str) -> EditedLines:
+    """List what one file's unified diff took out and put in."""
+    return list_hunk_lines(list_body(diff))
+
+
+def list_replaced_lines(old: str, new: str) -> EditedLines:
+    """List the lines that differ when `new` replaces `old`."""
+    removed, added = find_replaced(old, new)
+    return EditedLines(_keep_lines(removed), _keep_lines(added))
+
+
+def list_first_lines(text: str) -> EditedLines:
+    """List the first lines of a file that was written as a whole."""
+    return EditedLines(added=_keep_lines(text.split("\n", _LOOKED_AT)[:_LOOKED_AT]))
+
+
+def join_edits(edits: Iterable[EditedLines]) -> EditedLines:
+    """Join what several edits of one file took out and put in."""
+    found = list(edits)
+    removed = [line for edit in found for line in edit.removed]
+    added = [line for edit in found for line in edit.added]
+    return EditedLines(tuple(removed[:MOST_EDITED_LINES]), tuple(added[:MOST_EDITED_LINES]))
+
+
+def _keep_lines(lines: list[str]) -> tuple[str, ...]:
+    kept = [_shorten(line) for line in lines[:_LOOKED_AT] if line and not line.isspace()]
+    return tuple([line for line in kept if line][:MOST_EDITED_LINES])
+
+
+def _shorten(line: str) -> str:
+    """Return the line, cut after a word if it is long: half a key would not be recognised as one.
+
+    A line that is one long word becomes empty.
+    """
+    line = line.strip()
+    if len(line) <= EDITED_LINE_LENGTH:
+        return line
+    for at in range(EDITED_LINE_LENGTH, 0, -1):
+        # No key holds letters beyond ASCII, and their languages may do without blanks.
+        if line[at] in " \t,;" or line[at] > "\x7f":
+            return line[:at].rstrip()
+    return ""
+
+
 @dataclass(slots=True)
 class Collector:
     """Facts so far. `turn` counts the user's prompts; `answered` is whether the last one was answered.
@@ -195,9 +272,10 @@ class Collector:
         place: str,
         *,
         counts: tuple[int, int] | None = None,
+        lines: EditedLines = NO_LINES,
         previous_path: str | None = None,
     ) -> None:
-        """Add a file operation; `counts` are added and removed lines."""
+        """Add a file operation; `counts` are the numbers of added and removed lines."""
         if not path:
             return
         added, removed = counts or (None, None)
@@ -211,6 +289,8 @@ class Collector:
                 previous_path=previous_path,
                 at=self.at,
                 place=place,
+                removed_lines=lines.removed,
+                added_lines=lines.added,
             )
         )
 

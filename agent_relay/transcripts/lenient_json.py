@@ -317,12 +317,17 @@ def count_hunks(lines: Iterable[object]) -> tuple[int, int]:
 
 def count_unified(diff: str) -> tuple[int, int]:
     """Count added and removed lines of one file's unified diff, without headers before the first hunk."""
+    return count_hunks(list_body(diff))
+
+
+def list_body(diff: str) -> list[str]:
+    """List the lines of one file's unified diff, without headers before the first hunk."""
     lines = diff.split("\n")
     first = next((index for index, line in enumerate(lines) if line.startswith("@@")), None)
     if first is None:
         # Without hunk marks the two header lines are told by their own form.
-        return count_hunks(line for line in lines if not line.startswith(("+++ ", "--- ")))
-    return count_hunks(lines[first:])
+        return [line for line in lines if not line.startswith(("+++ ", "--- "))]
+    return lines[first:]
 
 
 def count_lines(text: str) -> int:
@@ -332,6 +337,12 @@ def count_lines(text: str) -> int:
 
 def count_replacement(old: str, new: str) -> tuple[int, int]:
     """Count added and removed lines when `new` replaces `old`, without equal lines at both ends."""
+    removed, added = find_replaced(old, new)
+    return len(added), len(removed)
+
+
+def find_replaced(old: str, new: str) -> tuple[list[str], list[str]]:
+    """Return the lines removed and added when `new` replaces `old`, without equal lines at both ends."""
     before, after = (text.removesuffix("\n").split("\n") if text else [] for text in (old, new))
     shorter = min(len(before), len(after))
     same = 0
@@ -340,4 +351,4 @@ def count_replacement(old: str, new: str) -> tuple[int, int]:
     tail = 0
     while tail < shorter - same and before[-1 - tail] == after[-1 - tail]:
         tail += 1
-    return len(after) - same - tail, len(before) - same - tail
+    return before[same : len(before) - tail], after[same : len(after) - tail]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.documents.packet import Reason, render_document, render_json
-from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.packet.build import PacketContext, build_packet
 from agent_relay.redact.packet import redact_facts, redact_packet
 from tests.redact.planted import TOKENS, Planted, leaks
@@ -39,6 +39,23 @@ def test_facts_without_secrets_stay_equal() -> None:
     """Nothing is touched without need."""
     facts = Facts("alpha", conversation=(Message("user", "make it work", 1),))
     assert redact_facts(facts, known=frozenset({"swordfish99"})) == facts
+
+
+def test_edited_lines_are_cleaned_together() -> None:
+    """A private key spans many lines, and none but the first and the last looks like one."""
+    body = tuple("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + str(number) for number in range(30))
+    begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+    plain = FileChange("/p/a.py", "modified", 1, removed_lines=("a = 1",), added_lines=("a = 2",))
+    changes = (
+        FileChange("/p/id_rsa", "created", 1, added_lines=("# mine", begin, *body, end, "last")),
+        FileChange("/p/id_rsa", "modified", 1, removed_lines=(begin, *body), added_lines=(f"k = {KEY}",)),
+        plain,
+    )
+    clean = redact_facts(Facts("alpha", files=changes)).files
+    assert "MIIE" not in str(clean)
+    assert KEY not in str(clean)
+    assert (clean[0].added_lines[0], clean[0].added_lines[-1]) == ("# mine", "last")
+    assert clean[2] == plain
 
 
 @pytest.mark.parametrize("kind", TOKENS)
