@@ -23,7 +23,7 @@ _FIELDS = (
 _PARTS: dict[str, tuple[str, ...]] = {
     "limit": ("evidence",),
     "decisions": ("summary", "why"),
-    "exchanges": ("said", "on", "pasted", "failed", "measured", "told"),
+    "exchanges": ("on", "said", "instead", "pasted", "failed", "measured", "told"),
     "constraints": ("text",),
     "blockers": ("summary", "evidence"),
     "attempts": ("summary", "outcome"),

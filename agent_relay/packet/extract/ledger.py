@@ -12,7 +12,8 @@ from itertools import pairwise
 from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract.edit_history import Reversal, find_reversals
+from agent_relay.packet.extract.corrections import find_corrections
+from agent_relay.packet.extract.edit_history import find_reversals
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import is_asking, is_consent
@@ -46,7 +47,17 @@ _WORDS_PER_WEIGHT = 8
 _FAILED = 2
 _STATEMENTS = 2
 # How much of each part is quoted, in characters.
-_ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE = 170, 480, 420, 320, 190, 70, 110, 110
+_ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE, _INSTEAD = (
+    170,
+    480,
+    420,
+    320,
+    190,
+    70,
+    110,
+    110,
+    130,
+)
 
 
 def build_exchanges(turns: Sequence[Turn], agent: str) -> list[Exchange]:
@@ -74,7 +85,8 @@ class _Reading:
     """One turn as the ledger reads it.
 
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
-    words answer it. `is_turned_down` is whether the next prompt turns down what was done here.
+    words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `undone` is the
+    turn that took it back, `instead` its prompt, and `undoes` the turn whose edits are gone since this one.
     """
 
     turn: Turn
@@ -84,8 +96,9 @@ class _Reading:
     is_question: bool
     is_consent: bool
     is_turned_down: bool
-    undone: Reversal | None
-    undoes: Reversal | None
+    undone: int | None
+    instead: str
+    undoes: int | None
 
     @property
     def said(self) -> str:
@@ -118,8 +131,9 @@ class _Reading:
             measured=measured,
             told=told,
             is_settled=self.is_settled,
-            took_back=self.undoes.earlier if self.undoes else None,
-            taken_back=self.undone.later if self.undone else None,
+            took_back=self.undoes,
+            taken_back=self.undone,
+            instead=_cut(self.instead, _INSTEAD),
             weight=self._weigh(told, measured),
             source=tell_source(agent, place) if place else None,
         )
@@ -182,8 +196,9 @@ class _Reading:
 
 def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
     reversals = find_reversals(change for turn in turns for change in turn.edits)
-    undone = {one.earlier: one for one in reversals}
-    undoing = {one.later: one for one in reversals}
+    undoing = {one.later: one.earlier for one in reversals}
+    prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
+    undone = find_corrections([*prompts.values()]) | {one.earlier: one.later for one in reversals}
     found: list[_Reading] = []
     before = ""
     for turn, after in zip(turns, [*turns[1:], None], strict=True):
@@ -202,11 +217,16 @@ def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
                 is_consent=bool(said) and is_consent(said),
                 is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
                 undone=undone.get(turn.number),
+                instead=_get_words(prompts.get(undone.get(turn.number, -1))),
                 undoes=undoing.get(turn.number),
             )
         )
         before = turn.answers[-1].text if turn.answers else before
     return found
+
+
+def _get_words(prompt: Message | None) -> str:
+    return prompt.text if prompt else ""
 
 
 def _turns_down(text: str) -> bool:
