@@ -1,12 +1,13 @@
 """The corpus of transcripts with planted facts: written out from its stories, or read as it was stored."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from agent_relay.packet.freshness import Planting
 from tests.support.corpus_claude import ClaudeWriter
-from tests.support.corpus_codex import CodexWriter
+from tests.support.corpus_codex import CodexWireWriter, CodexWriter
 from tests.support.corpus_gemini import GeminiWriter
 from tests.support.corpus_opencode import OpencodeWriter
 from tests.support.corpus_story import CORPUS, Event, Story, load_story, plant_secrets, read_facts, tell
@@ -66,3 +67,9 @@ def lay_out_bulk(agent: str, folder: str, *, turns: int, bulk: int) -> str:
     last = [Event("prompt", "go on with the next report"), Event("limit", "Usage limit reached.")]
     story = Story(agent, "/home/user/bulk", turns, 5, bulk, {1: first, turns: last})
     return _WRITERS[agent](folder, story.cwd).write(tell(story))
+
+
+def write_events(agent: str, events: Iterable[Event], folder: str, *, cwd: str, wire: bool = False) -> str:
+    """The path of `agent`'s transcript of `events` below `folder`; `wire`: as Codex wrote it before items."""
+    writer = CodexWireWriter if wire else _WRITERS[agent]
+    return writer(folder, cwd).write(events)

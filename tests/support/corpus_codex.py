@@ -16,6 +16,11 @@ _RESUMED = (
     " other language "
     "model, use the information in this summary to assist with your own analysis:\n"
 )
+_ABORTED = (
+    "<turn_aborted>\nThe user interrupted the previous turn on purpose. Any running unified exec processes"
+    " may still be running in the background. If any tools/commands were aborted, they may have partially"
+    " executed.\n</turn_aborted>"
+)
 
 
 class CodexWriter:
@@ -165,16 +170,25 @@ class CodexWriter:
     def _fail(self, event: Event) -> None:
         self._item("FileChange", changes={}, status="failed", stdout="", stderr=event.text)
 
-    def _change(self, path: str, change: dict[str, object]) -> None:
+    def _change(self, path: str, change: dict[str, object], patch: str) -> None:
         said = f"Success. Updated the following files:\nM {path}\n"
+        number = f"call_{self.names.hex(16)}"
+        whole = f"*** Begin Patch\n{patch}\n*** End Patch\n"
+        self._wire("custom_tool_call", status="completed", call_id=number, name="apply_patch", input=whole)
         self._item("FileChange", changes={path: change}, status="completed", stdout=said, stderr="")
+        output = f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{said}"
+        self._wire("custom_tool_call_output", call_id=number, output=output)
 
     def _edit(self, event: Event) -> None:
-        diff = f"@@ -1,1 +1,1 @@\n-{event.get('old')}\n+{event.get('new')}\n"
-        self._change(event.text, {"type": "update", "unified_diff": diff, "move_path": None})
+        lines = "\n".join(event.list_changed())
+        change: dict[str, object] = {"type": "update", "unified_diff": f"@@ -1,1 +1,1 @@\n{lines}\n"}
+        change["move_path"] = None
+        self._change(event.text, change, f"*** Update File: {event.text}\n@@\n{lines}")
 
     def _create(self, event: Event) -> None:
-        self._change(event.text, {"type": "add", "content": event.get("content")})
+        content = event.get("content")
+        lines = "\n".join(f"+{line}" for line in content.split("\n"))
+        self._change(event.text, {"type": "add", "content": content}, f"*** Add File: {event.text}\n{lines}")
 
     def _plan(self, event: Event) -> None:
         steps = [{"step": text, "status": status} for text, status in event.steps]
@@ -195,6 +209,10 @@ class CodexWriter:
         other.write([Event("prompt", event.text), Event("say", event.get("says"))])
         number = self._call("spawn_agent", {"message": event.text})
         self._wire("function_call_output", call_id=number, output=json.dumps({"agent_id": other.thread}))
+        if event.get("finished"):
+            report = {"status": {other.thread: {"completed": event.get("says")}}}
+            number = self._call("wait", {"ids": [other.thread]})
+            self._wire("function_call_output", call_id=number, output=json.dumps(report))
 
     def _compact(self, event: Event) -> None:
         self._end_turn()
@@ -211,8 +229,35 @@ class CodexWriter:
         parent, self.thread, self.lines = self.thread, self.names.uuid(), []
         self._open(forked_from_id=parent, forked_from_ordinal_exclusive=self.ordinal)
 
+    def _interrupt(self, _: Event) -> None:
+        self._wire_message("user", _ABORTED)
+        self._event("turn_aborted", turn_id=self.turn, reason="interrupted")
+        self.turn = ""
+
+    def _rewind(self, event: Event) -> None:
+        self._end_turn()
+        self._event("thread_rolled_back", num_turns=int(event.text))
+
+    def _cut(self, _: Event) -> None:
+        self.turn = ""
+
     def _limit(self, event: Event) -> None:
         self._event(
             "token_count", info=None, rate_limits={"primary": {"used_percent": 100.0, "window_minutes": 300}}
         )
         self._end_turn({"message": event.text, "codex_error_info": "usage_limit_exceeded"})
+
+
+class CodexWireWriter(CodexWriter):
+    """A rollout as older versions leave it: no items, only what went over the wire and what was shown."""
+
+    def _item(self, kind: str, **item: object) -> None:
+        """Nothing: these versions know no items."""
+
+    def _prompt(self, event: Event) -> None:
+        super()._prompt(event)
+        self._event("user_message", message=event.text, kind="plain")
+
+    def _say(self, event: Event) -> None:
+        super()._say(event)
+        self._event("agent_message", message=event.text)

@@ -22,6 +22,7 @@ class GeminiWriter:
         self.session = self.names.uuid()
         self.lines: list[dict[str, object]] = []
         self.answer: dict[str, object] | None = None
+        self.prompts: list[object] = []
         self.path = os.path.join(folder, "chats", f"session-2026-11-20T08-00-{self.session[:8]}.jsonl")
         at = self.clock.iso()
         header = {"sessionId": self.session, "projectHash": self.names.hex(64), "startTime": at}
@@ -67,7 +68,7 @@ class GeminiWriter:
 
     def _prompt(self, event: Event) -> None:
         self.answer = None
-        self._put("user", [{"text": event.text}])
+        self.prompts.append(self._put("user", [{"text": event.text}])["id"])
 
     def _say(self, event: Event) -> None:
         tokens = {"input": 8400, "output": 2, "cached": 4096, "thoughts": 57, "tool": 0, "total": 8459}
@@ -116,7 +117,8 @@ class GeminiWriter:
             "old_string": old,
             "new_string": new,
         }
-        diff = f"Index: x\n--- x\tCurrent\n+++ x\tProposed\n@@ -1,1 +1,1 @@\n-{old}\n+{new}\n"
+        lines = "\n".join(event.list_changed())
+        diff = f"Index: x\n--- x\tCurrent\n+++ x\tProposed\n@@ -1,1 +1,1 @@\n{lines}\n"
         stat = {
             "model_added_lines": 1,
             "model_removed_lines": 1,
@@ -160,6 +162,17 @@ class GeminiWriter:
         ]
         self.lines.append({"$set": {"sessionId": self.session}})
         self._rewrite([self._context(), *repeated])
+
+    def _interrupt(self, _: Event) -> None:
+        self._put("info", "Request cancelled.")
+
+    def _rewind(self, event: Event) -> None:
+        back = int(event.text)
+        self.lines.append({"$rewindTo": self.prompts[-back]})
+        del self.prompts[-back:]
+
+    def _cut(self, _: Event) -> None:
+        """Nothing: no record says that a turn ended."""
 
     def _limit(self, event: Event) -> None:
         self._put("error", event.text)

@@ -33,6 +33,7 @@ class OpencodeWriter:
         self.messages: list[tuple[str, str, int, dict[str, object]]] = []
         self.parts: list[tuple[str, str, str, int, dict[str, object]]] = []
         self.todos: list[tuple[str, str]] = []
+        self.prompts: list[str] = []
         self.session = self._start(None)
         self.asked = self.answer = ""
         self.data: dict[str, object] = {}
@@ -127,11 +128,13 @@ class OpencodeWriter:
         self.asked = self._message(
             {"role": "user", "agent": "build", "model": model, "summary": {"diffs": []}}
         )
+        self.prompts.append(self.asked)
         self._part(self.asked, {"type": "text", "text": event.text})
 
     def _finish(self, reason: str) -> None:
         if self.answer:
-            self.messages[-1][3]["finish"] = reason
+            ended = next(data for number, *_, data in self.messages if number == self.answer)
+            ended["finish"] = reason
             step = {"reason": reason, "type": "step-finish", "tokens": _TOKENS, "cost": 0.007}
             self._part(self.answer, step)
         self.answer = ""
@@ -175,7 +178,10 @@ class OpencodeWriter:
 
     def _edit(self, event: Event) -> None:
         old, new = event.get("old"), event.get("new")
-        diff = {"file": event.text, "patch": f"-{old}\n+{new}\n", "additions": 1, "deletions": 1}
+        lines = event.list_changed()
+        added = sum(line.startswith("+") for line in lines)
+        diff = {"file": event.text, "patch": "\n".join(lines) + "\n"}
+        diff |= {"additions": added, "deletions": len(lines) - added}
         given: dict[str, object] = {"filePath": event.text, "oldString": old, "newString": new}
         self._call("edit", given, "Edit applied successfully.", {"diagnostics": {}, "filediff": diff})
 
@@ -195,9 +201,12 @@ class OpencodeWriter:
         self._prompt(Event("prompt", event.text))
         self._say(Event("say", event.get("says")))
         self._finish("stop")
+        self.prompts.pop()
         child, self.session, self.asked, self.answer = self.session, parent, asked, answer
         given = {"description": event.text, "prompt": event.text, "subagent_type": "explore"}
         state: dict[str, object] = {"status": "running", "input": given, "metadata": {"sessionId": child}}
+        if event.get("finished"):
+            state |= {"status": "completed", "output": event.get("says"), "title": event.text}
         call = {"type": "tool", "tool": "task", "callID": f"call_{self.names.hex(12)}", "state": state}
         self._part(self._begin(), call)
 
@@ -224,10 +233,29 @@ class OpencodeWriter:
             if session == old:
                 self.parts.append((f"prt_{self._name()}", names[message], self.session, at, data))
 
+    def _rewind(self, event: Event) -> None:
+        """What the user took back is deleted when they go on."""
+        self._finish("stop")
+        first = self.prompts[-int(event.text)]
+        del self.prompts[-int(event.text) :]
+        self.messages = [one for one in self.messages if one[1] != self.session or one[0] < first]
+        kept = {number for number, *_ in self.messages}
+        self.parts = [one for one in self.parts if one[1] in kept]
+
+    def _cut(self, _: Event) -> None:
+        self._finish("tool-calls")
+
+    def _interrupt(self, _: Event) -> None:
+        self._break_off({"name": "MessageAbortedError", "data": {"message": "The operation was aborted."}})
+
     def _limit(self, event: Event) -> None:
+        data = {"message": event.text, "statusCode": 429, "isRetryable": True}
+        self._break_off({"name": "APIError", "data": data})
+
+    def _break_off(self, error: dict[str, object]) -> None:
+        """An answer that holds an error and nothing else."""
         self._finish("tool-calls")
         self._begin()
-        error = {"name": "APIError", "data": {"message": event.text, "statusCode": 429, "isRetryable": True}}
         self.messages[-1][3]["error"] = error
         self.parts.pop()
         self.answer = ""

@@ -26,6 +26,11 @@ class Event:
         """The text under `key`, empty where there is none."""
         return str(self.more.get(key, ""))
 
+    def list_changed(self) -> list[str]:
+        """The lines an edit takes out and puts in, as a diff marks them."""
+        sides = (("-", self.get("old")), ("+", self.get("new")))
+        return [f"{mark}{line}" for mark, text in sides if text for line in text.split("\n")]
+
 
 KINDS = (
     "prompt",
@@ -40,7 +45,12 @@ KINDS = (
     "limit",
     "fork",
     "fail",
+    "interrupt",
+    "clear",
+    "rewind",
+    "cut",
 )
+"""What happens in a session. `cut`: it stops amid a turn; `rewind`: the text says how many prompts back."""
 
 
 @dataclass(frozen=True, slots=True)
