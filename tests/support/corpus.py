@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from agent_relay.packet.freshness import Planting
 from tests.support.corpus_claude import ClaudeWriter
@@ -12,7 +12,16 @@ from tests.support.corpus_gemini import GeminiWriter
 from tests.support.corpus_opencode import OpencodeWriter
 from tests.support.corpus_story import CORPUS, Event, Story, load_story, plant_secrets, read_facts, tell
 
-_WRITERS = {
+
+class _Writer(Protocol):
+    """Writes one session in an agent's own format."""
+
+    def __init__(self, folder: str, cwd: str) -> None: ...
+
+    def write(self, events: Iterable[Event]) -> str: ...
+
+
+_WRITERS: dict[str, type[_Writer]] = {
     "claude": ClaudeWriter,
     "codex": CodexWriter,
     "gemini": GeminiWriter,

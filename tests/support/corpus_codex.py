@@ -82,7 +82,7 @@ class CodexWriter:
         self.lines.append(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
         self.ordinal += 1
 
-    def _event(self, kind: str, **payload: object) -> None:
+    def _event(self, kind: str, /, **payload: object) -> None:
         self._line("event_msg", {"type": kind, **payload})
 
     def _item(self, kind: str, **item: object) -> None:

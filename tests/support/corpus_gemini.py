@@ -119,9 +119,10 @@ class GeminiWriter:
         }
         lines = "\n".join(event.list_changed())
         diff = f"Index: x\n--- x\tCurrent\n+++ x\tProposed\n@@ -1,1 +1,1 @@\n{lines}\n"
+        added, removed = event.count_changed()
         stat = {
-            "model_added_lines": 1,
-            "model_removed_lines": 1,
+            "model_added_lines": added,
+            "model_removed_lines": removed,
             "user_added_lines": 0,
             "user_removed_lines": 0,
         }

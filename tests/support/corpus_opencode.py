@@ -179,11 +179,22 @@ class OpencodeWriter:
     def _edit(self, event: Event) -> None:
         old, new = event.get("old"), event.get("new")
         lines = event.list_changed()
-        added = sum(line.startswith("+") for line in lines)
-        diff = {"file": event.text, "patch": "\n".join(lines) + "\n"}
-        diff |= {"additions": added, "deletions": len(lines) - added}
+        added, removed = event.count_changed()
+        patch = "\n".join(
+            (
+                f"Index: {event.text}",
+                "=" * 67,
+                f"--- {event.text}",
+                f"+++ {event.text}",
+                "@@ -1,1 +1,1 @@",
+                *lines,
+            )
+        )
+        counts = {"additions": added, "deletions": removed}
+        metadata: dict[str, object] = {"diagnostics": {}, "diff": f"{patch}\n"}
+        metadata["filediff"] = {"file": event.text, "patch": f"{patch}\n", **counts}
         given: dict[str, object] = {"filePath": event.text, "oldString": old, "newString": new}
-        self._call("edit", given, "Edit applied successfully.", {"diagnostics": {}, "filediff": diff})
+        self._call("edit", given, "Edit applied successfully.", metadata)
 
     def _create(self, event: Event) -> None:
         given: dict[str, object] = {"filePath": event.text, "content": event.get("content")}

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 
 from agent_relay.packet.freshness import Planting
 
@@ -27,9 +28,16 @@ class Event:
         return str(self.more.get(key, ""))
 
     def list_changed(self) -> list[str]:
-        """The lines an edit takes out and puts in, as a diff marks them."""
-        sides = (("-", self.get("old")), ("+", self.get("new")))
-        return [f"{mark}{line}" for mark, text in sides if text for line in text.split("\n")]
+        """The lines an edit leaves at its beginning, takes out and puts in, as a diff marks them."""
+        old, new = (text.split("\n") if (text := self.get(key)) else [] for key in ("old", "new"))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+        sides = ((" ", old[:same]), ("-", old[same:]), ("+", new[same:]))
+        return [f"{mark}{line}" for mark, lines in sides for line in lines]
+
+    def count_changed(self) -> tuple[int, int]:
+        """Added and removed lines of an edit."""
+        marks = [line[0] for line in self.list_changed()]
+        return marks.count("+"), marks.count("-")
 
 
 KINDS = (

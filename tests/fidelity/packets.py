@@ -1,0 +1,81 @@
+"""The packets of a case for two targets, as `agent-relay packet build` makes them, and their scores."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from agent_relay.faces.cli.session.packet_transfer import build_offline
+from tests.fidelity.scoring import Score, Total, score_text
+from tests.fidelity.script import CASES, list_cases, load_case
+from tests.fidelity.transcripts import LaidOut, lay_out
+from tests.fidelity.truths import Question
+
+TARGETS = {
+    "claude": ("codex", "gemini"),
+    "codex": ("claude", "opencode"),
+    "gemini": ("claude", "codex"),
+    "opencode": ("claude", "codex"),
+}
+
+Recall = Callable[[LaidOut, Question], str]
+"""What `agent-relay recall` finds in the transcript with the question as its query."""
+
+
+@contextmanager
+def own_folder() -> Iterator[str]:
+    """A folder whose path has the same length every time: paths stand in packets, and room is counted."""
+    with tempfile.TemporaryDirectory(prefix="fidelity-") as folder:
+        yield folder
+
+
+def find_recall() -> Recall | None:
+    """How to look a question up; `None` as long as there is no `agent-relay recall`."""
+    return None
+
+
+def build_text(laid: LaidOut, target: str) -> tuple[str, str]:
+    """The packet to `target`: the text it would read, and the document it is made of."""
+    packet, text = build_offline(laid.case.agent, laid.transcript, target, repo=laid.repository)
+    shown = packet.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return text if text.endswith("\n") else f"{text}\n", json.dumps(shown, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Lays cases out below `folder` and scores their packets, each once.
+
+    Without `talk` the sessions hold only what matters; with `recall` a successor may look questions up.
+    """
+
+    folder: str
+    cases: str = CASES
+    talk: bool = True
+    recall: Recall | None = None
+    _laid: dict[str, LaidOut] = field(default_factory=dict)
+    _scored: dict[tuple[str, str], tuple[str, Score]] = field(default_factory=dict)
+
+    def lay_out(self, name: str) -> LaidOut:
+        """The case `name` on disk."""
+        if name not in self._laid:
+            self._laid[name] = lay_out(load_case(name, self.cases), self.folder, talk=self.talk)
+        return self._laid[name]
+
+    def score(self, name: str, target: str) -> tuple[str, Score]:
+        """The packet of the case `name` to `target`, and how it did."""
+        if (name, target) not in self._scored:
+            laid, recall = self.lay_out(name), self.recall
+            text, document = build_text(laid, target)
+            lookup = (lambda question: recall(laid, question)) if recall else None
+            score = score_text(text, laid.case.truth, document=document, lookup=lookup)
+            self._scored[name, target] = (text, score)
+        return self._scored[name, target]
+
+    def total(self, place: int, names: list[str] | None = None) -> Total:
+        """The packets of all cases to their first (0) or second (1) target."""
+        scores = []
+        for name in names or list_cases(self.cases):
+            target = TARGETS[self.lay_out(name).case.agent][place]
+            scores.append(self.score(name, target)[1])
+        return Total(tuple(scores))

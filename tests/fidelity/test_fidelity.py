@@ -1,0 +1,77 @@
+"""Packets of long sessions answer what a successor asks, mislead seldom, and leak nothing."""
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.fidelity.packets import TARGETS, Workshop, own_folder
+from tests.fidelity.scoring import Total
+from tests.fidelity.script import list_cases, load_case
+
+
+class Bars(NamedTuple):
+    """What all packets together reach at least (`full`, `kinds`) and at most (all others)."""
+
+    full: float
+    misleading: float
+    talk: float
+    settled_untrue: float
+    characters: int
+    kinds: dict[str, float]
+
+
+BARS = Bars(
+    full=0.86,
+    misleading=0.67,
+    talk=0.40,
+    settled_untrue=0.90,
+    characters=8_900,
+    kinds={"constraint": 1.0, "correction": 1.0, "decision": 0.77, "gotcha": 0.33, "rejected": 0.60},
+)
+"""With ordinary talk. To be raised with whatever makes packets better."""
+BARS_WITHOUT_TALK = Bars(
+    full=0.97,
+    misleading=1.0,
+    talk=0.0,
+    settled_untrue=0.10,
+    characters=6_400,
+    kinds={"constraint": 1.0, "correction": 1.0, "decision": 0.88, "gotcha": 1.0, "rejected": 1.0},
+)
+"""The same sessions without it."""
+
+_PACKETS = [(name, target) for name in list_cases() for target in TARGETS[load_case(name).agent]]
+
+
+@pytest.mark.parametrize(("name", "target"), _PACKETS)
+def test_a_packet_of_a_long_session_leaks_nothing_and_stays_short(
+    workshop: Workshop, name: str, target: str
+) -> None:
+    """A secret in a file that is shared has to be replaced, and what is long is not read."""
+    text, score = workshop.score(name, target)
+    assert score.leaked == ()
+    assert len(text) <= BARS.characters
+    assert score.full > 0
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_packets_answer_what_a_successor_asks(workshop: Workshop, place: int) -> None:
+    """Rules, choices, false leads, the open step, the last error: whoever goes on needs them."""
+    _check(workshop.total(place), BARS)
+
+
+def test_packets_answer_it_without_the_talk_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is lost here is lost for another reason than room."""
+    with own_folder() as folder:
+        monkeypatch.setenv("AGENT_RELAY_HOME", f"{folder}/home")
+        _check(Workshop(folder, talk=False).total(0), BARS_WITHOUT_TALK)
+
+
+def _check(total: Total, bars: Bars) -> None:
+    shares = {kind: full / asked for kind, (full, asked) in total.count_kinds().items()}
+    assert total.leaks == 0
+    assert total.recall >= bars.full
+    assert total.misleading <= bars.misleading
+    assert total.talk <= bars.talk
+    assert total.settled_untrue <= bars.settled_untrue
+    assert total.characters <= bars.characters
+    assert {kind: shares[kind] for kind, least in bars.kinds.items() if shares[kind] < least} == {}
