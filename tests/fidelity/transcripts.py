@@ -29,13 +29,6 @@ class LaidOut:
         """The whole session in plain words, its outputs and new files cut."""
         return "\n\n".join(f"#{number} {text}" for number, text in enumerate(_digest(self.shown)))
 
-    @property
-    def conversation(self) -> str:
-        """What was said, without what was done."""
-        roles = {"prompt": "user", "say": "assistant"}
-        said = [f"[{roles[one.kind]}] {one.text}" for one in self.shown if one.kind in roles]
-        return "\n\n".join(said)
-
 
 def lay_out(case: Case, folder: str, *, talk: bool = True) -> LaidOut:
     """Write the transcript and the repository of `case` below `folder`; without `talk` only what matters."""

@@ -261,3 +261,7 @@ class CodexWireWriter(CodexWriter):
     def _say(self, event: Event) -> None:
         super()._say(event)
         self._event("agent_message", message=event.text)
+
+    def _compact(self, event: Event) -> None:
+        self._end_turn()
+        self._line("compacted", {"message": _RESUMED + event.text})
