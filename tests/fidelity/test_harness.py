@@ -10,6 +10,7 @@ import pytest
 
 from agent_relay.domain.facts import Facts
 from agent_relay.sources.transcript_reader import read_facts
+from tests.fidelity.__main__ import main
 from tests.fidelity.scoring import NEAR, find_misleading, grade, is_near, list_settled, score_text
 from tests.fidelity.script import CASES, Case, list_cases, load_case, parse_case
 from tests.fidelity.talk import read_bank, read_sentences, weave
@@ -297,3 +298,24 @@ def test_a_truth_that_cannot_be_meant_is_refused() -> None:
         _parse("nobody")
     with pytest.raises(ValueError, match="takes back more"):
         _parse("claude", "@META agent=claude\n@REWIND 2")
+
+
+def test_the_table_says_what_a_packet_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever makes packets better reads it, and the packets beside it."""
+    monkeypatch.setenv("AGENT_RELAY_HOME", str(tmp_path / "home"))
+    with open(tmp_path / "tiny.truth", "w", encoding="utf-8") as file:
+        file.write(
+            "Q goal | What? | build it | build it\nQ rejected | Why no regex? | slower | regex && Slower"
+        )
+    with open(tmp_path / "tiny.case", "w", encoding="utf-8") as file:
+        file.write(_SESSION.replace("{agent}", "claude"))
+    words = ["tiny", "-v", "--no-talk", "--cases", str(tmp_path), "--keep", str(tmp_path / "kept")]
+    monkeypatch.setattr("sys.argv", ["fidelity", *words])
+    main()
+    out = capsys.readouterr().out
+    assert "tiny → codex" in out
+    assert "rejected: Why no regex? → slower" in out
+    assert "first target: full 50.0%, with parts 50.0%, misleading 0.00 a session, leaks 0" in out
+    assert sorted(os.listdir(tmp_path / "kept")) == ["tiny-codex.md", "tiny-digest.txt", "tiny-gemini.md"]
