@@ -157,7 +157,8 @@ def _read_steps(steps: list[tuple[str, str, str]], meta: Mapping[str, str], *, s
 
 
 def _work(paths: list[str], meta: Mapping[str, str], chance: random.Random) -> Iterator[Event]:
-    check, printed = meta.get("check", "make lint"), meta.get("ok", "All checks passed!").replace("_", " ")
+    check = meta.get("check", "make lint").replace("_", " ")
+    printed = meta.get("ok", "All checks passed!").replace("_", " ")
     for path in paths:
         yield Event("say", chance.choice(_ROUTINE).format(f=path))
         yield Event("read", path, {"content": "1\t# …"})

@@ -34,7 +34,7 @@ BARS_WITHOUT_TALK = Bars(
     misleading=1.0,
     talk=0.0,
     settled_untrue=0.10,
-    characters=6_400,
+    characters=6_600,
     kinds={"constraint": 1.0, "correction": 1.0, "decision": 0.88, "gotcha": 1.0, "rejected": 1.0},
 )
 """The same sessions without it."""
