@@ -160,9 +160,9 @@ class _Reading:
             return 2 * self.answers - 2
         plain = plain_apostrophes(self.said)
         weight = 2 * bool(_WEIGHTY.search(plain) or _NUMBER.search(plain)) + bool(_NAMES_CODE.search(plain))
-        weight += min(2, _count_words(plain) // _WORDS_PER_WEIGHT) + bool(self.turn.pasted)
+        weight += min(2, _count_words(plain) // _WORDS_PER_WEIGHT) + 2 * bool(self.turn.pasted)
         weight += self.answers + bool(self.answers)
-        return weight - self.is_question * (1 if self.turn.edits or self.failed else 2)
+        return weight - self.is_question * (1 if self.turn.edits or self.turn.runs else 2)
 
     def _find_asked(self) -> str:
         """Find what the user's words are about: options whole, else the beginning of what was said."""
