@@ -98,7 +98,8 @@ class Facts:
     limit that ended it, newest first record only. Of the transcript's `lines`, `skipped_lines` were left
     out; of these the `strange_lines` were not understood, and `last_lines` quotes the last of them (or, of a
     transcript that holds no conversation, its last lines). `unread` is why there are no facts although a
-    transcript exists: it cannot be read.
+    transcript exists: it cannot be read. `summary` is what the agent wrote when its context was compacted
+    last, after the prompt `summary_turn` (0: before the first of them) and at `summary_at`, if known.
     """
 
     agent: str
@@ -116,6 +117,8 @@ class Facts:
     unprocessed_prompt: Message | None = None
     limit_text: str = ""
     summary: str = ""
+    summary_turn: int | None = None
+    summary_at: datetime | None = None
     background: tuple[str, ...] = ()
     tokens: Tokens = field(default_factory=Tokens)
     context_window: int | None = None

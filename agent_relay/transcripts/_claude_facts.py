@@ -302,7 +302,7 @@ def _hear_user_row(
             tools.answer(part, row.result, place)
     if row.is_summary:
         found = _SUMMARY.search(row.text)
-        facts.summary = (found[1] if found else row.text).strip()
+        facts.summarize((found[1] if found else row.text).strip())
         return
     if "<task-notification>" in row.text:
         tools.notify(row.text)

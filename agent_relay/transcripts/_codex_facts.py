@@ -188,7 +188,7 @@ def _hear_turn(reading: _Reading, turn: _Turn) -> None:
                 reading.facts.tokens[key] = parse_tokens(lenient.get_map(entry.payload, "usage"))
             case "compacted":
                 text = lenient.get_text(entry.payload, "message")
-                reading.facts.summary = _SUMMARY_INTRO.sub("", text).strip()
+                reading.facts.summarize(_SUMMARY_INTRO.sub("", text).strip())
             case "response_item":
                 _hear_wire(reading.facts, entry, outputs, has_items=has_items)
             case "event_msg":

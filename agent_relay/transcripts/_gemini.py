@@ -175,6 +175,7 @@ class _Log:
     messages: dict[str, tuple[int, Mapping[str, object]]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
     summary: str = ""
+    summary_line: int = 0
     context: str = ""
 
     def put(self, number: int, message: Mapping[str, object]) -> None:
@@ -197,7 +198,7 @@ class _Log:
             if isinstance(message, Mapping) and is_first:
                 self.put(number, message)
             elif not known and _words(message):
-                self.summary = _words(message)
+                self.summary, self.summary_line = _words(message), number
                 self.texts.add(_join(message))
 
     def rewind(self, target: str) -> None:
@@ -219,10 +220,13 @@ def read_gemini(source: TranscriptSource) -> Facts:
         facts.see(parse_moment(message.get("timestamp")))
         model = get_text(message, "model") or model
         _hear(facts, message, f"{source.place}:{number}")
+        if number < log.summary_line:
+            facts.summarize(log.summary)
     native_id = get_text(log.header, "sessionId") or source.native_id
     if not facts.conversation:
         _hear_prompts(facts, source, native_id)
-    facts.summary = log.summary
+    if facts.summary_turn is None:
+        facts.summary = log.summary
     return facts.build(
         native_id=native_id,
         cwd=source.cwd or _find_folder(log.context),

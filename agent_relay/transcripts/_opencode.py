@@ -275,7 +275,7 @@ def _hear_assistant(
     facts.tokens[get_text(message, "id")] = parse_tokens(message)
     text = _join_parts(parts)
     if message.get("summary") is True or get_text(message, "mode") == "compaction":
-        facts.summary = text
+        facts.summarize(text)
         return
     if text:
         facts.hear_agent(text, place)

@@ -223,6 +223,8 @@ class Collector:
     waiting: list[Message] = field(default_factory=list)
     limit_text: str = ""
     summary: str = ""
+    summary_turn: int | None = None
+    summary_at: datetime | None = None
 
     def see(self, at: datetime | None) -> None:
         """Note a record's time."""
@@ -306,6 +308,14 @@ class Collector:
             TodoItem(text, parse_status(status), self.turn) for text, status in steps if text.strip()
         ]
 
+    def summarize(self, text: str) -> None:
+        """Note what the agent wrote of the conversation so far when its context was compacted.
+
+        Some keep nothing of it that can be read: what was written before is then all there is.
+        """
+        if text:
+            self.summary, self.summary_turn, self.summary_at = text, self.turn, self.at
+
     def sum_tokens(self) -> Tokens:
         """Sum the usage of all records, each counted once."""
         columns = zip(*self.tokens.values(), strict=True)
@@ -345,6 +355,8 @@ class Collector:
             unprocessed_prompt=None if self.answered else self._join_waiting(),
             limit_text=self.limit_text,
             summary=self.summary,
+            summary_turn=self.summary_turn,
+            summary_at=self.summary_at,
             background=tuple(self.background),
             tokens=self.sum_tokens(),
             context_window=context_window,

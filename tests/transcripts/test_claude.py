@@ -88,6 +88,7 @@ def test_history_before_a_compaction_survives() -> None:
         "continue",
     ]
     assert facts.summary == "1. Primary Request: explain the bug in calc.py\n2. Pending: fix add()"
+    assert (facts.summary_turn, facts.summary_at is not None) == (3, True)
 
 
 def test_a_rewound_branch_is_left_out() -> None:
@@ -198,7 +199,7 @@ def test_a_continued_session_starts_with_its_summary() -> None:
     claude.user("This session is being continued.", isCompactSummary=True)
     claude.agent("Where were we.")
     facts = claude.read()
-    assert facts.summary == "This session is being continued."
+    assert (facts.summary, facts.summary_turn) == ("This session is being continued.", 0)
     assert [one.text for one in facts.conversation] == ["Where were we."]
 
 

@@ -73,6 +73,7 @@ def test_history_before_a_compaction_survives() -> None:
         "continue",
     ]
     assert facts.summary == "SUMMARY: user asked about calc.py; bug: add() subtracts; pending: fix."
+    assert (facts.summary_turn, facts.summary_at is not None) == (1, True)
 
 
 def test_a_fork_is_read_with_its_parent() -> None:

@@ -106,7 +106,7 @@ def test_history_before_a_compression_survives() -> None:
         _message("3", "user", "two"),
     )
     assert [text for _, _, text in _said(facts)] == ["one", "first", "two"]
-    assert facts.summary == "<state_snapshot>all done</state_snapshot>"
+    assert (facts.summary, facts.summary_turn) == ("<state_snapshot>all done</state_snapshot>", 1)
     assert facts.cwd == "/p"
 
 

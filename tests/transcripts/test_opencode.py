@@ -112,7 +112,7 @@ def test_history_before_a_compaction_survives() -> None:
         (_USER, [_text("second")]),
     )
     assert [text for _, _, text in _said(facts)] == ["first", "One.", "second"]
-    assert facts.summary == "Summary."
+    assert (facts.summary, facts.summary_turn) == ("Summary.", 1)
 
 
 def test_what_the_user_reverted_is_left_out() -> None:
