@@ -16,6 +16,8 @@ _ASCII_PER_TOKEN = 3.0
 _TOKENS_PER_OTHER = 1.5
 TARGET_LENGTH = 7_800
 """Characters a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
+_WHOLE = 6000
+"""Characters of an agent's own document that stay while a line stands that was guessed from its words."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 
@@ -139,6 +141,7 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("attempts", where=_is_slight, keep=2),
     cuts.drop("decisions", where=_is_slight),
     cuts.drop("lineage", keep=2),
+    cuts.shorten_field("narrative", to=_WHOLE),
     cuts.shorten_field("last_lines", to=3000),
     cuts.shorten_field("last_screen", to=2000),
     cuts.shorten("validation_runs", "output_tail", to=0),
@@ -166,14 +169,13 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("plan", where=_is_done, keep=3),
     cuts.drop("lineage", keep=2),
     cuts.shorten("recent_turns", "text", to=300),
-    cuts.shorten_field("narrative", to=2000),
+    cuts.shorten_field("narrative", to=_WHOLE),
     cuts.shorten_field("last_lines", to=1500),
     cuts.shorten_field("last_screen", to=1500),
     cuts.drop("recent_turns"),
     cuts.shorten("blockers", "evidence", to=600),
     cuts.drop("attempts", keep=2, rank=_weigh),
     cuts.drop("touched_files", keep=40, newest_first=True),
-    cuts.shorten_field("narrative", to=0),
     cuts.shorten_field("last_lines", to=0),
     cuts.shorten_field("last_screen", to=300),
     cuts.shorten("validation_runs", "output_tail", to=0),
@@ -204,7 +206,9 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("background"),
     cuts.drop("touched_files", newest_first=True),
     cuts.drop("decisions"),
+    cuts.shorten_field("narrative", to=2000),
     cuts.drop("exchanges"),
+    cuts.shorten_field("narrative", to=0),
     cuts.drop("blockers", keep=1),
     cuts.drop("validation_runs"),
     cuts.drop_terms("rollback", "questions", keep=1),
