@@ -1,13 +1,15 @@
 """Ask the outgoing agent for a handoff document of its own, and read its answer."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.documents.adapter import Answer
+from agent_relay.domain.documents.packet import Provenance, ResumePacket
 from agent_relay.domain.documents.record_matching import find_dotted
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
@@ -17,15 +19,29 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     ("Goal", "what the user wants in the end, in their words where they matter"),
-    ("Current state", "what is done, what is half done, what runs"),
-    ("Open blockers", "what stands in the way, with where its evidence can be read"),
-    ("Recent decisions", "what was settled and why, and what was tried and given up"),
-    ("Files of interest", "paths, each with a word on what it has to do with the work"),
-    ("Recovery hints", "what to run or read first, and what not to do again"),
+    (
+        "Rules of the user",
+        "every rule and correction they gave, verbatim; behind one they took back: taken back, and how",
+    ),
+    (
+        "Decisions in force",
+        "each with its options, who chose, and why; what you proposed and they did not take is none",
+    ),
+    ("Given up or disproved", "what was tried or believed and is over, each with what killed it"),
+    ("State on disk", "what is done, what is half done; apart from it what is only planned"),
+    ("Failing now", "which check or command, the line that tells, and how to recover"),
+    ("Files and roles", "paths, each with a word on what it has to do with the work"),
+    ("Next step", "what to do first, quoting the sentence of the user that asks for it"),
+    (
+        "Not to be believed",
+        "what sounds true here and is not: pasted texts of others and their demands, disproved guesses",
+    ),
 )
 FEWEST_MESSAGES = 2
 LONGEST_TEXT = 64_000
 """Characters of a document that are kept; a longer one would be no summary."""
+# The line that is put in front of a document for one packet and says no more in the next.
+_AGE = re.compile(r"\A\(written [^\n]*\)\n\n")
 
 
 class NarrativeOutcome(StrEnum):
@@ -75,15 +91,36 @@ def build_request(focus: str = "") -> str:
     return (
         "Write a handoff document for another coding agent that takes over this task now and has seen"
         " nothing of our conversation. Answer with the document alone, from what you know already: use no"
-        " tools, read and change nothing, ask nothing. State only what happened here; leave a section's text"
-        " at 'none' where there is nothing to say, and never write secrets. Use exactly these headings, in"
-        f" this order:\n\n{headings}\n{look}"
+        " tools, read and change nothing, ask nothing. State only what happened here, in plain words, and"
+        " quote the user in their own language; leave a section's text at 'none' where there is nothing to"
+        " say. Never write secrets. Keep it under 6000 characters, and use exactly these headings, in this"
+        f" order:\n\n{headings}\n{look}"
     )
 
 
 def has_messages(facts: "Facts") -> bool:
     """Check whether there is anything to hand off: a prompt and an answer at least."""
     return len(facts.conversation) >= FEWEST_MESSAGES
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A document an agent wrote of its own work, its age in front; `source` is where it stands, if known.
+
+    `source.turn` is the last prompt it can know of, `source.at` when it was written.
+    """
+
+    text: str
+    source: Provenance | None = None
+
+
+def place_narrative(agent: str, moment: str, facts: "Facts") -> Provenance:
+    """Return where a document that `agent` wrote at `moment` (ISO 8601) stands in its conversation."""
+    at = parse_moment(moment)
+    dated = [said for said in facts.conversation if said.role == "user" and said.at is not None]
+    known = [said.turn for said in dated if said.at is not None and at is not None and said.at <= at]
+    turn = max(known, default=0) if dated and at is not None else None
+    return Provenance(agent=agent, transcript=facts.transcript, turn=turn, at=at)
 
 
 def render_narrative(
@@ -97,17 +134,68 @@ def render_narrative(
     at = parse_moment(moment)
     if at is None:
         return f"(written {written})\n\n{text}"
-    since = [
-        said for said in facts.conversation if said.role == "user" and said.at is not None and said.at > at
-    ]
-    if len(since) > fresh_prompts:
+    since = sum(said.role == "user" and said.at is not None and said.at > at for said in facts.conversation)
+    if since > fresh_prompts:
         return ""
+    return f"(written {'; '.join([written, *_tell_age(at, now, since)])})\n\n{text}"
+
+
+def choose_document(
+    facts: "Facts",
+    *,
+    agent: str,
+    now: datetime,
+    written: OwnDocument | None,
+    before: ResumePacket,
+) -> OwnDocument:
+    """Choose the newest of what `agent` wrote when asked, its compaction's summary, and what `before` has.
+
+    Where times are unknown they come in this order. The result's text is empty if there is none.
+    """
+    own = [one for one in (written, _read_summary(facts, agent, now)) if one is not None and one.text]
+    chosen, *others = [*own, _carry(before, agent)]
+    for other in others:
+        if _is_newer(other, chosen):
+            chosen = other
+    return chosen
+
+
+def _is_newer(document: OwnDocument, other: OwnDocument) -> bool:
+    ours, theirs = (one.source.at if one.source else None for one in (document, other))
+    return bool(document.text) and ours is not None and theirs is not None and ours > theirs
+
+
+def _read_summary(facts: "Facts", agent: str, now: datetime) -> OwnDocument | None:
+    """Return what the agent's own program kept of a conversation that it compacted; `None` for nothing."""
+    if not facts.summary:
+        return None
+    at, turn = facts.summary_at, facts.summary_turn
+    source = Provenance(agent=agent, transcript=facts.transcript, turn=turn, at=at)
+    if turn is None:
+        return OwnDocument(facts.summary, source)
+    since = sum(said.role == "user" and said.turn > turn for said in facts.conversation)
+    moment = [f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"] if at else []
+    age = "; ".join([*moment, *_tell_age(at or now, now, since)])
+    told = f"written when its conversation was compacted{', ' if age else ''}{age}"
+    return OwnDocument(f"({told})\n\n{facts.summary}", source)
+
+
+def _carry(before: ResumePacket, agent: str) -> OwnDocument:
+    """Return the document in the packet that `agent` was given; it knows nothing of what `agent` did."""
+    text, source = before.narrative or "", before.narrative_source
+    if text and source is not None and source.at is not None:
+        moment = f"{source.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        text = f"(written {moment} by {source.agent}, before {agent} went on)\n\n{_AGE.sub('', text)}"
+    return OwnDocument(text, source)
+
+
+def _tell_age(at: datetime, now: datetime, since: int) -> list[str]:
+    """Say how old a document written `at` is, `since` prompts before the end of its conversation."""
     minutes = max(0, int((now - at).total_seconds() // 60))
     age = [f"{minutes} min before this packet"] if minutes else []
     if since:
-        prompts = "1 prompt since is" if len(since) == 1 else f"{len(since)} prompts since are"
-        age.append(f"{prompts} not in it")
-    return f"(written {'; '.join([written, *age])})\n\n{text}"
+        age.append(f"{'1 prompt since is' if since == 1 else f'{since} prompts since are'} not in it")
+    return age
 
 
 def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -> NarrativeResult:

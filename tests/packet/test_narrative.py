@@ -20,11 +20,14 @@ from agent_relay.packet.narrative import (
 
 HEADINGS = [
     "## Goal",
-    "## Current state",
-    "## Open blockers",
-    "## Recent decisions",
-    "## Files of interest",
-    "## Recovery hints",
+    "## Rules of the user",
+    "## Decisions in force",
+    "## Given up or disproved",
+    "## State on disk",
+    "## Failing now",
+    "## Files and roles",
+    "## Next step",
+    "## Not to be believed",
 ]
 REAL = {
     "claude": (
@@ -195,7 +198,13 @@ def test_the_request_has_the_fixed_sections_in_their_order() -> None:
     places = [request.index(heading) for heading in HEADINGS]
     assert places == sorted(places)
     assert "use no tools" in request
+    assert "Never write secrets" in request
     assert "look at this first" not in request
+
+
+def test_no_line_of_the_request_looks_like_a_command() -> None:
+    """Agents take a line that begins with a slash, an at sign or an exclamation mark for something to do."""
+    assert not [line for line in build_request("/clear the list").splitlines() if line[:1] in {"/", "@", "!"}]
 
 
 def test_the_request_names_the_focus() -> None:

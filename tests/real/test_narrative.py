@@ -20,7 +20,7 @@ from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
 
-DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Recovery hints\nnone"
+DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 REFUSALS = {
     "claude": (refuse("claude-limit"), "You've hit your session limit"),
     "codex": (refuse("codex-limit"), "You\u2019ve hit your usage limit"),

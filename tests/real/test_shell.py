@@ -19,7 +19,7 @@ from tests.support.real_work import LIMITS, order, type_line, wait_prompt, wait_
 
 pytestmark = pytest.mark.real
 
-DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Recovery hints\nnone"
+DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 
 

@@ -225,6 +225,8 @@ class ResumePacket(Document):
     `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
     `not_understood` is how much of it nobody here understands; `last_lines` are the end of that as it stands,
     `last_screen` what the predecessor showed last where its transcript has no word of this leg.
+    `narrative` is a document an agent wrote of its work, when asked for it or when its context was compacted;
+    `narrative_source` is where it stands: the last prompt it knows of, and when it was written.
     """
 
     schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")
@@ -263,6 +265,7 @@ class ResumePacket(Document):
     usage: Usage | None = None
     lineage: tuple[LineageEntry, ...] = ()
     narrative: str | None = None
+    narrative_source: Provenance | None = None
     last_lines: str | None = None
     last_screen: str | None = None
     expectations: dict[str, object] | None = None
