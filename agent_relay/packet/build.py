@@ -21,6 +21,7 @@ from agent_relay.packet.extract.requests import (
 )
 from agent_relay.packet.extract.statements import find_intent, sort_statements
 from agent_relay.packet.extract.turns import list_turns
+from agent_relay.packet.narrative import OwnDocument, choose_document, leave_out_known
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -77,9 +78,29 @@ def build_packet(
     tree: Tree | None = None,
     signal: Signal | None = None,
     previous: documents.ResumePacket | None = None,
+    written: OwnDocument | None = None,
 ) -> documents.ResumePacket:
-    """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it."""
+    """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it.
+
+    `written` is the document its agent was asked for, if that is still fresh.
+    """
     leg = _read_leg(facts, context, tree=tree, previous=previous)
+    agent, before = context.previous_agent, leg.before
+    document = choose_document(leg.facts, agent=agent, now=context.at, written=written, before=before)
+    packet = _build_from_leg(leg, context, tree=tree, signal=signal)
+    return packet.model_copy(
+        update={
+            "narrative": document.text or None,
+            "narrative_source": document.source,
+            "exchanges": leave_out_known(packet.exchanges, document.source, packet.turn_count or 0),
+        }
+    )
+
+
+def _build_from_leg(
+    leg: _Leg, context: PacketContext, *, tree: Tree | None, signal: Signal | None
+) -> documents.ResumePacket:
+    """Build all of the packet but the document its agent wrote."""
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
     runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
     blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
@@ -116,7 +137,6 @@ def build_packet(
         limit=_build_limit(signal),
         usage=_build_usage(facts.tokens),
         lineage=(*before.lineage, _build_entry(facts, context)),
-        narrative=facts.summary or before.narrative,
     )
 
 

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.documents.adapter import Answer
-from agent_relay.domain.documents.packet import Provenance, ResumePacket
+from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePacket
 from agent_relay.domain.documents.record_matching import find_dotted
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
@@ -40,6 +40,8 @@ SECTIONS = (
 FEWEST_MESSAGES = 2
 LONGEST_TEXT = 64_000
 """Characters of a document that are kept; a longer one would be no summary."""
+# A document that so few prompts came after tells all that is before it.
+_FRESH = 8
 # The line that is put in front of a document for one packet and says no more in the next.
 _AGE = re.compile(r"\A\(written [^\n]*\)\n\n")
 
@@ -158,6 +160,21 @@ def choose_document(
         if _is_newer(other, chosen):
             chosen = other
     return chosen
+
+
+def leave_out_known(
+    exchanges: Iterable[Exchange], document: Provenance | None, turns: int
+) -> tuple[Exchange, ...]:
+    """Leave out what a fresh `document` of the agent's own knows of; `turns` counts the prompts of its leg."""
+    told = tuple(exchanges)
+    known = document.turn if document else None
+    if document is None or known is None or turns - known > _FRESH:
+        return told
+    return tuple(
+        one
+        for one in told
+        if one.source is None or one.source.agent != document.agent or (one.source.turn or 0) > known
+    )
 
 
 def _is_newer(document: OwnDocument, other: OwnDocument) -> bool:

@@ -26,7 +26,7 @@ from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
-from agent_relay.packet.narrative import render_narrative
+from agent_relay.packet.narrative import OwnDocument, place_narrative, render_narrative
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
@@ -167,10 +167,9 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         tree=tree,
         signal=_find_signal(session, handoff),
         previous=previous,
+        written=_read_narrative(order, leg, facts),
     )
-    written = _read_narrative(order, leg, facts)
     additions = {
-        "narrative": written,
         "unread": facts.unread,
         "budget": find_spent(session, handoff),
         "not_understood": doubt.sentence if loaded.adapter.transcript is not None else "",
@@ -231,15 +230,14 @@ def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[st
     return "\n".join(clip(line, limit=_LINE_LENGTH) for line in whole)
 
 
-def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
-    """Return what the leg's agent wrote of its work if that is still fresh, else empty."""
+def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument | None:
+    """Return what the leg's agent wrote of its work if that is still fresh."""
     kept = packets.read_narrative(session_folder(order.session), leg.id)
     if kept is None:
-        return ""
-    settings, now = order.config.handoff, order.at
-    return render_narrative(
-        kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=settings.fresh_prompts
-    )
+        return None
+    fresh = order.config.handoff.fresh_prompts
+    text = render_narrative(kept.text, kept.at, kept.moment, facts=facts, now=order.at, fresh_prompts=fresh)
+    return OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
 
 
 def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
