@@ -88,11 +88,12 @@ def build_packet(
     agent, before = context.previous_agent, leg.before
     document = choose_document(leg.facts, agent=agent, now=context.at, written=written, before=before)
     packet = _build_from_leg(leg, context, tree=tree, signal=signal)
+    last = max((said.turn for said in leg.facts.conversation), default=0)
     return packet.model_copy(
         update={
             "narrative": document.text or None,
             "narrative_source": document.source,
-            "exchanges": leave_out_known(packet.exchanges, document.source, packet.turn_count or 0),
+            "exchanges": leave_out_known(packet.exchanges, document.source, last),
         }
     )
 
@@ -166,7 +167,7 @@ def _nothing(context: PacketContext) -> documents.ResumePacket:
 
 
 def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, documents.Provenance | None]:
-    """Find the task, and its source if that is known: what was handed over, was given to relay, or was asked."""
+    """Find the task and its source: what was handed over, given to relay, or asked of the agent."""
     given = leg.before.task or context.task
     if given:
         return given, leg.before.task_source

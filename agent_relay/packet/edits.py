@@ -15,15 +15,15 @@ from agent_relay.packet.extract.sentences import is_alike
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
 _FIELDS = (
-    "limit", "task", "focus", "next_task", "decisions", "exchanges", "constraints", "blockers", "attempts", "remarks",
-    "touched_files", "validation_runs", "plan", "background", "expectations", "rollback", "narrative",
+    "limit", "task", "focus", "next_task", "decisions", "exchanges", "constraints", "blockers", "attempts",
+    "remarks",    "touched_files", "validation_runs", "plan", "background", "expectations", "rollback", "narrative",
     "last_lines", "last_screen", "recent_turns", "unprocessed_prompt",
 )  # fmt: skip
 """The fields with texts, in the order in which the templates show them."""
 _PARTS: dict[str, tuple[str, ...]] = {
     "limit": ("evidence",),
     "decisions": ("summary", "why"),
-    "exchanges": ("on", "said", "instead", "pasted", "failed", "measured", "told"),
+    "exchanges": ("on", "said", "ended_by", "pasted", "failed", "measured", "told"),
     "constraints": ("text",),
     "blockers": ("summary", "evidence"),
     "attempts": ("summary", "outcome"),

@@ -163,12 +163,12 @@ def choose_document(
 
 
 def leave_out_known(
-    exchanges: Iterable[Exchange], document: Provenance | None, turns: int
+    exchanges: Iterable[Exchange], document: Provenance | None, last: int
 ) -> tuple[Exchange, ...]:
-    """Leave out what a fresh `document` of the agent's own knows of; `turns` counts the prompts of its leg."""
+    """Leave out what a fresh `document` of the agent's own knows of; `last` is its leg's last turn."""
     told = tuple(exchanges)
     known = document.turn if document else None
-    if document is None or known is None or turns - known > _FRESH:
+    if document is None or known is None or last - known > _FRESH:
         return told
     return tuple(
         one

@@ -64,13 +64,13 @@ class Attempt(Document):
 class Exchange(Document):
     """A prompt that chose, ruled, corrected or led to work, and what the record shows of it.
 
-    `said` is the user's own words, empty for work nobody prompted; `pasted` is what they pasted with them, and
-    others wrote; `on` is what the agent had said before, options whole, where the words answer it.
+    `said` is the user's own words, empty for work nobody prompted; `pasted` is what they pasted with them
+    and others wrote; `on` is what the agent had said before, options whole, where the words answer it.
     `failed` holds a line for each run that failed in its turn (the command, and the line that tells),
     `measured` what was measured, `told` the beginning of the agent's last answer and what it decided.
-    `is_settled` is whether the user chose or confirmed something that still holds. `taken_back` is the turn
-    that took it back, corrected or replaced it, `instead` the words that did; `took_back` is the turn whose
-    edits were taken back here. `weight` is how much would be missed without it.
+    `is_settled` is whether the user chose or confirmed something that still holds. What does not was taken
+    back, replaced or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`; `took_back` is
+    the turn whose edits were taken back here. `weight` is how much would be missed without it.
     """
 
     said: str = ""
@@ -81,8 +81,9 @@ class Exchange(Document):
     told: str = ""
     is_settled: bool = False
     took_back: int | None = None
-    taken_back: int | None = None
-    instead: str = ""
+    ended_in: int | None = None
+    ended_how: Literal["taken back", "replaced", "corrected"] | None = None
+    ended_by: str = ""
     weight: int = 0
     source: Provenance | None = None
 

@@ -1,37 +1,44 @@
-"""Find which of the user's prompts correct an earlier one, where no edit shows it: by the rare words they share."""
+"""Find which of the user's prompts correct an earlier one, by words that only the two of them share."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from agent_relay.domain.facts import Message
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.edit_history import Ending
 from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-# Of so many prompts at most a word may stand in, and so many such words are shared.
-_RARE = 3
-_SHARED = 2
+# Of what stands in no third prompt so much is shared; two signs of a word written without blanks are half one.
+_SHARED = 4
+_WORD_COUNTS = 2
+_BOTH = 2
 _LONGEST = 4000
 
 
-def find_corrections(prompts: Sequence[Message]) -> dict[int, int]:
-    """Return, by the turn of a prompt, the turn of the last prompt that corrects it."""
+def find_corrections(prompts: Sequence[Message]) -> list[Ending]:
+    """Find the prompts that a later one corrects, each with the last that does."""
     terms = [_list_terms(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
-    rare = [{term for term in found if counts[term] <= _RARE} for found in terms]
-    corrected: dict[int, int] = {}
+    rare = [{term for term in found if counts[term] == _BOTH} for found in terms]
+    corrected: dict[int, Ending] = {}
     for at, said in enumerate(prompts):
         plain = plain_apostrophes(said.text[:_LONGEST])
         if not (_CORRECTS.search(plain) or _RETRACTION.search(plain)):
             continue
-        shared = [(len(rare[at] & rare[before]), before) for before in range(at)]
+        shared = [(sum(map(_weigh, rare[at] & rare[before])), before) for before in range(at)]
         most, earlier = max(shared, default=(0, 0))
         if most >= _SHARED:
-            corrected[prompts[earlier].turn] = said.turn
-    return corrected
+            turn = prompts[earlier].turn
+            corrected[turn] = Ending(turn, said.turn, "corrected")
+    return list(corrected.values())
+
+
+def _weigh(term: str) -> int:
+    return 1 if _WIDE.search(term) else _WORD_COUNTS
 
 
 def _list_terms(text: str) -> set[str]:

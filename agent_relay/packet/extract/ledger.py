@@ -1,4 +1,4 @@
-"""Keep the ledger of a leg: its exchanges, each with the user's words, what they answer and what came of them.
+"""Keep the ledger of a leg: the user's words, what they answer, and what came of them.
 
 An exchange is told if it would be missed. Its weight says so, by where it stands (an answer to options, work
 that followed, a run that failed, an edit undone) and by its words (`phrases.toml`).
@@ -13,7 +13,7 @@ from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.corrections import find_corrections
-from agent_relay.packet.extract.edit_history import find_reversals
+from agent_relay.packet.extract.edit_history import Ending, find_endings
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import is_asking, is_consent
@@ -72,7 +72,7 @@ def build_exchanges(turns: Sequence[Turn], agent: str) -> list[Exchange]:
 
 
 def find_offer(text: str) -> int:
-    """Tell what an agent's message offers: 2 for a choice among options, 1 for something to answer, else 0."""
+    """Tell what a message offers: 2 for a choice among options, 1 for something to answer, else 0."""
     if len(_OPTION.findall(text)) > 1 or len(_INLINE_OPTION.findall(text)) > 1:
         return 2
     parts = _PARAGRAPH.split(text)
@@ -85,8 +85,9 @@ class _Reading:
     """One turn as the ledger reads it.
 
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
-    words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `undone` is the
-    turn that took it back, `instead` its prompt, and `undoes` the turn whose edits are gone since this one.
+    words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `ended`
+    is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits this one took
+    back.
     """
 
     turn: Turn
@@ -96,9 +97,9 @@ class _Reading:
     is_question: bool
     is_consent: bool
     is_turned_down: bool
-    undone: int | None
-    instead: str
-    undoes: int | None
+    ended: Ending | None
+    ended_by: str
+    took_back: int | None
 
     @property
     def said(self) -> str:
@@ -113,7 +114,7 @@ class _Reading:
     @property
     def is_settled(self) -> bool:
         """Whether the user chose or confirmed something, and neither they nor a later edit took it back."""
-        if not self.said or self.is_question or self.is_turned_down or self.undone or _MARK.search(self.said):
+        if not self.said or self.is_question or self.is_turned_down or self.ended or _MARK.search(self.said):
             return False
         return bool(self.answers or (self.turn.edits and not self.is_consent))
 
@@ -131,9 +132,10 @@ class _Reading:
             measured=measured,
             told=told,
             is_settled=self.is_settled,
-            took_back=self.undoes,
-            taken_back=self.undone,
-            instead=_cut(self.instead, _INSTEAD),
+            took_back=self.took_back,
+            ended_in=self.ended.later if self.ended else None,
+            ended_how=self.ended.how if self.ended else None,
+            ended_by=_cut(self.ended_by, _INSTEAD),
             weight=self._weigh(told, measured),
             source=tell_source(agent, place) if place else None,
         )
@@ -144,7 +146,7 @@ class _Reading:
             2 * bool(turn.edits)
             + 3 * bool(self.failed)
             + bool(measured)
-            + 2 * bool(self.undoes or self.undone)
+            + 2 * bool(self.took_back or self.ended)
         )
         words = turn.words if self.is_consent else (*turn.words, told)
         strongest = max(map(weigh, words), default=0)
@@ -183,7 +185,7 @@ class _Reading:
         return "; ".join(_cut(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
 
     def _tell(self, *, with_closing: bool) -> str:
-        """Quote the beginning of the turn's last answer that says something, below what was decided before."""
+        """Quote the beginning of the last answer that says something, below what was decided before."""
         answers = self.turn.answers
         long = next((one for one in reversed(answers) if len(one.text) > _FEW_WORDS), None)
         last = long or (answers[-1] if answers else None)
@@ -195,16 +197,16 @@ class _Reading:
 
 
 def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
-    reversals = find_reversals(change for turn in turns for change in turn.edits)
-    undoing = {one.later: one.earlier for one in reversals}
+    ends = find_endings(change for turn in turns for change in turn.edits)
+    taking = {one.later: one.earlier for one in ends if one.how == "taken back"}
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
-    undone = find_corrections([*prompts.values()]) | {one.earlier: one.later for one in reversals}
+    ended = {one.earlier: one for one in (*find_corrections([*prompts.values()]), *ends)}
     found: list[_Reading] = []
     before = ""
     for turn, after in zip(turns, [*turns[1:], None], strict=True):
         said = turn.prompt.text if turn.prompt else ""
         is_question = is_asking(said)
-        offered = find_offer(before)
+        offered, end = find_offer(before), ended.get(turn.number)
         if offered and _PICKS.match(plain_apostrophes(said)):
             offered = 2
         found.append(
@@ -216,9 +218,9 @@ def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
                 is_question=is_question,
                 is_consent=bool(said) and is_consent(said),
                 is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
-                undone=undone.get(turn.number),
-                instead=_get_words(prompts.get(undone.get(turn.number, -1))),
-                undoes=undoing.get(turn.number),
+                ended=end,
+                ended_by=_get_words(prompts.get(end.later)) if end else "",
+                took_back=taking.get(turn.number),
             )
         )
         before = turn.answers[-1].text if turn.answers else before

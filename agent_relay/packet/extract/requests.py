@@ -57,12 +57,10 @@ def set_pastes_apart(facts: Facts) -> tuple[Facts, dict[int, str]]:
     pasted: dict[int, str] = {}
     conversation: list[Message] = []
     for said in facts.conversation:
-        if said.role == "user":
-            split = split_pasted(said.text)
-            if split.pasted:
-                pasted[said.turn] = "\n".join(split.pasted)
-                said = replace(said, text=split.own)
-        conversation.append(said)
+        split = split_pasted(said.text) if said.role == "user" else None
+        if split and split.pasted:
+            pasted[said.turn] = "\n".join(split.pasted)
+        conversation.append(replace(said, text=split.own) if split and split.pasted else said)
     return replace(facts, conversation=tuple(conversation)), pasted
 
 
