@@ -204,13 +204,19 @@ def _find_next(packet: ResumePacket) -> str:
     if packet.next_task and not (prompt and packet.next_task == prompt.text):
         return packet.next_task
     if prompt:
-        return f"Answer the user, who sent this last: {prompt.text}"
+        pasted = f"\nPasted with it and written by others: {prompt.pasted}" if prompt.pasted else ""
+        return f"Answer the user, who sent this last: {prompt.text}{pasted}"
     waiting = next((step.text for step in packet.plan if step.status in {"in_progress", "pending"}), "")
     return waiting or "Not recorded: find it from the state of the files."
 
 
 def _list_history(packet: ResumePacket) -> list[str]:
     lines = [f"Rule of the user: {one.text}" for one in packet.constraints]
+    lines += [
+        f"Decided by the user: {_join(one.said, one.on, ' — answering: ')}"
+        for one in packet.exchanges
+        if one.is_settled
+    ]
     lines += [f"Decided: {_join(one.summary, one.why, ' — because ')}" for one in packet.decisions]
     lines += [f"Tried: {_join(one.summary, one.outcome, ' — ')}" for one in packet.attempts]
     prompt = packet.unprocessed_prompt

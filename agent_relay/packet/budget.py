@@ -81,6 +81,8 @@ def _bound(packet: ResumePacket, characters: int) -> ResumePacket:
         cuts.shorten_field("narrative", to=characters),
         cuts.shorten_field("unprocessed_prompt", "text", to=characters),
         cuts.shorten_field("task", to=characters),
+        cuts.shorten_field("task_pasted", to=characters),
+        cuts.shorten_field("unprocessed_prompt", "pasted", to=characters),
         cuts.shorten_field("next_task", to=characters),
         cuts.shorten("recent_turns", "text", to=characters),
         cuts.shorten("validation_runs", "output_tail", to=characters),
@@ -124,6 +126,7 @@ def _is_passing(entry: Document) -> bool:
 # What a text short enough to be read with care does without: what stands in the files, in git or in the
 # transcript, and what was said in passing.
 _SPARED: tuple[cuts.CutStep, ...] = (
+    cuts.shorten_field("task_pasted", to=600),
     cuts.drop("exchanges", where=_is_light, keep=FEW, rank=_get_weight),
     cuts.drop("remarks", keep=4, rank=_weigh),
     cuts.shorten("recent_turns", "text", to=1200),
@@ -215,6 +218,8 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.shorten_field("focus", to=300),
     cuts.shorten("constraints", "text", to=300),
     cuts.shorten_field("next_task", to=600),
+    cuts.shorten_field("task_pasted", to=0),
+    cuts.shorten_field("unprocessed_prompt", "pasted", to=600),
     cuts.shorten_field("unprocessed_prompt", "text", to=2000),
     cuts.shorten_field("task", to=1000),
     cuts.drop_field("rollback"),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from agent_relay.domain.documents import packet as documents
 from agent_relay.domain.facts import Facts, Message, Tokens
@@ -13,6 +14,7 @@ from agent_relay.packet.extract import outcomes
 from agent_relay.packet.extract.ledger import build_exchanges
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import (
+    Pastes,
     find_constraints,
     find_request,
     select_since,
@@ -68,7 +70,15 @@ class _Leg:
     waiting: documents.ResumePacket | None
     prompt: documents.Quote | None
     places: merging.Places
-    pasted: dict[int, str]
+    pasted: Pastes
+
+
+class _Task(NamedTuple):
+    """The task, what was pasted with it, and where it was asked."""
+
+    text: str | None
+    pasted: str | None
+    source: documents.Provenance | None
 
 
 def build_packet(
@@ -106,8 +116,8 @@ def _build_from_leg(
     runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
     blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
     plan = merging.merge_plan(before.plan, facts, agent)
-    task, task_source = _find_task(leg, context)
-    exchanges = build_exchanges(list_turns(facts, leg.pasted, sort_statements(facts)), agent)
+    task = _find_task(leg, context)
+    exchanges = build_exchanges(list_turns(facts, leg.pasted.turns, sort_statements(facts)), agent)
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -117,8 +127,9 @@ def _build_from_leg(
         target_agent=context.target_agent,
         checkpoint_reason=context.reason,
         turn_count=(before.turn_count or 0) + sum(said.role == "user" for said in facts.conversation),
-        task=task,
-        task_source=task_source,
+        task=task.text,
+        task_pasted=task.pasted,
+        task_source=task.source,
         focus=context.focus or None,
         constraints=merging.merge_constraints(before.constraints, find_constraints(facts), agent),
         exchanges=merging.merge_exchanges(before.exchanges, exchanges),
@@ -150,7 +161,14 @@ def _read_leg(
     waiting = before if waits or not own.conversation else None
     root = tree.root if tree else context.root or facts.cwd
     places = merging.Places(root=root, cwd=facts.cwd, prefix=context.prefix)
-    return _Leg(own, before, waiting, _find_prompt(own, waiting, context.previous_agent), places, pasted)
+    return _Leg(
+        own,
+        before,
+        waiting,
+        _find_prompt(own, pasted.waiting, waiting, context.previous_agent),
+        places,
+        pasted,
+    )
 
 
 def _nothing(context: PacketContext) -> documents.ResumePacket:
@@ -166,19 +184,22 @@ def _nothing(context: PacketContext) -> documents.ResumePacket:
     )
 
 
-def _find_task(leg: _Leg, context: PacketContext) -> tuple[str | None, documents.Provenance | None]:
-    """Find the task and its source: what was handed over, given to relay, or asked of the agent."""
-    given = leg.before.task or context.task
-    if given:
-        return given, leg.before.task_source
+def _find_task(leg: _Leg, context: PacketContext) -> _Task:
+    """Find the task: what was handed over, given to relay, or asked of the agent."""
+    before = leg.before
+    if before.task or context.task:
+        return _Task(before.task or context.task, before.task_pasted, before.task_source)
     request = find_request(leg.facts)
     if request is None:
-        return None, None
+        return _Task(None, None, None)
     text = merging.cut_middle(request.text.strip(), merging.TASK_LENGTH)
-    return text, tell_source(context.previous_agent, request)
+    pasted = merging.cut_middle(leg.pasted.turns.get(request.turn, ""), merging.TASK_LENGTH)
+    return _Task(text, pasted or None, tell_source(context.previous_agent, request))
 
 
-def _find_prompt(facts: Facts, waiting: documents.ResumePacket | None, agent: str) -> documents.Quote | None:
+def _find_prompt(
+    facts: Facts, pasted: str, waiting: documents.ResumePacket | None, agent: str
+) -> documents.Quote | None:
     """Find the unanswered prompt. `waiting` is the packet this leg was given and never answered."""
     carried = waiting.unprocessed_prompt if waiting else None
     own = facts.unprocessed_prompt
@@ -186,8 +207,9 @@ def _find_prompt(facts: Facts, waiting: documents.ResumePacket | None, agent: st
         return carried
     source = tell_source(agent, own)
     if carried is None or carried.text in own.text:
-        return documents.Quote(text=own.text, source=source)
-    return documents.Quote(text=f"{carried.text}\n\n{own.text}", source=carried.source or source)
+        return documents.Quote(text=own.text, pasted=pasted, source=source)
+    both = "\n\n".join(part for part in (carried.pasted, pasted) if part)
+    return documents.Quote(text=f"{carried.text}\n\n{own.text}", pasted=both, source=carried.source or source)
 
 
 def _find_next(

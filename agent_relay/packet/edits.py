@@ -15,9 +15,9 @@ from agent_relay.packet.extract.sentences import is_alike
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
 _FIELDS = (
-    "limit", "task", "focus", "next_task", "decisions", "exchanges", "constraints", "blockers", "attempts",
-    "remarks",    "touched_files", "validation_runs", "plan", "background", "expectations", "rollback", "narrative",
-    "last_lines", "last_screen", "recent_turns", "unprocessed_prompt",
+    "limit", "task", "task_pasted", "focus", "next_task", "constraints", "narrative", "exchanges",
+    "decisions", "blockers", "attempts", "remarks", "touched_files", "validation_runs", "plan", "background",
+    "expectations", "rollback", "last_lines", "last_screen", "recent_turns", "unprocessed_prompt",
 )  # fmt: skip
 """The fields with texts, in the order in which the templates show them."""
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "plan": ("text",),
     "background": ("text",),
     "recent_turns": ("text",),
-    "unprocessed_prompt": ("text",),
+    "unprocessed_prompt": ("text", "pasted"),
 }
 """The texts of the documents in a packet."""
 _NEEDED = ("summary", "text", "path", "command")

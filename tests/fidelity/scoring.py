@@ -15,6 +15,7 @@ NEAR = 700
 CLOSE = 300
 """Characters within which a trap is made harmless."""
 _SETTLED = re.compile(r"settled|decided|decisions", re.IGNORECASE)
+_MARKED = re.compile(r"\(turn \d+, settled")
 _SHOWN = slice(240, 420)
 
 Lookup = Callable[[Question], str]
@@ -118,17 +119,17 @@ def is_talk(line: str) -> bool:
 
 
 def list_settled(text: str) -> list[str]:
-    """The lines, each with what is indented below it, under headings that call them settled or decided."""
-    lines: list[str] = []
+    """The items that their heading or their own mark calls settled, each with what is indented below it."""
+    items: list[tuple[bool, str]] = []
     is_settled = False
     for line in text.split("\n"):
         if line.startswith("#"):
             is_settled = bool(_SETTLED.search(line))
-        elif is_settled and line.startswith((" ", "\t")) and lines:
-            lines[-1] += f"\n{line}"
-        elif is_settled and line.strip():
-            lines.append(line)
-    return lines
+        elif line.startswith((" ", "\t")) and items:
+            items[-1] = (items[-1][0], f"{items[-1][1]}\n{line}")
+        elif line.strip():
+            items.append((is_settled, line))
+    return [item for under_heading, item in items if under_heading or _MARKED.search(item)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,10 @@ class Provenance(Document):
 
 
 class Quote(Document):
-    """Words quoted verbatim."""
+    """Words quoted verbatim; `pasted` is what a user pasted with them, and others wrote."""
 
     text: str
+    pasted: str = ""
     source: Provenance | None = None
 
 
@@ -224,6 +225,7 @@ class ResumePacket(Document):
 
     `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
     `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
+    `task_pasted` is what the user pasted with the task, and others wrote.
     `not_understood` is how much of it nobody here understands; `last_lines` are the end of that as it stands,
     `last_screen` what the predecessor showed last where its transcript has no word of this leg.
     `narrative` is a document an agent wrote of its work, when asked for it or when its context was compacted;
@@ -245,6 +247,7 @@ class ResumePacket(Document):
     checkpoint_reason: Reason
     turn_count: int | None = None
     task: str | None = None
+    task_pasted: str | None = None
     task_source: Provenance | None = None
     focus: str | None = None
     constraints: tuple[Quote, ...] = ()

@@ -22,7 +22,7 @@ class Ending:
 def find_endings(changes: Iterable[FileChange]) -> list[Ending]:
     """Find the turns whose edits are gone; `changes` are in the order in which they were made.
 
-    A turn of which anything is left is not among them.
+    A turn of which anything is left is not among them. One that took back all its edits itself ends in itself.
     """
     written: dict[int, dict[tuple[str, str], bool]] = {}
     replaced: dict[int, set[tuple[str, str]]] = {}
@@ -30,18 +30,22 @@ def find_endings(changes: Iterable[FileChange]) -> list[Ending]:
     for change in changes:
         added = {(change.path, line) for line in change.added_lines}
         removed = {(change.path, line) for line in change.removed_lines}
+        gone = removed - added
         for turn, lines in written.items():
-            hit = removed - added
-            if turn == change.turn or turn in found or not lines.keys() & hit:
+            if turn == change.turn or turn in found or not lines.keys() & gone:
                 continue
-            for line in lines.keys() & hit:
-                lines[line] = False
+            lines.update(dict.fromkeys(lines.keys() & gone, False))
             if not any(lines.values()):
                 came_back = bool(added & replaced[turn])
                 found[turn] = Ending(turn, change.turn, "taken back" if came_back else "replaced")
         own = written.setdefault(change.turn, {})
-        for line in removed - added:
+        before = replaced.setdefault(change.turn, set())
+        if own.keys() & gone and not own.keys() - gone and added <= before:
+            found[change.turn] = Ending(change.turn, change.turn, "taken back")
+        elif added:
+            found.pop(change.turn, None)
+        for line in gone:
             own.pop(line, None)
-        own |= dict.fromkeys(added - removed, True)
-        replaced.setdefault(change.turn, set()).update(removed - added)
+        own |= dict.fromkeys(added - removed - before, True)
+        before |= gone
     return list(found.values())

@@ -198,7 +198,7 @@ class _Reading:
 
 def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
     ends = find_endings(change for turn in turns for change in turn.edits)
-    taking = {one.later: one.earlier for one in ends if one.how == "taken back"}
+    taking = {one.later: one.earlier for one in ends if one.how == "taken back" and one.later != one.earlier}
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
     ended = {one.earlier: one for one in (*find_corrections([*prompts.values()]), *ends)}
     found: list[_Reading] = []
@@ -219,7 +219,7 @@ def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
                 is_consent=bool(said) and is_consent(said),
                 is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
                 ended=end,
-                ended_by=_get_words(prompts.get(end.later)) if end else "",
+                ended_by=_get_words(prompts.get(end.later)) if end and end.later != turn.number else "",
                 took_back=taking.get(turn.number),
             )
         )
@@ -245,10 +245,9 @@ def _find_options(text: str) -> str:
 
 def _find_head(text: str) -> str:
     """Return the first paragraph that is no heading: the answer; what comes below it is talk."""
-    parts = [
-        part for part in _PARAGRAPH.split(text.strip()) if part.strip() and not part.lstrip().startswith("#")
-    ]
-    return parts[0] if parts else ""
+    parts = [part.strip() for part in _PARAGRAPH.split(text) if part.strip()]
+    told = [part for part in parts if not part.startswith("#") and not part.endswith((":", "\uff1a"))]
+    return next(iter((*told, *parts)), "")
 
 
 def _cut(text: str, limit: int) -> str:

@@ -4,7 +4,7 @@ Left out is what relay typed and what earlier legs said; found are requests, rul
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -31,6 +31,14 @@ class Quotation:
     clause: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Pastes:
+    """What the user pasted, and others wrote: by turn, and with the unanswered prompt."""
+
+    turns: Mapping[int, str]
+    waiting: str = ""
+
+
 def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
     """Remove what relay typed; also return whether relay's own prompt is still unanswered.
 
@@ -52,16 +60,26 @@ def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
     return replace(facts, conversation=tuple(conversation), unprocessed_prompt=prompt), waits
 
 
-def set_pastes_apart(facts: Facts) -> tuple[Facts, dict[int, str]]:
-    """Return the facts with the user's own words only, and by turn what they pasted with them."""
-    pasted: dict[int, str] = {}
+def set_pastes_apart(facts: Facts) -> tuple[Facts, Pastes]:
+    """Return the facts with the user's own words only, and what they pasted with them."""
+    turns: dict[int, str] = {}
     conversation: list[Message] = []
     for said in facts.conversation:
-        split = split_pasted(said.text) if said.role == "user" else None
-        if split and split.pasted:
-            pasted[said.turn] = "\n".join(split.pasted)
-        conversation.append(replace(said, text=split.own) if split and split.pasted else said)
-    return replace(facts, conversation=tuple(conversation)), pasted
+        own, pasted = _split(said) if said.role == "user" else (said, "")
+        if pasted:
+            turns[said.turn] = pasted
+        conversation.append(own)
+    waiting, pasted = facts.unprocessed_prompt, ""
+    if waiting is not None:
+        waiting, pasted = _split(waiting)
+    own_facts = replace(facts, conversation=tuple(conversation), unprocessed_prompt=waiting)
+    return own_facts, Pastes(turns, pasted)
+
+
+def _split(said: Message) -> tuple[Message, str]:
+    split = split_pasted(said.text)
+    pasted = "\n".join(split.pasted)
+    return (replace(said, text=split.own), pasted) if pasted else (said, "")
 
 
 def strip_packets(text: str) -> str:
