@@ -1,36 +1,36 @@
-"""TEMPORARY."""
+"""Set apart, inside a user's prompt, what the user pasted and others wrote.
 
-import re
+What a user pastes shows mostly by its shape: fences, quoted lines, logs, traces, mails, tables. Words help
+where a line says whose the text below is. In doubt a line counts as pasted: a stranger's order that is read
+as the user's is worse than a sentence of the user's that is marked.
+"""
+
 from dataclasses import dataclass
+
+from agent_relay.packet.extract._paste_blocks import take_shaped
+from agent_relay.packet.extract._paste_frames import divide_framed, take_framed, take_letters
+from agent_relay.packet.extract._paste_marks import take_marked
+from agent_relay.packet.extract._prompt_lines import PromptLines
 
 
 @dataclass(frozen=True, slots=True)
 class SplitPrompt:
+    """A prompt, the user's own words apart from what they pasted.
+
+    `own` has their line breaks, its paragraphs separated by a blank line; `pasted` is each pasted run as it
+    stands, without the marks that fence or quote it.
+    """
+
     own: str
     pasted: tuple[str, ...]
 
 
 def split_pasted(text: str) -> SplitPrompt:
-    lines, out, pasted, fence = text.split("\n"), [], [], False
-    for l in lines:
-        mark = l.strip().startswith(("```", "----"))
-        if mark:
-            fence = not fence
-        if (
-            mark
-            or fence
-            or (
-                re.match(
-                    r"\s*>|\s*at [\w.]+\(|\s*Caused by|\d{4}-\d\d-\d\dT|Fatal |\s*\[\d\d:|\w+: .*|„|\"LGTM| Unable",
-                    l,
-                )
-                and len(lines) > 2
-                and l != lines[0]
-            )
-        ):
-            pasted.append(l.strip("`- "))
-        else:
-            out.append(l)
-    return SplitPrompt(
-        "\n".join(out).strip(), tuple(["\n".join(p for p in pasted if p)] if any(pasted) else [])
-    )
+    """Split a prompt into the user's own words and what they pasted, in time linear in its length."""
+    prompt = PromptLines(text)
+    take_marked(prompt)
+    take_letters(prompt)
+    take_shaped(prompt)
+    take_framed(prompt)
+    divide_framed(prompt)
+    return SplitPrompt(*prompt.collect())

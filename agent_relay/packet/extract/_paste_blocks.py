@@ -1,0 +1,250 @@
+"""Find in a prompt's paragraphs the lines that have the shape of something copied, and where those end."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract._paste_shapes import (
+    ASSIGNMENT,
+    CAPTION_LINE,
+    CODE_LINE,
+    COMMAND_LINE,
+    COMMENT,
+    CONTINUED,
+    DIFF_BODY,
+    DIFF_LINE,
+    FIELD,
+    LIST_ITEM,
+    MARKUP_LINE,
+    NESTED,
+    PROMPT_LINE,
+    SECTION,
+    SPEAKER,
+    SPEAKER_HEAD,
+    TABLE_LINE,
+    stands_alone,
+)
+from agent_relay.packet.extract._paste_voices import is_lead, is_strangers, opens_own
+from agent_relay.packet.extract._prompt_lines import PromptLines
+from agent_relay.packet.extract.sentences import get_phrases
+
+_ROLE = get_phrases("speaker-role")
+_LEVEL = compile_late(r"\s{0,8}(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE|NOTE|ERROR|FATAL)\b[: ]")
+_COLUMNS = ("\t", ";", ",", " | ", "|")
+
+
+def take_shaped(prompt: PromptLines) -> None:
+    """Take the lines of every paragraph that are shaped like something copied."""
+    before = False
+    only_code: tuple[int, int] | None = None
+    for begin, end in list(prompt.list_paragraphs()):
+        heads = prompt.heads[begin:end]
+        claimed = _claim_lines(heads)
+        if any(claimed):
+            _fill(heads, claimed)
+            _take_claimed(prompt, begin, claimed)
+            if only_code is not None and claimed[0] and any(_claim_code(heads)):
+                prompt.take(*only_code)
+        elif before and is_strangers(heads):
+            prompt.take(begin, end)
+        tail = _find_code_tail(heads)
+        only_code = None if any(claimed) or not tail else (end - tail, end)
+        before = any(claimed)
+
+
+def _take_claimed(prompt: PromptLines, begin: int, claimed: Sequence[bool]) -> None:
+    at = 0
+    while at < len(claimed):
+        first = at
+        while at < len(claimed) and claimed[at]:
+            at += 1
+        if first < at:
+            prompt.take(begin + first, begin + at)
+        at = max(at, first + 1)
+
+
+def _claim_lines(heads: Sequence[str]) -> list[bool]:
+    """Tell of each line of a paragraph whether its shape, or that of the lines around it, is no prose."""
+    claimed = [stands_alone(head) for head in heads]
+    if _is_diff(heads):
+        first = next(at for at, head in enumerate(heads) if DIFF_LINE.match(head) or head[:1] in "+-")
+        for at in range(first, len(heads)):
+            if not DIFF_BODY.match(heads[at]):
+                break
+            claimed[at] = True
+    for claim in (_claim_session, _claim_columns, _claim_speech, _claim_settings, _claim_markup, _claim_code):
+        for at, is_claimed in enumerate(claim(heads)):
+            claimed[at] = claimed[at] or is_claimed
+    for at in range(1, len(heads)):
+        claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at]))
+    for at, head in enumerate(heads[1:], 1):
+        claimed[at - 1] = claimed[at - 1] or (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1])
+    for at in range(len(heads) - 2, -1, -1):
+        claimed[at] = claimed[at] or (claimed[at + 1] and bool(_LEVEL.match(heads[at])))
+    return claimed
+
+
+def _goes_on(head: str) -> bool:
+    return bool(CONTINUED.match(head) or _LEVEL.match(head))
+
+
+def _is_diff(heads: Sequence[str]) -> bool:
+    if any(DIFF_LINE.match(head) for head in heads):
+        return True
+    signs = Counter(head[:1] for head in heads if head[:1] in ("+", "-") and head[1:2] not in ("", "-", "+"))
+    return signs["+"] > 0 and signs["-"] > 0 and any(head[1:3] == "  " or head[1:2] == "\t" for head in heads)
+
+
+def _claim_session(heads: Sequence[str]) -> list[bool]:
+    """Claim what a terminal printed below a command."""
+    claimed = [False] * len(heads)
+    commands = [bool(COMMAND_LINE.match(head)) for head in heads]
+    if any(commands) and not all(commands[commands.index(True) :]):
+        for at in range(commands.index(True), len(heads)):
+            claimed[at] = True
+    for at, head in enumerate(heads):
+        claimed[at] = (
+            claimed[at]
+            or bool(at and claimed[at - 1])
+            or bool(PROMPT_LINE.match(head) or CAPTION_LINE.match(head))
+        )
+    _give_back(heads, claimed)
+    return claimed
+
+
+def _claim_columns(heads: Sequence[str]) -> list[bool]:
+    """Claim the rows of a table: neighbours with as many separators."""
+    claimed = [False] * len(heads)
+    for sign in _COLUMNS:
+        fewest = 2 if sign in ",;" else 1
+        counts = [
+            head.count(sign) if sign != "," or not head.count(", ") > head.count(",") / 2 else 0
+            for head in heads
+        ]
+        begin = 0
+        for at in range(1, len(heads) + 1):
+            if at < len(heads) and counts[at] == counts[begin]:
+                continue
+            enough = 3 if sign == "," and counts[begin] == fewest else 2
+            if counts[begin] >= fewest and at - begin >= enough and _is_table(heads[begin:at]):
+                claimed[begin:at] = [True] * (at - begin)
+            begin = at
+    return claimed
+
+
+def _is_table(rows: Sequence[str]) -> bool:
+    return not any(LIST_ITEM.match(row) and not row[:1].isdigit() for row in rows)
+
+
+def _claim_speech(heads: Sequence[str]) -> list[bool]:
+    """Claim what several speakers said in turn."""
+    claimed = [False] * len(heads)
+    tops = [at for at, head in enumerate(heads) if SPEAKER_HEAD.match(head) and head.strip() == head]
+    is_chat = len(tops) > 1 or any("  " in heads[at] or heads[at][-1:] in ")]mM" for at in tops)
+    if is_chat and tops[-1] + 1 < len(heads):
+        claimed[tops[0] :] = [True] * (len(heads) - tops[0])
+    spoken = [
+        (at, found[0].rstrip(" :\uff1a").casefold())
+        for at, head in enumerate(heads)
+        if (found := SPEAKER.match(head))
+    ]
+    names = Counter(name for _, name in spoken)
+    is_talk = len(names) > 1 and (
+        max(names.values()) > 1
+        or any(_ROLE.fullmatch(name.strip("<>@")) or name[:1] in "<@" for name in names)
+        or any(heads[at].rstrip()[-1:] in "?\uff1f" for at, _ in spoken)
+    )
+    if len(spoken) > 1 and is_talk and not _is_settings(heads):
+        first = spoken[0][0]
+        claimed[first:] = [True] * (len(heads) - first)
+        _give_back(heads, claimed)
+    return claimed
+
+
+def _is_settings(heads: Sequence[str]) -> bool:
+    """Check whether keys stand within keys, or below the name of a section."""
+    fields = sum(bool(FIELD.match(head) or LIST_ITEM.match(head)) for head in heads)
+    nested = any(NESTED.match(head) for head in heads) and any(head.endswith(":") for head in heads)
+    return fields > 1 and (nested or any(SECTION.match(head) for head in heads))
+
+
+def _claim_settings(heads: Sequence[str]) -> list[bool]:
+    """Claim settings, with their comments."""
+    claimed = [False] * len(heads)
+    assigned = [bool(ASSIGNMENT.match(head)) for head in heads]
+    if not (_is_settings(heads) or sum(assigned) > 2):  # noqa: PLR2004 - fewer may be wishes
+        return claimed
+    for at, head in enumerate(heads):
+        claimed[at] = assigned[at] or bool(
+            FIELD.match(head) or NESTED.match(head) or SECTION.match(head)
+            or COMMENT.match(head) or (LIST_ITEM.match(head) and at and claimed[at - 1])
+        )  # fmt: skip
+    first = next((at for at, one in enumerate(claimed) if one), 0)
+    if (
+        claimed[first]
+        and is_lead(heads[first])
+        and not SECTION.match(heads[first])
+        and first + 1 < len(heads)
+        and not heads[first + 1].startswith((" ", "\t"))
+    ):
+        claimed[first] = False
+    return claimed
+
+
+def _claim_markup(heads: Sequence[str]) -> list[bool]:
+    tags = [at for at, head in enumerate(heads) if MARKUP_LINE.match(head)]
+    claimed = [False] * len(heads)
+    if len(tags) > 1 or (tags and "</" in heads[tags[0]]):
+        claimed[tags[0] : tags[-1] + 1] = [True] * (tags[-1] + 1 - tags[0])
+    return claimed
+
+
+def _claim_code(heads: Sequence[str]) -> list[bool]:
+    """Claim code, if there is more of it than of anything else."""
+    claimed = [False] * len(heads)
+    code = [at for at, head in enumerate(heads) if CODE_LINE.match(head) and not LIST_ITEM.match(head)]
+    if len(code) < 2:  # noqa: PLR2004 - one line may be the user's own
+        return claimed
+    first, last = code[0], code[-1]
+    while first and COMMENT.match(heads[first - 1]):
+        first -= 1
+    while last + 1 < len(heads) and (COMMENT.match(heads[last + 1]) or heads[last + 1][:1] in (" ", "\t")):
+        last += 1
+    inner = heads[first : last + 1]
+    odd = sum(1 for head in inner if not _is_code(head))
+    if odd * 3 <= len(inner):
+        claimed[first : last + 1] = [True] * len(inner)
+    return claimed
+
+
+def _is_code(head: str) -> bool:
+    return bool(CODE_LINE.match(head) or COMMENT.match(head) or head[:1] in (" ", "\t"))
+
+
+def _fill(heads: Sequence[str], claimed: list[bool]) -> None:
+    """Claim what stands between claimed lines too, but for what leads to the next of them."""
+    places = [at for at, is_claimed in enumerate(claimed) if is_claimed]
+    for before, after in pairwise(places):
+        for at in range(before + 1, after):
+            claimed[at] = not (at == after - 1 and is_lead(heads[at]))
+    last = places[-1]
+    if last + 1 < len(heads) and is_strangers(heads[last + 1 :]):
+        claimed[last + 1 :] = [True] * (len(heads) - last - 1)
+        _give_back(heads, claimed)
+
+
+def _give_back(heads: Sequence[str], claimed: list[bool]) -> None:
+    """Leave to the user the last lines of a claimed paragraph that sound like a question or an order."""
+    for at in range(len(heads) - 1, max(0, len(heads) - 3), -1):
+        if not (claimed[at] and opens_own(heads[at])) or stands_alone(heads[at]):
+            return
+        claimed[at] = False
+
+
+def _find_code_tail(heads: Sequence[str]) -> int:
+    """Count the lines of code at the end of a paragraph that is not code enough by itself."""
+    count = 0
+    while count < len(heads) and CODE_LINE.match(heads[-count - 1]):
+        count += 1
+    return count

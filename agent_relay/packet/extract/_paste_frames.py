@@ -1,0 +1,217 @@
+"""Find the prose that a prompt frames as somebody else's: mails, tickets, what the wiki says."""
+
+from collections.abc import Sequence
+
+from agent_relay.packet.extract._paste_shapes import LIST_ITEM
+from agent_relay.packet.extract._paste_voices import (
+    is_lead,
+    is_shouted,
+    names_source,
+    opens_own,
+    splits_after,
+)
+from agent_relay.packet.extract._prompt_lines import PromptLines
+from agent_relay.packet.extract.sentences import get_phrases
+
+_HEADER = get_phrases("mail-header")
+_ATTRIBUTION = get_phrases("mail-attribution")
+_GREETING = get_phrases("greeting")
+_FAREWELL = get_phrases("farewell")
+_FIELD = get_phrases("ticket-field")
+_FEW_WORDS = 6
+_SIGNATURE = 5
+_SHORT_CLOSING = 90
+Paragraph = tuple[int, int]
+
+
+def take_letters(prompt: PromptLines) -> None:
+    """Take mails and tickets, each from its head to where the user's words begin again."""
+    paragraphs = _list_all(prompt)
+    number = 0
+    while number < len(paragraphs):
+        begin, end = paragraphs[number]
+        head = _find_head(prompt.heads[begin:end], is_first=number == 0)
+        if head < 0 or prompt.runs[begin + head]:
+            number += 1
+            continue
+        number = _take_document(prompt, paragraphs, number, head)
+
+
+def take_framed(prompt: PromptLines) -> None:
+    """Take the prose below every line that names where it is from."""
+    paragraphs = _list_all(prompt)
+    number = 0
+    while number < len(paragraphs):
+        begin, end = paragraphs[number]
+        lead = next((at for at in range(begin, end) if _leads(prompt, at, end)), -1)
+        if lead < 0:
+            number += 1
+            continue
+        number = _take_below(prompt, paragraphs, number, lead)
+
+
+def divide_framed(prompt: PromptLines) -> None:
+    """Take what stands behind the colon of a line that names where it is from."""
+    for begin, end in list(prompt.list_paragraphs()):
+        for at in range(begin, end):
+            if prompt.is_divided(at) or prompt.runs[at]:
+                continue
+            cut = splits_after(prompt.heads[at])
+            if cut:
+                line = prompt.lines[at]
+                prompt.divide(at, [(False, line[:cut]), (True, line[cut:].strip())])
+                _take_rest(prompt, at + 1, end)
+
+
+def _take_rest(prompt: PromptLines, begin: int, end: int) -> None:
+    """Take the lines up to the end of the paragraph, but for the user's last ones."""
+    last = _find_last(prompt, begin, end)
+    if begin < last:
+        prompt.take(begin, last)
+
+
+def _find_last(prompt: PromptLines, begin: int, end: int) -> int:
+    while end > begin and (opens_own(prompt.heads[end - 1]) or is_lead(prompt.heads[end - 1])):
+        end -= 1
+    return end
+
+
+def _list_all(prompt: PromptLines) -> list[Paragraph]:
+    """List where paragraphs begin and end, pasted or not."""
+    found: list[Paragraph] = []
+    begin = -1
+    for at in range(len(prompt) + 1):
+        is_blank = at == len(prompt) or prompt.is_blank(at)
+        if is_blank and begin >= 0:
+            found.append((begin, at))
+            begin = -1
+        elif not is_blank and begin < 0:
+            begin = at
+    return found
+
+
+def _find_head(heads: Sequence[str], *, is_first: bool) -> int:
+    """Return the line of a paragraph on which a mail or a ticket begins; -1 if none does."""
+    for at, head in enumerate(heads):
+        if _ATTRIBUTION.match(head):
+            return at
+    headers = [at for at, head in enumerate(heads) if _HEADER.match(head)]
+    if _are_close(headers):
+        return headers[0]
+    fields = [at for at, head in enumerate(heads) if _FIELD.match(head)]
+    if _are_close(fields):
+        return fields[0] - 1 if fields[0] and not is_lead(heads[fields[0] - 1]) else fields[0]
+    if (
+        not is_first
+        and _GREETING.match(heads[0])
+        and len(heads[0].split()) <= _FEW_WORDS
+        and heads[0][-1:] in ",\uff0c!:\uff1a"
+    ):
+        return 0
+    return -1
+
+
+def _are_close(places: Sequence[int]) -> bool:
+    return len(places) > 1 and places[-1] - places[0] < len(places) * 2
+
+
+def _take_document(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, head: int) -> int:
+    """Take a document that begins in a paragraph; return the number of the first one after it."""
+    last = len(paragraphs)
+    signed = -1
+    for later in range(number, last):
+        begin, end = paragraphs[later]
+        place = _find_farewell(prompt, paragraphs, later, begin + head if later == number else begin)
+        if place:
+            signed = later
+            prompt_end = place
+            break
+        del end
+    if signed >= 0:
+        prompt.take(paragraphs[number][0] + head, prompt_end)
+        return signed + 1
+    stop = last
+    while stop > number + 1 and _closes(prompt, paragraphs[stop - 1], is_last=stop == last):
+        stop -= 1
+    end = paragraphs[stop - 1][1]
+    if stop == number + 1:
+        end = _find_last(prompt, paragraphs[number][0] + head + 1, end)
+    prompt.take(paragraphs[number][0] + head, end)
+    return stop
+
+
+def _find_farewell(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, begin: int) -> int:
+    """Return where a letter ends that is signed in the paragraph, with the name below; 0 if it is not."""
+    end = paragraphs[number][1]
+    for at in range(begin, end):
+        head = prompt.heads[at].strip()
+        if head in ("--", "-- "):
+            return end
+        if not _FAREWELL.match(head) or len(head.split()) > _FEW_WORDS:
+            continue
+        below = [at + 1 < end, number + 1 < len(paragraphs)]
+        if below[0]:
+            stop = at + 1
+            while (
+                stop < min(end, at + 1 + _SIGNATURE)
+                and len(prompt.heads[stop].split()) <= _FEW_WORDS
+                and not opens_own(prompt.heads[stop])
+            ):
+                stop += 1
+            return stop
+        if below[1]:
+            name_begin, name_end = paragraphs[number + 1]
+            name = prompt.heads[name_begin]
+            if (
+                name_end - name_begin <= _SIGNATURE
+                and len(name.split()) < _FEW_WORDS
+                and name[:1].isupper()
+                and not opens_own(name)
+                and name[-1:] not in ".?!:"
+            ):
+                return name_end
+        if "," in head[1:] or len(paragraphs) > number + 1 or at > begin:
+            return end
+    return 0
+
+
+def _leads(prompt: PromptLines, at: int, end: int) -> bool:
+    if prompt.runs[at] or prompt.is_divided(at) or not names_source(prompt.heads[at]):
+        return False
+    following = at + 1
+    while following < len(prompt) and prompt.is_blank(following):
+        following += 1
+    is_below = is_lead(prompt.heads[at]) or at == end - 1
+    return is_below and following < len(prompt) and not prompt.runs[following]
+
+
+def _take_below(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, lead: int) -> int:
+    """Take what stands below a lead; return the number of the first paragraph after it."""
+    end = paragraphs[number][1]
+    first = number
+    begin = lead + 1
+    if begin == end:
+        first = number + 1
+        begin, end = paragraphs[first]
+    stop = len(paragraphs)
+    while stop > first + 1 and _closes(prompt, paragraphs[stop - 1], is_last=stop == len(paragraphs)):
+        stop -= 1
+    if stop == first + 1:
+        _take_rest(prompt, begin, end)
+        return max(stop, number + 1)
+    prompt.take(begin, paragraphs[stop - 1][1])
+    return stop
+
+
+def _closes(prompt: PromptLines, paragraph: Paragraph, *, is_last: bool) -> bool:
+    """Check whether one of the last paragraphs is the user's own."""
+    begin, end = paragraph
+    if prompt.runs[begin] or prompt.runs[end - 1]:
+        return False
+    heads = prompt.heads[begin:end]
+    if any(is_shouted(head) and not head.endswith(("?", "\uff1f")) for head in heads):
+        return False
+    first = heads[0].strip()
+    if opens_own(first) or opens_own(heads[-1]):
+        return True
+    return is_last and len(heads) == 1 and len(first) <= _SHORT_CLOSING and not LIST_ITEM.match(first)

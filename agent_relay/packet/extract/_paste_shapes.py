@@ -1,0 +1,165 @@
+"""Tell by its shape what a line of a prompt is: of a log, a trace, a diff, a terminal, a table, code."""
+
+from agent_relay.domain.text.plain import compile_late
+
+_CLOCK = r"\d\d?:\d\d"
+_STAMPS = "|".join(
+    (
+        rf"\d{{4}}[-/.]\d\d?[-/.]\d\d?(?:[T_]|,? ){_CLOCK}",
+        rf"\d\d?[-/.]\d\d?[-/.]\d{{2,4}}(?:[T_]|,? ){_CLOCK}",
+        rf"\d\d?[/ -][A-Z][a-z]{{2}}[/ -]\d{{4}}[: ]{_CLOCK}",
+        rf"(?:[A-Z][a-z]{{2}},? )?[A-Z][a-z]{{2}} {{1,2}}\d\d? (?:\d{{4}} )?{_CLOCK}:\d\d",
+        rf"[IWEFD]\d{{4}} {_CLOCK}:\d\d",
+        rf"{_CLOCK}:\d\d(?:[.,]\d+)?(?=[\s\])|-])",
+        r"1\d{9}(?:\.\d{1,9}|\d{3})?(?=[\s\]:|])",
+        r" {0,8}\d{1,7}\.\d{3,6}(?=\])",
+        r"\d{8}[T-]\d{6}",
+        rf"\d{{4}}年\d\d?月\d\d?日 ?{_CLOCK}",
+    )
+)
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|SEVERE|PANIC|EMERG|ALERT"
+_FILE = r"[\w./@\\-]{1,120}\.[A-Za-z]{1,6}"
+_PROGRAM = r"[a-z][\w.-]{0,30}"
+
+LOG_LINE = compile_late(
+    rf"\s{{0,8}}(?:[\[(<]?(?:{_STAMPS})|[\[(<]{_CLOCK}(?: ?[AaPp][Mm])?[\])>]"
+    rf"|{_CLOCK}(?: ?[AaPp][Mm])?\s{{1,4}}(?:[-\u2013\u2014] )?(?:<[^<>]{{1,30}}>"
+    rf"|[\w.@-]{{1,30}}(?: [\w.]{{1,20}})?:\s)"
+    rf"|\[ ?(?:{_LEVELS}|{_LEVELS.lower()})\s?\]|(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE)(?::| ?\||  "
+    rf"| \[| \w+\.\w)"
+    r"|(?:[Ff]atal(?: error)?|[Ee]rror|[Pp]anic|Uncaught [A-Z]\w+): \S"
+    rf"|{_PROGRAM}: (?:\*\*\* |(?:fatal )?error: |cannot |command not found)|{_PROGRAM}\[\d+\]: "
+    r"|(?:time|ts|timestamp|t|level|lvl|severity)=\S+\s\w+=|npm (?:ERR!|WARN|error)\b"
+    r"|\w[\w.]{0,60}[-._]\d{1,4}\s{1,8}\| |\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[)"
+)
+"""A line of a log or a chat, with a moment or a level, or of a program's own complaint."""
+TRACE_LINE = compile_late(
+    r"\s{0,12}(?:Traceback \(most recent call last\)|File \"[^\"]{1,200}\", line \d"
+    r"|Exception in thread|Caused by: "
+    r"|(?:During handling of|The above exception was)\b.{0,40}\bexception|\.\.\. \d+ (?:more|common frames)"
+    r"|at [\w$.<>/@\[\] -]{1,120}\((?:[^()]{0,160}:\d+|[Nn]ative[^()]{0,10}|Unknown Source|<anonymous>|\))"
+    r"|at (?:async )?(?:file|node|https?|/|[A-Z]:\\)[^\s]{1,200}:\d+|at [\w.`<>]{1,120}\(.{0,120}\) in \S"
+    r"|goroutine \d+ \[|panic: |created by [\w./]+|(?:[\w./@-]{1,160})\.go:\d+ \+0x"
+    r"|thread '.{0,40}' panicked"
+    r"|#\d{1,3} {1,3}(?:0x[0-9a-f]+|\S+ ?\()|\d{1,3}: +(?:0x[0-9a-f]+ - )?[\w<>]{1,60}::|stack backtrace:"
+    r"|(?:[\w$]{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Warning|Fault|Panic)(?:: | \[|$)"
+    rf"|(?:from )?{_FILE}:\d+:in [`'\"]|--> {_FILE}:\d|{_FILE}:\d+(?::\d+)?: (?:fatal "
+    rf"|runtime )?\w{{1,12}}: "
+    rf"|{_FILE}\(\d+,\d+\): (?:error|warning)|(?:error|warning)(?:\[\w+\]| TS\d+):|(?:E|>)   +\S"
+    r"|\^[~^]{0,80}$|~{2,80}\^|0x[0-9a-f]{6,16}\b|Thread \d+ .{0,40}(?:Crashed|crashed)|\d{1,4} \| "
+    r"|(?:DETAIL|HINT|CONTEXT|STATEMENT):  )"
+)
+"""A line of a stack trace, or of a compiler's complaint."""
+DIFF_LINE = compile_late(
+    r"(?:diff --git |index [0-9a-f]{6,40}\.\.|@@ -\d.{0,60}@@|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\t)"
+    r"|(?:new|deleted) file mode |\*\*\* (?:Begin|End|Update|Add|Delete) |Index: \S+$|<{7} |>{7} )"
+)
+"""A line at the head of a difference."""
+DIFF_BODY = compile_late(r"[+\- \t\\@]|diff --git |index |$")
+"""A line that may stand in one."""
+TEST_LINE = compile_late(
+    r"\s{0,8}(?:(?:FAILED|PASSED|XFAIL) \S+(?:::|\.)|(?:PASS|FAIL)(?:ED)?:? {1,3}\S+[./]"
+    r"|--- (?:FAIL|PASS|SKIP): "
+    r"|=== (?:RUN|CONT|PAUSE) |ok  ?\t|(?:not )?ok \d+\b|={3,} .{1,80} ={3,}$"
+    r"|_{4,} .{1,80} _{4,}$|[✓✔✗✘\u00d7●○] \S"
+    r"|\S{1,120}::\S{1,120} (?:PASSED|FAILED|ERROR|SKIPPED)|test .{1,120} \.\.\. (?:ok|FAILED|ignored)"
+    r"|running \d+ tests?|test result: |collected \d+ items?|Tests?:? {1,8}\d+ (?:passed|failed)"
+    r"|\d+ (?:passed|failed|passing|failing|pending|examples?),? .{0,60}(?:\d|in )|\d+ (?:passing"
+    r"|failing)\b"
+    r"|Failures?:$|Test (?:Suites|Case|Suite)\b.{0,80}(?:passed|failed|started)|Ran \d+ tests? in"
+    r"|Snapshots: "
+    r"|Expected: |Received: |\S{1,160}+ {1,20}\[ {0,2}\d{1,3}%\])"
+)
+"""A line that a test runner prints."""
+PROMPT_LINE = compile_late(
+    r"(?:\([\w./-]{1,30}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#%>]{0,80}[$#%>] ?"
+    r"|PS [A-Z]:\\[^>]{0,80}> ?"
+    r"|[A-Z]:\\[^>]{0,80}>|>>> |In \[\d+\]: |Out\[\d+\]: |(?:mysql|sqlite|mongo"
+    r"|MariaDB \[.{0,30}\])> |irb\(.{1,20}\)"
+    r"|\w{1,30}[=-][#>] |[➜\u276fλ] +\S|(?:bash|sh|zsh)-?[\d.]*[$#] )"
+)
+"""A line behind the prompt of somebody's terminal."""
+COMMAND_LINE = compile_late(r"\s{0,4}[$%] [\w./~-]")
+"""A command behind a bare sign; alone it may be the user's own order."""
+TABLE_LINE = compile_late(
+    r"\s{0,8}(?:\+[-+=]{3,200}\+?$"
+    r"|\|?[ :]{0,3}[-=─━]{3,80}[ :]{0,3}(?:[+|┼ ]{1,3}[ :]{0,3}[-=─━]{2,80}[ :]{0,3}){1,40}\|?$"
+    r"|\(\d+ rows?\)|\d+ rows? in set|Query OK|[│┃║┌├└╔╠╚┏┣┗])"
+)
+"""A line of a drawn table, or what a database says under one."""
+MARKUP_LINE = compile_late(
+    r"\s{0,40}</?[A-Za-z!?][^<>]{0,300}>(?:.{0,300}>)?$"
+    r"|\s{0,40}</?[A-Za-z][\w:-]{0,40}[^<>]{0,300}$|\s{0,40}<!--"
+)
+"""A line that begins with a tag and ends with one."""
+WIKI_LINE = compile_late(
+    r"(={2,5}) [^=\n]{1,80} \1$|h[1-6]\. \S|\[\[(?:Category|Kategorie|Datei|File|Image):"
+    r"|\{\{[^{}]{1,120}\}\}$"
+    r"|'''[^']{1,80}'''|\{(?:toc|info|warning|panel|note)\b[^{}]{0,80}\}|\^?\|\||\^ .{1,120} \^$"
+)
+"""A line of a wiki's source."""
+CAPTION_LINE = compile_late(
+    r"(?:\d\d?:)?\d\d:\d\d[.,]\d{3} --> |WEBVTT\b|\[?\(?(?:\d\d?:)?\d\d:\d\d\)?\]? [A-Z]\w{1,20}: "
+)
+"""A line of a transcript of speech that says when the next one was said."""
+SPEAKER_HEAD = compile_late(
+    r"(?:[^\W\d][\w.'-]{0,24}(?: [^\W\d][\w.'-]{0,24}){0,3}|<?@[\w.-]{1,30}>?)"
+    r"(?:\s{1,4}[-\u2013\u2014•·|] |,? {1,4})[\[(]?(?:(?:[Tt]oday|[Yy]esterday|[Hh]eute"
+    r"|[Gg]estern|[Hh]oy|[Aa]ujourd'hui|[Hh]oje"
+    r"|今天|昨天|今日|昨日)(?: at| um| a las| à|,)? )?"
+    r"(?:\d{1,4}[-/.]\d\d?[-/.]\d{2,4},? )?\d\d?[:h]\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?[\])]?(?: Uhr)?$"
+)
+"""A name with a moment, alone on its line, as chats print above what was said."""
+SPEAKER = compile_late(
+    r"(<[^<>\n]{1,30}>|@?[^\W\d_][\w.'-]{0,24}(?: [\w.'()-]{1,24}){0,2}(?:_\d+)?)(?::|\uff1a"
+    r"| ?>)(?:\s|(?<=\uff1a))\s*(?=\S)|(<[\w@+. -]{1,30}>) "
+)
+"""Who speaks, before what was said."""
+FIELD = compile_late(r"(\s*)(?:- )?[\w.\"'/-]{1,60}(?: [\w-]{1,20}){0,2} ?[:=](?:\s|$)")
+"""A key with its value."""
+ASSIGNMENT = compile_late(
+    r"\s{0,8}(?:export |set )?[A-Z][A-Z0-9_]{2,60}=|\s{0,8}[\w.-]{1,60} ?= ?[\w\"'\[{/.-]"
+)
+"""A variable or a setting with its value."""
+SECTION = compile_late(
+    r"\[\[?[\w.\" :-]{1,60}\]?\]$|---$|(?:apiVersion|version|services|kind|on|jobs): ?\S*$"
+)
+"""What stands above settings."""
+NESTED = compile_late(r"(?:  |\t)\s{0,40}(?:- )?[\w.\"'/-]{1,60}: ?|\s{0,40}- [\w.\"'-]{1,40}: \S")
+"""A key within another."""
+CODE_LINE = compile_late(
+    r"\s{0,60}(?:(?:def|class|async def|func|fn|pub fn|impl|struct|interface|namespace|package"
+    r"|module) [\w<>. ]{1,60}[({:;\[]?.{0,120}[:{;)]$"
+    r"|(?:import|from|using|use|require|include|#include) [\w.\"'<>{}/:*, @-]{1,120};?$"
+    r"|(?:package|module) [\w.]+;?$"
+    r"|(?:const|let|var|val|final|static|public|private|protected|export|auto) .{0,120}[=({;]"
+    r"|(?:if|for|while|switch|elif|else if|catch|match) ?\(?.{1,120}\)? ?[{:]$|(?:else|try"
+    r"|finally|do)(?: ?[{:])$|[}\])]{1,6}[;,]?$"
+    r"|(?:return|raise|throw|yield|await) .{0,120}[;)\]]$|return\b.{0,40}$|@\w[\w.]{0,60}(?:\(.{0,80}\))?$"
+    r"|[\w.\[\]>*&:-]{1,80}(?:\(.{0,160}\)|\s?[-+*/|]?:?= .{1,160});?$|.{1,200}[;{]$|(?:SELECT"
+    r"|INSERT|UPDATE|DELETE|CREATE|ALTER) \S"
+    r"|(?:FROM|WHERE|JOIN|LEFT JOIN|GROUP BY|ORDER BY|VALUES|SET|LIMIT|AND|OR) .{1,160}$|end$|#!/)"
+)
+"""A line of code."""
+COMMENT = compile_late(r"\s{0,60}(?:#(?!#)|//|/\*|\*(?: |/|$)|--(?: |$)|;|%|<!--|\"\"\")")
+"""A comment in code or settings."""
+LIST_ITEM = compile_late(
+    r"\s{0,12}(?:(?:[-*+•·\u2013]|[a-zA-Z][.)])\s|\d{1,3}[.)、]|[(\uff08]?[\d一二三四五六七八九十]{1,3}[)\uff09、.])"
+)
+"""An item of a list."""
+CONTINUED = compile_late(r"(?:\s{2,}|\t)\S|[+|:>^~.]{1,3}\s|[)}\]]")
+"""A line that goes on with the one above."""
+
+
+def stands_alone(head: str) -> bool:
+    """Check whether a line is by itself something that a program printed or somebody else wrote."""
+    return bool(
+        LOG_LINE.match(head)
+        or TRACE_LINE.match(head)
+        or TEST_LINE.match(head)
+        or DIFF_LINE.match(head)
+        or PROMPT_LINE.match(head)
+        or TABLE_LINE.match(head)
+        or WIKI_LINE.match(head)
+        or CAPTION_LINE.match(head)
+    )

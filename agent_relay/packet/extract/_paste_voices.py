@@ -1,0 +1,61 @@
+"""Tell by its words whether a line of a prompt hands something over, is the user's again, or a stranger's."""
+
+from collections.abc import Sequence
+
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
+
+_SOURCE = get_phrases("names-source")
+_HANDED = get_phrases("hands-over")
+_OWN = get_phrases("own-again")
+_STRANGER = get_phrases("stranger-order")
+_SHOUTED = compile_late(r"(?<![\w./-])[A-ZÄÖÜÉÈÁÍÓÚÑÇ]{4,40}(?![\w./-])")
+_COLON = (":", "\uff1a")
+_ASKS = ("?", "\uff1f", "吗", "吗。", "呢", "か", "か。")
+_INNER = compile_late(r"[^:\uff1a]{2,120}(?:: |\uff1a)(?=\s?\S)")
+_WIDE = compile_late("[\u3040-\u30ff\u4e00-\u9fff]")
+_LONGEST_LEAD = 160
+_LONGEST_CLOSING = 320
+_FEWEST_WORDS = 5
+_FEWEST_WIDE = 10
+
+
+def is_lead(line: str) -> bool:
+    """Check whether a line introduces what stands below it."""
+    return line.rstrip().endswith(_COLON) and len(line) <= _LONGEST_LEAD
+
+
+def names_source(line: str) -> bool:
+    """Check whether a line says that what follows is from somebody or something else."""
+    plain = plain_apostrophes(line[-_LONGEST_LEAD:])
+    return (is_lead(line) and bool(_SOURCE.search(plain))) or bool(_HANDED.search(plain))
+
+
+def splits_after(line: str) -> int:
+    """Return where the words of others begin on a line that says whose they are; 0 if it does not."""
+    found = _INNER.match(line)
+    if found is None or not _SOURCE.search(plain_apostrophes(found[0].rstrip())):
+        return 0
+    rest = line[found.end() :].strip()
+    if opens_own(rest):
+        return 0
+    wide = sum(1 for _ in _WIDE.finditer(rest))
+    return found.end() if len(rest.split()) >= _FEWEST_WORDS or wide >= _FEWEST_WIDE else 0
+
+
+def is_shouted(text: str) -> bool:
+    """Check whether the text gives orders as strangers do: in capitals, or to whoever reads it."""
+    return bool(_STRANGER.search(plain_apostrophes(text)) or _SHOUTED.search(text))
+
+
+def is_strangers(lines: Sequence[str]) -> bool:
+    """Check whether lines beside pasted ones are rather a stranger's than the user's."""
+    return any(is_shouted(line) and not line.rstrip().endswith(_ASKS) for line in lines)
+
+
+def opens_own(line: str) -> bool:
+    """Check whether a line below pasted ones sounds like the user: a question, or one of their orders."""
+    line = plain_apostrophes(line.strip())
+    if not line or len(line) > _LONGEST_CLOSING or is_shouted(line):
+        return False
+    return line.endswith(_ASKS) or bool(_OWN.match(line))

@@ -1,0 +1,99 @@
+"""Hold a prompt's lines while it is found out which of them the user pasted."""
+
+from collections.abc import Iterator
+
+from agent_relay.domain.text.plain import compile_late
+
+_ENDING = compile_late(r"\r\n?")
+_LONGEST = 400
+"""Of a line no more is looked at: what it is shows at its beginning."""
+
+
+class PromptLines:
+    """The lines of a prompt, each the user's own or part of a run that was pasted."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = _ENDING.sub("\n", text).split("\n")
+        self.heads = [line[:_LONGEST].rstrip() for line in self.lines]
+        self.runs = [0] * len(self.lines)
+        """By line, the run it belongs to; 0 where it is the user's own."""
+        self._shown: dict[int, str | None] = {}
+        self._inner: dict[int, list[tuple[bool, str]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def is_blank(self, at: int) -> bool:
+        """Check whether there is nothing in the line."""
+        return not self.heads[at] and not self.lines[at].strip()
+
+    def is_open(self, at: int) -> bool:
+        """Check whether the line has words that count as the user's so far."""
+        return not self.runs[at] and not self.is_blank(at)
+
+    def take(self, begin: int, end: int) -> None:
+        """Mark the lines from `begin` up to `end` as one pasted run, which joins the run before it."""
+        if begin and self.runs[begin - 1]:
+            run = self.runs[begin - 1]
+        else:
+            self._count += 1
+            run = self._count
+        for at in range(begin, end):
+            self.runs[at] = self.runs[at] or run
+
+    def show(self, at: int, text: str | None) -> None:
+        """Say what a pasted line is without its mark; `None` if it is a mark as a whole."""
+        self._shown[at] = text
+
+    def divide(self, at: int, parts: list[tuple[bool, str]]) -> None:
+        """Divide an own line into parts, each with whether it was pasted."""
+        self._inner[at] = parts
+
+    def is_divided(self, at: int) -> bool:
+        """Check whether the line was divided."""
+        return at in self._inner
+
+    def list_paragraphs(self) -> Iterator[tuple[int, int]]:
+        """Yield where each run of the user's own lines begins and ends, between blank and pasted lines."""
+        begin = 0
+        for at in range(len(self.lines) + 1):
+            if at < len(self.lines) and self.is_open(at):
+                continue
+            if begin < at:
+                yield begin, at
+            begin = at + 1
+
+    def collect(self) -> tuple[str, tuple[str, ...]]:
+        """Return the user's own words and the pasted runs."""
+        own: list[str] = []
+        pasted: list[list[str]] = []
+        before = 0
+        for at, run in enumerate(self.runs):
+            if run:
+                if run != before:
+                    pasted.append([])
+                shown = self._shown.get(at, self.lines[at])
+                if shown is not None:
+                    pasted[-1].append(shown)
+                own.append("")
+            elif at in self._inner:
+                for is_pasted, part in self._inner[at]:
+                    if is_pasted:
+                        pasted.append([part])
+                kept = " ".join(part.strip() for is_pasted, part in self._inner[at] if not is_pasted)
+                own.append(kept)
+            else:
+                own.append(self.lines[at])
+            before = run
+        joined = ("\n".join(lines).strip("\n").rstrip() for lines in pasted)
+        return _join_paragraphs(own), tuple(one for one in joined if one.strip())
+
+
+def _join_paragraphs(lines: list[str]) -> str:
+    """Join the lines, with one blank line where there are more."""
+    kept: list[str] = []
+    for line in map(str.rstrip, lines):
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
