@@ -48,6 +48,23 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
     return _keep(quotes, ranks, _CONSTRAINTS)
 
 
+def mark_ended(quotes: Iterable[Quote], exchanges: Iterable[Exchange]) -> tuple[Quote, ...]:
+    """Mark the rules of prompts that a later one took back or corrected."""
+    ended = {
+        _find_place(one.source): one for one in exchanges if one.ended_in and one.ended_how != "replaced"
+    }
+    return tuple(
+        quote.model_copy(update={"ended_in": end.ended_in, "ended_by": end.ended_by})
+        if (end := ended.get(_find_place(quote.source)))
+        else quote
+        for quote in quotes
+    )
+
+
+def _find_place(source: Provenance | None) -> tuple[str, int] | None:
+    return (source.agent, source.turn) if source and source.turn else None
+
+
 def _leave_known(
     found: Iterable[_EntryT], known: Iterable[str], read: Callable[[_EntryT], str]
 ) -> Iterator[_EntryT]:

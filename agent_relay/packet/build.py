@@ -131,7 +131,9 @@ def _build_from_leg(
         task_pasted=task.pasted,
         task_source=task.source,
         focus=context.focus or None,
-        constraints=merging.merge_constraints(before.constraints, find_constraints(facts), agent),
+        constraints=merging.mark_ended(
+            merging.merge_constraints(before.constraints, find_constraints(facts), agent), exchanges
+        ),
         exchanges=merging.merge_exchanges(before.exchanges, exchanges),
         decisions=before.decisions,
         attempts=before.attempts,

@@ -38,10 +38,15 @@ class Provenance(Document):
 
 
 class Quote(Document):
-    """Words quoted verbatim; `pasted` is what a user pasted with them, and others wrote."""
+    """Words quoted verbatim; `pasted` is what a user pasted with them, and others wrote.
+
+    `ended_in` is the turn that took them back, by the words `ended_by`.
+    """
 
     text: str
     pasted: str = ""
+    ended_in: int | None = None
+    ended_by: str = ""
     source: Provenance | None = None
 
 

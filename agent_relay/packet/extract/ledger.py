@@ -16,8 +16,8 @@ from agent_relay.packet.extract.corrections import find_corrections
 from agent_relay.packet.extract.edit_history import Ending, find_endings
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
-from agent_relay.packet.extract.requests import is_asking, is_consent
-from agent_relay.packet.extract.sentences import FIRM, get_phrases, plain_apostrophes, weigh
+from agent_relay.packet.extract.requests import is_asking, is_consent, is_rule
+from agent_relay.packet.extract.sentences import FIRM, get_phrases, plain_apostrophes, split_sentences, weigh
 from agent_relay.packet.extract.turns import Turn
 
 LEAST = 4
@@ -113,10 +113,10 @@ class _Reading:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the user chose or confirmed something, and neither they nor a later edit took it back."""
+        """Whether the user chose, ruled or confirmed something, and neither they nor a later edit took it back."""
         if not self.said or self.is_question or self.is_turned_down or self.ended or _MARK.search(self.said):
             return False
-        return bool(self.answers or (self.turn.edits and not self.is_consent))
+        return bool(self.answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
 
     def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
         """Build the exchange; with what the agent decided in its last answer if `with_closing`."""
@@ -219,7 +219,7 @@ def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
                 is_consent=bool(said) and is_consent(said),
                 is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
                 ended=end,
-                ended_by=_get_words(prompts.get(end.later)) if end and end.later != turn.number else "",
+                ended_by=_get_words(prompts.get(end.later)) if end and end.later not in ended else "",
                 took_back=taking.get(turn.number),
             )
         )
