@@ -360,8 +360,6 @@ def _shorten(command: str) -> str:
 # More than are told, since those that stand in the way are told elsewhere.
 _MOST_FAILURES = 16
 _ERRORS = 16
-_LINE_LENGTH = 300
-_MEASURED = get_phrases("measured")
 
 
 def trim_facts(facts: Facts) -> Facts:
@@ -375,19 +373,11 @@ def trim_facts(facts: Facts) -> Facts:
     return replace(
         facts,
         commands=tuple(
-            run if at in kept or not run.output else replace(run, output=_find_telling(run))
+            run if at in kept or not run.output else replace(run, output="")
             for at, run in enumerate(facts.commands)
         ),
         errors=tuple(error for at, error in enumerate(facts.errors) if at >= last or USER_SAID in error.text),
     )
-
-
-def _find_telling(run: CommandRun) -> str:
-    """Return what tells of a run: the line that says why it failed, or the last lines with measurements."""
-    if has_failed(run):
-        return find_telling_line(run.output[-_TAIL:])[:_LINE_LENGTH]
-    lines = [line[:_LINE_LENGTH] for line in run.output[-_TAIL:].splitlines() if _MEASURED.search(line)]
-    return "\n".join(lines[-2:])
 
 
 def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
