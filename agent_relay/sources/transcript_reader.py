@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
-from agent_relay.packet.extract.outcomes import trim_facts
+from agent_relay.packet.extract.quotable import trim_facts
 from agent_relay.sources import transcript_files as files
 from agent_relay.transcripts import fact_reading as reading
 from agent_relay.transcripts.fact_readers import READERS

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from agent_relay.domain.documents.packet import Reason
 from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
 from agent_relay.packet.build import PacketContext, build_packet
-from agent_relay.packet.extract.outcomes import trim_facts
+from agent_relay.packet.extract.quotable import trim_facts
 
 _OCCASION = PacketContext("P", "S", 1, datetime(2026, 1, 1, tzinfo=UTC), "a", "b", Reason.MANUAL)
 
 
 def _run(number: int, command: str, exit_code: int) -> CommandRun:
-    return CommandRun(command, f"Error: {number}", exit_code, 1, place=f"t:{number}")
+    return CommandRun(command, f"Error: {'x' * number}", exit_code, 1, place=f"t:{number}")
 
 
 def test_what_went_well_loses_its_output_and_what_failed_last_keeps_it() -> None:
@@ -24,13 +24,38 @@ def test_what_went_well_loses_its_output_and_what_failed_last_keeps_it() -> None
         _run(5, "true", 0),
     )
     facts = trim_facts(Facts(agent="a", commands=runs))
-    assert [run.output for run in facts.commands] == ["", "", "Error: 3", "Error: 4", ""]
+    assert [run.output for run in facts.commands] == [
+        "Error: x",
+        "",
+        "Error: xxx",
+        "Error: xxxx",
+        "",
+    ]
 
 
-def test_a_command_that_succeeded_in_the_end_is_no_failure() -> None:
-    """What was overcome is not told, so its output is not needed."""
+def test_measured_numbers_and_the_line_of_a_failure_stay() -> None:
+    """A choice was settled by a number, a rejection by the run that killed it."""
+    bench = "warming up\np50=9ms p99=212ms\nend\n" + "0123456789abcdef" * 4
+    killed = "starting\nError: killed\n" + "bye\n" * 3
+    long = "\n".join(f"line {number}" for number in range(2000))
+    runs = (
+        CommandRun("bench", bench, 0, 1),
+        CommandRun("render big", killed, 137, 1),
+        CommandRun("render big", "", 0, 2),
+        CommandRun("list", long, 0, 2),
+    )
+    assert [run.output for run in trim_facts(Facts(agent="a", commands=runs)).commands] == [
+        "p50=9ms p99=212ms",
+        "Error: killed",
+        "",
+        "\n".join(f"line {number}" for number in range(1994, 2000)),
+    ]
+
+
+def test_a_command_that_succeeded_in_the_end_keeps_one_line_of_its_failure() -> None:
+    """What was overcome is no blocker, so no more of its output is needed."""
     facts = trim_facts(Facts(agent="a", commands=(_run(1, "make", 2), _run(2, "make", 0))))
-    assert [run.output for run in facts.commands] == ["", ""]
+    assert [run.output for run in facts.commands] == ["Error: x", ""]
 
 
 def test_old_errors_go_unless_the_user_spoke_in_them() -> None:

@@ -1,19 +1,15 @@
-"""Find what came of the commands an agent ran: checks (tests, lint, types), failures and blockers.
-
-`trim_facts` drops what no packet quotes: the output of commands that succeeded, and old errors.
-"""
+"""Find what came of the commands an agent ran: checks (tests, lint, types), failures and blockers."""
 
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from agent_relay.domain.documents.packet import Attempt, Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.provenance import tell_source
-from agent_relay.packet.extract.requests import USER_SAID
 from agent_relay.packet.extract.sentences import get_phrases
 
 CheckKind = Literal["tests", "lint", "typecheck"]
@@ -355,46 +351,3 @@ def _shorten(command: str) -> str:
     """Return a command on one line, cut to a readable length."""
     line = "; ".join(part for line in command.split("\n") if (part := line.strip()))
     return line if len(line) <= _COMMAND_LENGTH else f"{line[:_COMMAND_LENGTH]}…"
-
-
-# More than are told, since those that stand in the way are told elsewhere.
-_MOST_FAILURES = 16
-_ERRORS = 16
-
-
-def trim_facts(facts: Facts) -> Facts:
-    """Remove most of the text agents read and printed; a packet can be built from the rest as well.
-
-    Kept are the output of the last checks and of the last failure of each of the last failed commands, the
-    last errors, and every error in which the user spoke.
-    """
-    kept = _find_quoted(facts.commands)
-    last = len(facts.errors) - _ERRORS
-    return replace(
-        facts,
-        commands=tuple(
-            run if at in kept or not run.output else replace(run, output="")
-            for at, run in enumerate(facts.commands)
-        ),
-        errors=tuple(error for at, error in enumerate(facts.errors) if at >= last or USER_SAID in error.text),
-    )
-
-
-def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
-    """Return the indices of the runs whose output may be quoted, found from the end."""
-    kept: set[int] = set()
-    checks = 0
-    seen: set[str] = set()
-    failures = 0
-    for at in range(len(runs) - 1, -1, -1):
-        run = runs[at]
-        if find_checks(run.command):
-            checks += 1
-            if checks <= RUNS:
-                kept.add(at)
-        elif run.command not in seen:
-            seen.add(run.command)
-            if failures < _MOST_FAILURES and has_failed(run):
-                failures += 1
-                kept.add(at)
-    return kept

@@ -1,0 +1,83 @@
+"""Drop from facts what no packet quotes: most of what agents read and printed, and old errors."""
+
+from dataclasses import replace
+
+from agent_relay.domain.facts import CommandRun, Facts
+from agent_relay.packet.extract.outcomes import RUNS, find_checks, find_telling_line, has_failed
+from agent_relay.packet.extract.requests import USER_SAID
+
+# More than are told, since those that stand in the way are told elsewhere.
+_MOST_FAILURES = 16
+_ERRORS = 16
+
+# Of every other command the last lines with a number in them are kept: a measurement is what settled many a
+# choice, and no longer text than this is read whole when secrets are looked for.
+_MEASURED_LENGTH = 300
+_MEASURED_LINES = 6
+_SEARCHED = 2000
+# Lines of keys and of encoded files are one long word.
+_LONGEST_WORD = 40
+
+
+def trim_facts(facts: Facts) -> Facts:
+    """Remove most of the text agents read and printed; a packet can be built from the rest as well.
+
+    Kept are the output of the last checks and of the last failure of each of the last failed commands, of
+    other commands the last numbers and the line that tells of a failure, the last errors, and every error in
+    which the user spoke.
+    """
+    kept = _find_quoted(facts.commands)
+    last = len(facts.errors) - _ERRORS
+    return replace(
+        facts,
+        commands=tuple(
+            run if at in kept or not run.output else replace(run, output=_find_measured(run))
+            for at, run in enumerate(facts.commands)
+        ),
+        errors=tuple(error for at, error in enumerate(facts.errors) if at >= last or USER_SAID in error.text),
+    )
+
+
+def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
+    """Return the indices of the runs whose output may be quoted, found from the end."""
+    kept: set[int] = set()
+    checks = 0
+    seen: set[str] = set()
+    failures = 0
+    for at in range(len(runs) - 1, -1, -1):
+        run = runs[at]
+        if find_checks(run.command):
+            checks += 1
+            if checks <= RUNS:
+                kept.add(at)
+        elif run.command not in seen:
+            seen.add(run.command)
+            if failures < _MOST_FAILURES and has_failed(run):
+                failures += 1
+                kept.add(at)
+    return kept
+
+
+def _find_measured(run: CommandRun) -> str:
+    """Return the last lines of the output with numbers in them, below the line that tells of a failure."""
+    lines = [line.strip() for line in run.output[-_SEARCHED:].splitlines()]
+    if len(run.output) > _SEARCHED:
+        lines = lines[1:]
+    kept: list[str] = []
+    length = 0
+    for line in reversed(lines):
+        length += len(line)
+        if length > _MEASURED_LENGTH or len(kept) == _MEASURED_LINES:
+            break
+        if _is_measured(line):
+            kept.insert(0, line)
+    telling = find_telling_line(run.output) if has_failed(run) else ""
+    if telling and telling not in kept and len(telling) <= _MEASURED_LENGTH:
+        kept.insert(0, telling)
+    return "\n".join(kept)
+
+
+def _is_measured(line: str) -> bool:
+    if not any(character.isdigit() for character in line):
+        return False
+    return max(map(len, line.split())) <= _LONGEST_WORD
