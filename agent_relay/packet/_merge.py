@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
-from agent_relay.domain.documents.packet import Exchange, PlanStep, Provenance, Quote, TouchedFile
+from agent_relay.domain.documents.packet import Decision, Exchange, PlanStep, Provenance, Quote, TouchedFile
 from agent_relay.domain.facts import Facts, FileChange
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
@@ -22,6 +22,7 @@ _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _EXCHANGES = 60
+_DECISIONS = 30
 TASK_LENGTH = 12_000
 """The most characters of a task."""
 _TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
@@ -88,6 +89,23 @@ def merge_exchanges(before: Iterable[Exchange], found: Iterable[Exchange]) -> tu
     exchanges = [*before, *found]
     ranks = [(-one.weight, -at) for at, one in enumerate(exchanges)]
     return _keep(exchanges, ranks, _EXCHANGES)
+
+
+def merge_decisions(before: Iterable[Decision], exchanges: Iterable[Exchange]) -> tuple[Decision, ...]:
+    """Merge the decisions so far, with their ids, and what the user settled since; keep the last of many."""
+    decisions = list(before)
+    number = max((_number(decision.id) for decision in decisions), default=0)
+    for one in exchanges:
+        if one.is_settled:
+            number += 1
+            decisions.append(
+                Decision(id=f"D{number}", summary=one.said, why=one.on, in_ledger=True, source=one.source)
+            )
+    return tuple(decisions[-_DECISIONS:])
+
+
+def _number(name: str) -> int:
+    return int(name[1:]) if name[1:].isascii() and name[1:].isdigit() else 0
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:

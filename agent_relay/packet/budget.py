@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from agent_relay.domain.documents.document import Document
-from agent_relay.domain.documents.packet import Exchange, ResumePacket
+from agent_relay.domain.documents.packet import Decision, Exchange, ResumePacket
 from agent_relay.packet import _cuts as cuts
 from agent_relay.packet.extract.ledger import FEW, LEAST
 from agent_relay.packet.extract.requests import weigh_rule
@@ -119,6 +119,15 @@ def _is_slight(entry: Document) -> bool:
     return _weigh(entry) < FIRM
 
 
+def _is_alone(entry: Document) -> bool:
+    """Check whether a decision's own line tells it, and not an exchange."""
+    return not (isinstance(entry, Decision) and entry.in_ledger)
+
+
+def _is_slight_decision(entry: Document) -> bool:
+    return _is_alone(entry) and _is_slight(entry)
+
+
 def _is_passing(entry: Document) -> bool:
     return weigh_rule(str(getattr(entry, "text", ""))) == 0
 
@@ -135,14 +144,14 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.shorten("validation_runs", "output_tail", to=400),
     cuts.drop("attempts", where=_is_slight, keep=6),
     cuts.drop("validation_runs", keep=3),
-    cuts.drop("decisions", where=_is_slight, keep=6),
+    cuts.drop("decisions", where=_is_slight_decision, keep=6),
     cuts.drop("touched_files", where=_is_untracked, keep=10, newest_first=True),
     cuts.drop("plan", where=_is_done, keep=6),
     cuts.shorten("attempts", "outcome", to=300),
     cuts.drop("constraints", where=_is_passing, keep=8),
     cuts.shorten("recent_turns", "text", to=400),
     cuts.drop("attempts", where=_is_slight, keep=2),
-    cuts.drop("decisions", where=_is_slight),
+    cuts.drop("decisions", where=_is_slight_decision),
     cuts.drop("lineage", keep=2),
     cuts.shorten_field("narrative", to=_WHOLE),
     cuts.shorten_field("last_lines", to=3000),
@@ -152,7 +161,7 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("touched_files", keep=25, newest_first=True),
     cuts.drop("constraints", where=_is_passing, keep=3),
     cuts.drop("attempts", keep=12, rank=_weigh),
-    cuts.drop("decisions", keep=15, rank=_weigh),
+    cuts.drop("decisions", where=_is_alone, keep=15, rank=_weigh),
     cuts.drop("remarks", rank=_weigh),
     cuts.drop("exchanges", keep=FEW, rank=_get_weight),
 )
@@ -198,7 +207,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.shorten("validation_runs", "command", to=200),
     cuts.shorten("blockers", "summary", to=300),
     cuts.shorten("blockers", "evidence", to=120),
-    cuts.drop("decisions", keep=5, rank=_weigh),
+    cuts.drop("decisions", where=_is_alone, keep=5, rank=_weigh),
     cuts.drop("blockers", keep=3),
     cuts.shorten_terms("expectations", to=300),
     cuts.shorten_terms("rollback", to=300),
@@ -208,7 +217,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("plan", keep=3, newest_first=True),
     cuts.drop("background"),
     cuts.drop("touched_files", newest_first=True),
-    cuts.drop("decisions"),
+    cuts.drop("decisions", where=_is_alone),
     cuts.shorten_field("narrative", to=2000),
     cuts.drop("exchanges"),
     cuts.shorten_field("narrative", to=0),

@@ -135,7 +135,7 @@ def _build_from_leg(
             merging.merge_constraints(before.constraints, find_constraints(facts), agent), exchanges
         ),
         exchanges=merging.merge_exchanges(before.exchanges, exchanges),
-        decisions=before.decisions,
+        decisions=merging.merge_decisions(before.decisions, exchanges),
         attempts=before.attempts,
         remarks=before.remarks,
         blockers=blockers,

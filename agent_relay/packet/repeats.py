@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from agent_relay.domain.documents.packet import Blocker, Exchange, Quote, ResumePacket, TurnExcerpt
 from agent_relay.packet.extract.requests import is_rule, weigh_rule
 
-_STANDING = 2
 _FEW_LETTERS = 12
+_STANDING = 2
 
 
 def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
@@ -21,7 +21,7 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
         rule
         for rule in packet.constraints
         if not _stands_in(rule.text, [*told, *exchanges])
-        and (weigh_rule(rule.text) >= _STANDING or is_rule(rule.text))
+        and (rule.source is None or weigh_rule(rule.text) >= _STANDING or is_rule(rule.text))
     )
     recent = tuple(_list_recent(packet, told))
     quoted = [_flatten(one.text) for one in recent]
@@ -31,7 +31,7 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
         update={
             "constraints": rules,
             "exchanges": tuple(one for one in ledger if _says_something(one)),
-            "decisions": tuple(one for one in packet.decisions if not _stands_in(one.summary, exchanges)),
+            "decisions": tuple(one for one in packet.decisions if not one.in_ledger),
             "recent_turns": recent,
             "blockers": tuple(map(_leave_evidence, packet.blockers)),
             "validation_runs": tuple(_list_runs(packet)),

@@ -8,7 +8,7 @@ import pytest
 from agent_relay.domain.facts import Facts, Message, ToolError
 from agent_relay.packet.extract.requests import (
     find_constraints,
-    find_requests,
+    find_request,
     is_rule,
     select_since,
     strip_relay,
@@ -130,12 +130,12 @@ def test_consent_is_no_request() -> None:
     facts = _talk(
         "hi", "Hello", "port it to rust", "Shall I?", "yes please", "Done", "don't use unsafe", "ok"
     )
-    assert [one.text for one in find_requests(facts)] == ["port it to rust"]
+    assert [one.text for one in find_request(facts)] == ["port it to rust"]
 
 
 def test_a_session_of_greetings_still_has_a_task() -> None:
     """Better a poor task than none."""
-    assert [one.text for one in find_requests(_talk("hello"))] == ["hello"]
+    assert [one.text for one in find_request(_talk("hello"))] == ["hello"]
 
 
 def test_intent_is_the_last_thing_announced() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.packet._merge import merge_remarks
-from agent_relay.packet.extract.requests import Quotation, find_constraints, find_requests, weigh_rule
+from agent_relay.packet.extract.requests import Quotation, find_constraints, find_request, weigh_rule
 from agent_relay.packet.extract.sentences import Passage, is_decision, split_passages, weigh
 from agent_relay.packet.extract.statements import sort_statements
 
@@ -241,7 +241,7 @@ def test_a_question_explains_nothing() -> None:
 def test_what_is_quoted_as_a_rule_is_not_asked_again() -> None:
     """The same words twice cost twice."""
     facts = _talk("port it", "ok", "ids stay global, the export joins them", "ok", "add a page", "ok")
-    assert [one.text for one in find_requests(facts)] == ["port it", "add a page"]
+    assert [one.text for one in find_request(facts)] == ["port it", "add a page"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_leave_to_go_on_is_neither_a_rule_nor_a_request(text: str) -> None:
     """Sent at a limit it waits for its answer; as a rule it would be told until the session ends."""
     facts = _talk("add a parser", "I begin.", text)
     assert find_constraints(facts) == []
-    assert [said.text for said in find_requests(facts)] == ["add a parser"]
+    assert [said.text for said in find_request(facts)] == ["add a parser"]
 
 
 @pytest.mark.parametrize(

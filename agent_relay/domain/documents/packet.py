@@ -51,11 +51,15 @@ class Quote(Document):
 
 
 class Decision(Document):
-    """Something settled, so that the successor does not relitigate it."""
+    """Something settled, so that the successor does not relitigate it.
+
+    `in_ledger` is whether it is taken from an exchange of the ledger, whose text tells it.
+    """
 
     id: str
     summary: str
     why: str = ""
+    in_ledger: bool = False
     source: Provenance | None = None
 
 

@@ -12,7 +12,7 @@ _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-# Of what stands in no third prompt so much is shared; two signs of a word written without blanks are half one.
+# So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word.
 _SHARED = 4
 _WORD_COUNTS = 2
 _BOTH = 2

@@ -22,7 +22,7 @@ class Ending:
 def find_endings(changes: Iterable[FileChange]) -> list[Ending]:
     """Find the turns whose edits are gone; `changes` are in the order in which they were made.
 
-    A turn of which anything is left is not among them. One that took back all its edits itself ends in itself.
+    A turn of which anything is left is not among them. One that took back its own edits ends in itself.
     """
     written: dict[int, dict[tuple[str, str], bool]] = {}
     replaced: dict[int, set[tuple[str, str]]] = {}

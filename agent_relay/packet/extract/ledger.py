@@ -86,8 +86,7 @@ class _Reading:
 
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
     words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `ended`
-    is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits this one took
-    back.
+    is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits went here.
     """
 
     turn: Turn
@@ -113,7 +112,7 @@ class _Reading:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the user chose, ruled or confirmed something, and neither they nor a later edit took it back."""
+        """Whether the user chose, ruled or confirmed something that nobody took back."""
         if not self.said or self.is_question or self.is_turned_down or self.ended or _MARK.search(self.said):
             return False
         return bool(self.answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
@@ -203,7 +202,7 @@ def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
     ended = {one.earlier: one for one in (*find_corrections([*prompts.values()]), *ends)}
     found: list[_Reading] = []
     before = ""
-    for turn, after in zip(turns, [*turns[1:], None], strict=True):
+    for turn, after in zip(turns, [*turns[1:], None], strict=False):
         said = turn.prompt.text if turn.prompt else ""
         is_question = is_asking(said)
         offered, end = find_offer(before), ended.get(turn.number)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from agent_relay.domain.documents.packet import Attempt, Blocker, ValidationRun, ValidationState
+from agent_relay.domain.documents.packet import Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.provenance import tell_source
@@ -204,7 +204,6 @@ def find_telling_line(output: str) -> str:
 
 _TAIL = 1500
 RUNS = 12
-_FAILED_COMMANDS = 8
 _COMMAND_LENGTH = 300
 # A status other than 0 is these programs' answer, not a failure.
 _ASKING = frozenset({"grep", "rg", "diff", "test", "[", "which", "cmp", "pgrep", "ls", "find", "cat", "git"})
@@ -241,24 +240,6 @@ def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
     """Build the state after the last run of each kind."""
     last = {run.kind: run.verdict for run in runs}
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
-
-
-def build_failures(facts: Facts, agent: str, *, told: Iterable[Blocker] = ()) -> list[Attempt]:
-    """List commands that failed and never succeeded afterwards, as things tried in vain.
-
-    Checks are left out, and so are the blockers `told`.
-    """
-    places = {blocker.source.transcript for blocker in told if blocker.source}
-    failed = [run for run in _list_failures(facts.commands) if run.place not in places]
-    return [
-        Attempt(
-            summary=f"ran `{_shorten(run.command)}`",
-            outcome=f"exit {run.exit_code}"
-            + (f": {line}" if (line := find_telling_line(run.output)) else ""),
-            source=tell_source(agent, run),
-        )
-        for run in failed[-_FAILED_COMMANDS:]
-    ]
 
 
 def build_blockers(

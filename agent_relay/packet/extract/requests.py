@@ -137,6 +137,7 @@ _CORRECTION_LENGTH = 300
 _LONGEST_QUESTION = 14
 # Words by which a message tells what the work is, even where it ends with a question.
 _ORDER = 12
+_SHORT_ORDER = 6
 # Leave to go on is shorter.
 _LEAVE = 120
 # A message whose secret was taken out told little else.
@@ -167,6 +168,8 @@ def find_request(facts: Facts) -> Message | None:
     found = next(iter((*firm, *orders, *users)), None)
     if found is None:
         return None
+    if orders and len(found.text.split()) < _SHORT_ORDER:
+        found = orders[0]  # "yes, fix it" says what only with the question before it
     for later in orders:
         if later.turn > found.turn and any(found.turn <= turn < later.turn for turn in worked):
             break
