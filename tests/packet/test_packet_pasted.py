@@ -64,15 +64,12 @@ def test_what_the_user_wrote_stays_the_users(name: str) -> None:
     assert split.own == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [render_prompt(*paste, gap)[0] for paste in PASTES for gap in GAPS]
-    + [prompt["text"] for prompt in PROMPTS["mixed"]],
-)
-def test_what_is_left_is_the_users_when_it_is_split_again(text: str) -> None:
-    """Whoever splits what was split must not lose the rest."""
-    own = split_pasted(text).own
-    assert split_pasted(own).own == own
+@pytest.mark.parametrize(("kind", "shape", "language"), PASTES)
+def test_what_is_left_stays_the_users_when_it_is_split_again(kind: str, shape: str, language: str) -> None:
+    """A question below a paste is not the next paste; an order there may be read as one, which is safe."""
+    for gap in GAPS:
+        own = split_pasted(render_prompt(kind, shape, language, gap)[0]).own
+        assert split_pasted(own).own == own
 
 
 _PIECES = st.sampled_from(

@@ -31,6 +31,7 @@ from agent_relay.packet.extract.sentences import get_phrases
 
 _ROLE = get_phrases("speaker-role")
 _LEVEL = compile_late(r"\s{0,8}(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE|NOTE|ERROR|FATAL)\b[: ]")
+_SET_IN = compile_late(r"(?:    |\t)\s*+(?![-*+] |\d{1,3}[.)])\S")
 _COLUMNS = ("\t", ";", ",", " | ", "|")
 
 
@@ -38,19 +39,31 @@ def take_shaped(prompt: PromptLines) -> None:
     """Take the lines of every paragraph that are shaped like something copied."""
     before = False
     only_code: tuple[int, int] | None = None
-    for begin, end in list(prompt.list_paragraphs()):
+    paragraphs = list(prompt.list_paragraphs())
+    last = paragraphs[-1][1] if paragraphs else 0
+    for begin, end in paragraphs:
         heads = prompt.heads[begin:end]
         claimed = _claim_lines(heads)
         if any(claimed):
-            _fill(heads, claimed)
+            _fill(heads, claimed, is_last=end == last)
             _take_claimed(prompt, begin, claimed)
             if only_code is not None and claimed[0] and any(_claim_code(heads)):
                 prompt.take(*only_code)
-        elif before and is_strangers(heads):
+        elif (before and is_strangers(heads)) or _is_set_in(prompt, begin, heads):
             prompt.take(begin, end)
         tail = _find_code_tail(heads)
         only_code = None if any(claimed) or not tail else (end - tail, end)
         before = any(claimed)
+
+
+def _is_set_in(prompt: PromptLines, begin: int, heads: Sequence[str]) -> bool:
+    """Check whether a paragraph below others is set in as a whole, as Markdown sets code in."""
+    if len(heads) < 2 or not all(_SET_IN.match(head) for head in heads):  # noqa: PLR2004 - one line may be an order
+        return False
+    above = begin - 1
+    while above >= 0 and prompt.is_blank(above):
+        above -= 1
+    return above >= 0 and not _SET_IN.match(prompt.heads[above]) and not LIST_ITEM.match(prompt.heads[above])
 
 
 def _take_claimed(prompt: PromptLines, begin: int, claimed: Sequence[bool]) -> None:
@@ -76,13 +89,21 @@ def _claim_lines(heads: Sequence[str]) -> list[bool]:
     for claim in (_claim_session, _claim_columns, _claim_speech, _claim_settings, _claim_markup, _claim_code):
         for at, is_claimed in enumerate(claim(heads)):
             claimed[at] = claimed[at] or is_claimed
+    _claim_neighbours(heads, claimed)
+    return claimed
+
+
+def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
+    """Claim what goes on with a claimed line, heads of tables, and levels beside one another."""
     for at in range(1, len(heads)):
         claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at]))
     for at, head in enumerate(heads[1:], 1):
         claimed[at - 1] = claimed[at - 1] or (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1])
+    for at in range(1, len(heads)):
+        if _LEVEL.match(heads[at - 1]) and _LEVEL.match(heads[at]):
+            claimed[at - 1] = claimed[at] = True
     for at in range(len(heads) - 2, -1, -1):
         claimed[at] = claimed[at] or (claimed[at + 1] and bool(_LEVEL.match(heads[at])))
-    return claimed
 
 
 def _goes_on(head: str) -> bool:
@@ -222,15 +243,15 @@ def _is_code(head: str) -> bool:
     return bool(CODE_LINE.match(head) or COMMENT.match(head) or head[:1] in (" ", "\t"))
 
 
-def _fill(heads: Sequence[str], claimed: list[bool]) -> None:
+def _fill(heads: Sequence[str], claimed: list[bool], *, is_last: bool) -> None:
     """Claim what stands between claimed lines too, but for what leads to the next of them."""
     places = [at for at, is_claimed in enumerate(claimed) if is_claimed]
     for before, after in pairwise(places):
         for at in range(before + 1, after):
             claimed[at] = not (at == after - 1 and is_lead(heads[at]))
-    last = places[-1]
-    if last + 1 < len(heads) and is_strangers(heads[last + 1 :]):
-        claimed[last + 1 :] = [True] * (len(heads) - last - 1)
+    rest = heads[places[-1] + 1 :]
+    if rest and (is_strangers(rest) or len(rest) > 1 or not is_last):
+        claimed[places[-1] + 1 :] = [True] * len(rest)
         _give_back(heads, claimed)
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract._paste_marks import CLOSING_MARKS, OPENING_MARKS
 from agent_relay.packet.extract._paste_shapes import LIST_ITEM
 from agent_relay.packet.extract._paste_voices import (
     is_lead,
@@ -21,6 +23,9 @@ _FIELD = get_phrases("ticket-field")
 _FEW_WORDS = 6
 _SIGNATURE = 5
 _SHORT_CLOSING = 90
+_ADDRESS = compile_late(r"@|^\W{0,4}(?:[Ss]ubject|SUBJECT|Betreff|Asunto|Objet|Assunto|主题|件名)")
+_KEY = compile_late(r"\b[A-Z]{2,10}-\d{1,7}\b")
+_CALLED = ("\u69d8", "\u60a8\u597d", "\u5927\u5bb6\u597d")
 Paragraph = tuple[int, int]
 
 
@@ -96,10 +101,10 @@ def _find_head(heads: Sequence[str], *, is_first: bool) -> int:
         if _ATTRIBUTION.match(head):
             return at
     headers = [at for at, head in enumerate(heads) if _HEADER.match(head)]
-    if _are_close(headers):
+    if _are_close(headers) and (len(headers) > 2 or any(_ADDRESS.search(heads[at]) for at in headers)):  # noqa: PLR2004 - two may be a wish
         return headers[0]
     fields = [at for at, head in enumerate(heads) if _FIELD.match(head)]
-    if _are_close(fields):
+    if _are_close(fields) and (len(fields) > 2 or any(_KEY.search(head) for head in heads)):  # noqa: PLR2004 - same
         return fields[0] - 1 if fields[0] and not is_lead(heads[fields[0] - 1]) else fields[0]
     if (
         not is_first
@@ -182,7 +187,9 @@ def _leads(prompt: PromptLines, at: int, end: int) -> bool:
     while following < len(prompt) and prompt.is_blank(following):
         following += 1
     is_below = is_lead(prompt.heads[at]) or at == end - 1
-    return is_below and following < len(prompt) and not prompt.runs[following]
+    if not is_below or following == len(prompt):
+        return False
+    return not prompt.runs[following] and not prompt.is_divided(following)
 
 
 def _take_below(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, lead: int) -> int:
@@ -193,14 +200,24 @@ def _take_below(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: in
     if begin == end:
         first = number + 1
         begin, end = paragraphs[first]
+    if end - begin == 1 and is_lead(prompt.heads[begin]) and _is_done(prompt, paragraphs[first + 1 :]):
+        return first + 1
     stop = len(paragraphs)
     while stop > first + 1 and _closes(prompt, paragraphs[stop - 1], is_last=stop == len(paragraphs)):
         stop -= 1
-    if stop == first + 1:
+    if prompt.heads[begin].strip()[0] in OPENING_MARKS and prompt.heads[begin].strip()[-1] in CLOSING_MARKS:
+        prompt.take(begin, begin + 1)
+        return max(first + 1, number + 1)
+    if stop == first + 1 and stop == len(paragraphs):
         _take_rest(prompt, begin, end)
         return max(stop, number + 1)
     prompt.take(begin, paragraphs[stop - 1][1])
     return stop
+
+
+def _is_done(prompt: PromptLines, later: Sequence[Paragraph]) -> bool:
+    """Check whether what a second lead is above of was set apart already, or is gone."""
+    return not later or bool(prompt.runs[later[0][0]]) or _closes(prompt, later[0], is_last=len(later) == 1)
 
 
 def _closes(prompt: PromptLines, paragraph: Paragraph, *, is_last: bool) -> bool:

@@ -22,6 +22,8 @@ _INSTRUCTION = compile_late(r"\s{0,8}<[?!]")
 _SEPARATORS = frozenset("-=*_#~+.%<>\u2500\u2501\u2550\u2014")
 _OBJECT = compile_late(r"\s{0,12}[{\[](?:\s*$|\s*[\"'{\[]|\d)")
 _MARKS = {"„": '“”"', "“": '”"', "«": "»", "「": "」", "『": "』", "《": "》", '"': '"', "”": "”"}
+OPENING_MARKS = frozenset(_MARKS)
+CLOSING_MARKS = frozenset("".join(_MARKS.values()))
 _OPENING = compile_late('[„“«「『《"”]')
 _CLOSING = compile_late('[“”»」』》"]')
 _INTRODUCED = get_phrases("introduces-quotation")

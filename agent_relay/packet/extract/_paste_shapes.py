@@ -29,7 +29,7 @@ LOG_LINE = compile_late(
     rf"| \[| \w+\.\w)"
     r"|(?:[Ff]atal(?: error)?|[Ee]rror|[Pp]anic|Uncaught [A-Z]\w+): \S"
     rf"|{_PROGRAM}: (?:\*\*\* |(?:fatal )?error: |cannot |command not found)|{_PROGRAM}\[\d+\]: "
-    r"|(?:time|ts|timestamp|t|level|lvl|severity)=\S+\s\w+=|npm (?:ERR!|WARN|error)\b"
+    r"|(?:time|ts|timestamp|t|level|lvl|severity)=\S+\s\w+=|npm (?:ERR!|WARN|error) "
     r"|\w[\w.]{0,60}[-._]\d{1,4}\s{1,8}\| |\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[)"
 )
 """A line of a log or a chat, with a moment or a level, or of a program's own complaint."""
@@ -74,7 +74,7 @@ TEST_LINE = compile_late(
 PROMPT_LINE = compile_late(
     r"(?:\([\w./-]{1,30}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#%>]{0,80}[$#%>] ?"
     r"|PS [A-Z]:\\[^>]{0,80}> ?"
-    r"|[A-Z]:\\[^>]{0,80}>|>>> |In \[\d+\]: |Out\[\d+\]: |(?:mysql|sqlite|mongo"
+    r"|[A-Z]:\\[^>]{0,80}>|>>> |\((?:gdb|lldb|[Pp]db)\) |In \[\d+\]: |Out\[\d+\]: |(?:mysql|sqlite|mongo"
     r"|MariaDB \[.{0,30}\])> |irb\(.{1,20}\)"
     r"|\w{1,30}[=-][#>] |[➜\u276fλ] +\S|(?:bash|sh|zsh)-?[\d.]*[$#] )"
 )
@@ -125,7 +125,7 @@ SECTION = compile_late(
     r"\[\[?[\w.\" :-]{1,60}\]?\]$|---$|(?:apiVersion|version|services|kind|on|jobs): ?\S*$"
 )
 """What stands above settings."""
-NESTED = compile_late(r"(?:  |\t)\s{0,40}(?:- )?[\w.\"'/-]{1,60}: ?|\s{0,40}- [\w.\"'-]{1,40}: \S")
+NESTED = compile_late(r"(?:  |\t)\s{0,40}(?:- )?[\w.\"'/-]{1,60}:(?:\s|$)")
 """A key within another."""
 CODE_LINE = compile_late(
     r"\s{0,60}(?:(?:def|class|async def|func|fn|pub fn|impl|struct|interface|namespace|package"

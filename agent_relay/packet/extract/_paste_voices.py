@@ -6,6 +6,7 @@ from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _SOURCE = get_phrases("names-source")
+_ONLY_SOURCE = get_phrases("only-names-source")
 _HANDED = get_phrases("hands-over")
 _OWN = get_phrases("own-again")
 _STRANGER = get_phrases("stranger-order")
@@ -28,7 +29,9 @@ def is_lead(line: str) -> bool:
 def names_source(line: str) -> bool:
     """Check whether a line says that what follows is from somebody or something else."""
     plain = plain_apostrophes(line[-_LONGEST_LEAD:])
-    return (is_lead(line) and bool(_SOURCE.search(plain))) or bool(_HANDED.search(plain))
+    if is_lead(line):
+        return bool(_SOURCE.search(plain) or _ONLY_SOURCE.fullmatch(plain) or _HANDED.search(plain))
+    return bool(_HANDED.search(plain))
 
 
 def splits_after(line: str) -> int:

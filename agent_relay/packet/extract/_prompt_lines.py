@@ -74,6 +74,8 @@ class PromptLines:
                 if run != before:
                     pasted.append([])
                 shown = self._shown.get(at, self.lines[at])
+                if at in self._inner:
+                    shown = "".join(part for _, part in self._inner[at])
                 if shown is not None:
                     pasted[-1].append(shown)
                 own.append("")
