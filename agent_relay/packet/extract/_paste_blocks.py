@@ -32,7 +32,10 @@ from agent_relay.packet.extract.sentences import get_phrases
 _ROLE = get_phrases("speaker-role")
 _LEVEL = compile_late(r"\s{0,8}(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE|NOTE|ERROR|FATAL)\b[: ]")
 _SET_IN = compile_late(r"(?:    |\t)\s*+(?![-*+] |\d{1,3}[.)])\S")
-_COLUMNS = ("\t", ";", ",", " | ", "|")
+_ASIDE = compile_late(r"[a-z\u00df-\u00ff][^:=/\\(){}<>\[\]|;\d_\"]{2,90}")
+_POINTER = compile_late(r"[ |\t]*[\^~][\^~ ]*")
+_GAPS = compile_late(r"\S {2,}(?=\S)")
+_COLUMNS = ("  ", "\t", ";", ",", " | ", "|")
 
 
 def take_shaped(prompt: PromptLines) -> None:
@@ -46,14 +49,29 @@ def take_shaped(prompt: PromptLines) -> None:
         claimed = _claim_lines(heads)
         if any(claimed):
             _fill(heads, claimed, is_last=end == last)
+            if end == last and _is_aside(heads):
+                claimed[-1] = False
             _take_claimed(prompt, begin, claimed)
             if only_code is not None and claimed[0] and any(_claim_code(heads)):
                 prompt.take(*only_code)
-        elif (before and is_strangers(heads)) or _is_set_in(prompt, begin, heads):
+        elif (before and _goes_on_below(heads)) or _is_set_in(prompt, begin, heads):
             prompt.take(begin, end)
         tail = _find_code_tail(heads)
         only_code = None if any(claimed) or not tail else (end - tail, end)
-        before = any(claimed)
+        before = bool(prompt.runs[end - 1])
+
+
+def _goes_on_below(heads: Sequence[str]) -> bool:
+    """Check whether a paragraph below a pasted one belongs to that: it is set in, or a stranger's order."""
+    return is_strangers(heads) or all(_SET_IN.match(head) for head in heads)
+
+
+def _is_aside(heads: Sequence[str]) -> bool:
+    """Check whether the last line of a prompt is a remark of the user's right below what they pasted."""
+    line = heads[-1]
+    if len(heads) < 2 or any(SPEAKER_HEAD.match(head) or CAPTION_LINE.match(head) for head in heads):  # noqa: PLR2004
+        return False
+    return bool(_ASIDE.fullmatch(line)) and not is_strangers([line]) and not stands_alone(line)
 
 
 def _is_set_in(prompt: PromptLines, begin: int, heads: Sequence[str]) -> bool:
@@ -98,7 +116,9 @@ def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
     for at in range(1, len(heads)):
         claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at]))
     for at, head in enumerate(heads[1:], 1):
-        claimed[at - 1] = claimed[at - 1] or (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1])
+        claimed[at - 1] = claimed[at - 1] or (
+            (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1]) or bool(_POINTER.fullmatch(head))
+        )
     for at in range(1, len(heads)):
         if _LEVEL.match(heads[at - 1]) and _LEVEL.match(heads[at]):
             claimed[at - 1] = claimed[at] = True
@@ -138,11 +158,8 @@ def _claim_columns(heads: Sequence[str]) -> list[bool]:
     """Claim the rows of a table: neighbours with as many separators."""
     claimed = [False] * len(heads)
     for sign in _COLUMNS:
-        fewest = 2 if sign in ",;" else 1
-        counts = [
-            head.count(sign) if sign != "," or not head.count(", ") > head.count(",") / 2 else 0
-            for head in heads
-        ]
+        fewest = 2 if sign in (",", ";", "  ") else 1
+        counts = [_count_columns(head, sign) for head in heads]
         begin = 0
         for at in range(1, len(heads) + 1):
             if at < len(heads) and counts[at] == counts[begin]:
@@ -152,6 +169,14 @@ def _claim_columns(heads: Sequence[str]) -> list[bool]:
                 claimed[begin:at] = [True] * (at - begin)
             begin = at
     return claimed
+
+
+def _count_columns(head: str, sign: str) -> int:
+    """Count what separates columns in a line; a comma that a space follows rather belongs to a sentence."""
+    if sign == "  ":
+        return sum(1 for _ in _GAPS.finditer(head))
+    count = head.count(sign)
+    return count if sign != "," or head.count(", ") * 2 <= count else 0
 
 
 def _is_table(rows: Sequence[str]) -> bool:

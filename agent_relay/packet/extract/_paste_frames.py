@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract._paste_marks import CLOSING_MARKS, OPENING_MARKS
+from agent_relay.packet.extract._paste_marks import CLOSING_MARKS, OPENING_MARKS, find_quotation
 from agent_relay.packet.extract._paste_shapes import LIST_ITEM
 from agent_relay.packet.extract._paste_voices import (
     is_lead,
@@ -64,6 +64,17 @@ def divide_framed(prompt: PromptLines) -> None:
             cut = splits_after(prompt.heads[at])
             if cut:
                 line = prompt.lines[at]
+                inner = find_quotation(line[cut:])
+                if inner:
+                    prompt.divide(
+                        at,
+                        [
+                            (False, line[:cut]),
+                            (True, inner),
+                            (False, line[cut + len(inner) + 2 :].lstrip(" .")),
+                        ],
+                    )
+                    continue
                 prompt.divide(at, [(False, line[:cut]), (True, line[cut:].strip())])
                 _take_rest(prompt, at + 1, end)
 

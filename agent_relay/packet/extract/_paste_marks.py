@@ -103,7 +103,9 @@ def _take_quoted(prompt: PromptLines) -> None:
         if begin == at:
             at += 1
             continue
-        if at - begin == 1 and _COMPARED.match(prompt.heads[begin]):
+        head = prompt.heads[begin]
+        is_bar = head.lstrip()[0] == "|" and not head.endswith("|")
+        if at - begin == 1 and (is_bar or _COMPARED.match(head)):
             continue
         prompt.take(begin, at)
         for one in range(begin, at):
@@ -312,3 +314,9 @@ def _is_long(text: str) -> bool:
 def _is_introduced(before: str) -> bool:
     before = before.rstrip()
     return not before or before[-1] in ":\uff1a" or bool(_INTRODUCED.search(before[-60:]))
+
+
+def find_quotation(text: str) -> str:
+    """Return what is quoted at the beginning of the text; empty if nothing is."""
+    first = next(_iterate_quotations(text), (1, 1))
+    return text[1 : first[1]] if first[0] == 0 else ""

@@ -47,7 +47,8 @@ TRACE_LINE = compile_late(
     rf"|runtime )?\w{{1,12}}: "
     rf"|{_FILE}\(\d+,\d+\): (?:error|warning)|(?:error|warning)(?:\[\w+\]| TS\d+):|(?:E|>)   +\S"
     r"|\^[~^]{0,80}$|~{2,80}\^|0x[0-9a-f]{6,16}\b|Thread \d+ .{0,40}(?:Crashed|crashed)|\d{1,4} \| "
-    r"|(?:DETAIL|HINT|CONTEXT|STATEMENT):  )"
+    r"|(?:DETAIL|HINT|CONTEXT|STATEMENT):  |commit [0-9a-f]{7,40}\b"
+    r"|HTTP/\d(?:\.\d)? \d{3}\b|[<>] HTTP/|[~^]{1,80}$)"
 )
 """A line of a stack trace, or of a compiler's complaint."""
 DIFF_LINE = compile_late(
