@@ -242,7 +242,7 @@ def _take_long_quotation(prompt: PromptLines, at: int, closings: list[int]) -> i
         return 0
     wanted = _MARKS[line[opened]]
     first = bisect_left(closings, at + 1)
-    for end in closings[first : first + 20]:
+    for end in closings[first : first + 8]:
         if end - at > _FARTHEST:
             return 0
         closed = max(prompt.lines[end].rfind(mark) for mark in wanted)
