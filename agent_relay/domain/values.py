@@ -44,7 +44,8 @@ UNKNOWN_OWNER = Owner()
 class TreeFile:
     """One path that differs from HEAD; relative to the root, undecodable bytes as surrogate escapes.
 
-    `added` and `removed` are lines, `None` for binary, untracked and conflicted files.
+    `added` and `removed` are lines, `None` for binary, conflicted and most untracked files. `changed_at`
+    (aware) is when the file was last written, `None` if nobody looked.
     """
 
     path: str
@@ -52,6 +53,7 @@ class TreeFile:
     added: int | None = None
     removed: int | None = None
     previous_path: str | None = None
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ class Tree:
 
     If git did not report everything, it is not `is_whole`, and `note` says why: what is missing is unknown
     then, `dirty` is `None` unless a change was seen, and there is no fingerprint.
+
+    Of files that somebody asked for by name, `clean` are those that are as in HEAD, `gone` those that are
+    neither in the folder nor in git; both relative to the root.
     """
 
     root: str
@@ -78,6 +83,8 @@ class Tree:
     files: tuple[TreeFile, ...] = ()
     omitted: int = 0
     is_whole: bool = True
+    clean: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
 
 def render_path(path: str) -> str:

@@ -159,25 +159,35 @@ def merge_files(
 ) -> tuple[TouchedFile, ...]:
     """Merge the files of the work: the predecessors', the agent's, then others git sees.
 
-    Where they differ, git's state counts. Files only read come last, the latest thirty.
+    Where they differ, git's state counts: files that are as in HEAD or gone are left out, and lines are
+    counted by git or not at all, since a sum of edits is no difference between two states. Files only read
+    come last, the latest thirty.
     """
-    found: dict[str, TouchedFile] = {file.path: file for file in before}
+    found: dict[str, TouchedFile] = {file.path: _forget_counts(file) for file in before}
     for change in facts.files:
         _apply(found, change, places, agent)
     seen = {render_path(file.path): file for file in tree.files} if tree else {}
+    for path in map(render_path, (*tree.clean, *tree.gone)) if tree else ():
+        if path in found and found[path].status != "read":
+            del found[path]
     for path, file in seen.items():
         known = found.get(path)
         if known is not None:
             found[path] = _agree(known, file)
     others = [_adopt(path, file) for path, file in seen.items() if path not in found]
-    files = [file for file in found.values() if not _is_own(file.path)]
+    files = [file for file in found.values() if not is_own(file.path)]
     changed = [file for file in files if file.status != "read"]
     read = [file for file in files if file.status == "read"]
-    others = [file for file in others if not _is_own(file.path)]
+    others = [file for file in others if not is_own(file.path)]
     return (*changed, *others[:_OTHER_FILES], *read[-_READ_FILES:])
 
 
-def _is_own(path: str) -> bool:
+def _forget_counts(file: TouchedFile) -> TouchedFile:
+    return file.model_copy(update={"added": None, "removed": None})
+
+
+def is_own(path: str) -> bool:
+    """Check whether relay itself keeps the file."""
     return path == FOLDER or path.startswith(f"{FOLDER}/")
 
 
@@ -196,28 +206,19 @@ def _apply(found: dict[str, TouchedFile], change: FileChange, places: Places, ag
     found[path] = TouchedFile(
         path=path,
         status="created" if known is not None and known.status == "created" else change.action,
-        added=_add(known.added if known else None, change.added),
-        removed=_add(known.removed if known else None, change.removed),
         previous_path=previous or (known.previous_path if known else None),
         source=source,
     )
 
 
-def _add(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return one if other is None else other
-    return one + other
-
-
 def _agree(known: TouchedFile, file: TreeFile) -> TouchedFile:
     """Return the agent's file with git's state; an untracked file the agent made stays created."""
     status = "created" if file.status == "untracked" and known.status == "created" else file.status
-    counted = file.added is not None
     return known.model_copy(
         update={
             "status": status,
-            "added": file.added if counted else known.added,
-            "removed": file.removed if counted else known.removed,
+            "added": file.added,
+            "removed": file.removed,
             "previous_path": render_path(file.previous_path) if file.previous_path else known.previous_path,
         }
     )

@@ -1,28 +1,36 @@
-"""List what changed since a packet was written, and measure how faithful one is.
+"""List what changed since a packet was written or a check was run, and measure how faithful a packet is.
 
 Changes of the tree and of the conversation come in sentences. Measured are planted facts that a text keeps,
 planted secrets it leaks, and its size.
 """
 
+import posixpath
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from pydantic import Field
 
 from agent_relay.domain.documents.document import Document, Strict
-from agent_relay.domain.documents.packet import ResumePacket, TouchedFile
-from agent_relay.domain.facts import Facts
+from agent_relay.domain.documents.packet import Provenance, ResumePacket, TouchedFile, ValidationRun
+from agent_relay.domain.facts import Facts, FileChange
 from agent_relay.domain.values import Tree, TreeFile, render_path
+from agent_relay.packet._merge import Places, is_own
 from agent_relay.packet.extract.sentences import plain_apostrophes
 
 _NAMED = 5
 _SHORT = 12
+# A check writes reports and caches of its own until a moment after its result is recorded.
+_WRITING = timedelta(seconds=2)
 
 
 def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
-    """List what differs from the packet by now; empty if nothing changed or nothing can be compared."""
+    """List what differs from the packet by now; empty if nothing changed or nothing can be compared.
+
+    The files of `list_touched` are to be looked up in the tree.
+    """
     then = packet.git
     is_seen = then is not None and bool(then.head or then.fingerprint)
     if not tree.is_whole:
@@ -30,19 +38,108 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     if then is None or not tree.is_git:
         return ("the tree is no longer a git work tree",) if then is not None and then.head else ()
     found: list[str] = []  # where nothing was seen, a file from elsewhere named a repository, no more
-    if is_seen and then.head != tree.head:
+    is_moved = is_seen and then.head != tree.head
+    if is_moved:
         found.append(f"HEAD was {_name(then.head)}, now it is {_name(tree.head)}")
     if (is_seen or then.branch) and then.branch != tree.branch:
         found.append(f"the branch was {then.branch or '(detached)'}, now it is {tree.branch or '(detached)'}")
     if not then.fingerprint or then.fingerprint == tree.fingerprint:
         return tuple(found)
-    changed = _changed(packet.touched_files, tree.files)
+    clean = _list_cleaned(packet.touched_files, tree)
+    changed = [path for path in _list_changed(packet.touched_files, tree.files) if path not in clean]
     if changed:
-        names = ", ".join(changed[:_NAMED]) + (", …" if len(changed) > _NAMED else "")
-        found.append(f"{len(changed)} {'file' if len(changed) == 1 else 'files'} changed since: {names}")
-    elif not found:
+        found.append(f"{_count_files(changed)} changed since: {_render_names(changed)}")
+    if clean:
+        found.append(f"{_count_files(clean)} listed as changed, now as in HEAD: {_render_names(clean)}")
+    is_hidden = not found
+    if is_hidden:
         found.append("files that were already modified have been modified again")
+    # What a commit took along is the same as before; what was put back without one is not.
+    differing = len(changed) + (0 if is_moved else len(clean))
+    if differing or is_hidden:
+        found += _list_voided(packet.validation_runs, differing)
     return tuple(found)
+
+
+def _list_voided(runs: Sequence[ValidationRun], changed: int) -> list[str]:
+    """List the checks that passed, of the last of each kind, as passed before `changed` files changed."""
+    last = {run.kind: run for run in runs}
+    voided = [run for run in last.values() if run.verdict == "passed"]
+    after = "those files" if not changed else "1 file" if changed == 1 else f"{changed} files"
+    return [f"`{run.command}` passed before {after} changed" for run in voided]
+
+
+def list_touched(
+    root: str, before: ResumePacket | None, facts: Facts | None = None, *, prefix: str = ""
+) -> tuple[str, ...]:
+    """List the absolute paths of the files that a packet calls changed and that an agent changed since.
+
+    `root` is the folder the packet's paths are relative to, `prefix` the agent's own folder below it.
+    """
+    told = before.touched_files if before is not None else ()
+    paths = [file.path for file in told if file.status != "read"]
+    if facts is not None:
+        places = Places(root=root, cwd=facts.cwd, prefix=prefix)
+        paths += [places.shorten(change.path) for change in facts.files if change.action != "read"]
+    return tuple(dict.fromkeys(posixpath.join(root, path) for path in paths))
+
+
+def count_changes(
+    runs: Iterable[ValidationRun], facts: Facts, tree: Tree | None, *, before: ResumePacket, places: Places
+) -> tuple[ValidationRun, ...]:
+    """Return the runs, each with how many files changed after it.
+
+    These are what this leg edited, what earlier legs edited by the packet `before`, and the changed files
+    that were written later, where the tree says when. Files outside the root are none of the work.
+    """
+    files = tree.files if tree is not None else ()
+    counted = []
+    for run in runs:
+        is_carried = run in before.validation_runs
+        changed = {
+            places.shorten(change.path)
+            for change in facts.files
+            if change.action != "read" and (is_carried or _is_after(change, run))
+        }
+        if is_carried:
+            changed |= _list_edited(before.touched_files, run.at)
+            changed |= _list_put_back(before, tree)
+        if run.at is not None:
+            after = run.at + _WRITING
+            changed |= {
+                render_path(file.path) for file in files if file.changed_at and file.changed_at > after
+            }
+        inside = [path for path in changed if not posixpath.isabs(path) and not is_own(path)]
+        count = max(len(inside), (run.changed_since or 0) if is_carried else 0)
+        counted.append(run.model_copy(update={"changed_since": count or None}))
+    return tuple(counted)
+
+
+def _is_after(change: FileChange, run: ValidationRun) -> bool:
+    """Check whether the record has the change after the run; two in one record count as one moment."""
+    if change.at and run.at and change.at != run.at:
+        return change.at > run.at
+    source = run.source or Provenance(agent="")
+    return (change.turn, _rank_place(change.place)) > (source.turn or 0, _rank_place(source.transcript))
+
+
+def _rank_place(place: str) -> tuple[int, str]:
+    """Rank a place in a transcript: by its line, or by the id of its message, which sorts by time."""
+    line = place.rpartition(":")[2]
+    return (int(line), "") if line.isascii() and line.isdigit() else (0, place)
+
+
+def _list_edited(files: Iterable[TouchedFile], since: datetime | None) -> set[str]:
+    """List the files that an agent last changed after `since`."""
+    dated = [(file.path, file.source.at) for file in files if file.source and file.status != "read"]
+    return {path for path, at in dated if since is not None and at is not None and at > since}
+
+
+def _list_put_back(before: ResumePacket, tree: Tree | None) -> set[str]:
+    """List the files that were changed when the packet was written, and are as in the same HEAD now."""
+    if tree is None or before.git is None or before.git.head != tree.head:
+        return set()
+    return set(_list_cleaned(before.touched_files, tree))
 
 
 def list_later(facts: Facts, agent: str, since: datetime) -> tuple[str, ...]:
@@ -67,7 +164,21 @@ def _name(head: str | None) -> str:
     return head[:_SHORT] if head else "nothing (no commits)"
 
 
-def _changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> list[str]:
+def _count_files(paths: Sequence[str]) -> str:
+    return "1 file" if len(paths) == 1 else f"{len(paths)} files"
+
+
+def _render_names(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+
+
+def _list_cleaned(then: Iterable[TouchedFile], tree: Tree) -> list[str]:
+    """List the files that were changed then and are as in HEAD now."""
+    clean = set(map(render_path, tree.clean))
+    return sorted(file.path for file in then if file.status != "read" and file.path in clean)
+
+
+def _list_changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> list[str]:
     """List the paths whose entry differs.
 
     Files only read are not compared, nor those without anything to compare.
@@ -75,12 +186,14 @@ def _changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> list[s
     before = {file.path: file for file in then if file.status != "read"}
     after = {render_path(file.path): file for file in now}
     gone = [path for path, file in before.items() if path not in after and file.status != "deleted"]
-    differ = [
-        path
-        for path, file in after.items()
-        if path not in before or (file.added, file.removed) != (before[path].added, before[path].removed)
-    ]
+    differ = [path for path, file in after.items() if path not in before or _differs(before[path], file)]
     return sorted({*gone, *differ})
+
+
+def _differs(then: TouchedFile, now: TreeFile) -> bool:
+    """Check whether the lines differ; where one side was not counted, nobody knows."""
+    pairs = ((then.added, now.added), (then.removed, now.removed))
+    return any(one is not None and other is not None and one != other for one, other in pairs)
 
 
 FactKind = Literal[

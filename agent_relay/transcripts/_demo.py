@@ -7,7 +7,13 @@ import msgspec
 
 from agent_relay.domain.facts import Facts
 from agent_relay.transcripts import usage_records as records
-from agent_relay.transcripts.fact_reading import Action, Collector, Peek, TranscriptSource
+from agent_relay.transcripts.fact_reading import (
+    Action,
+    Collector,
+    Peek,
+    TranscriptSource,
+    list_unified_lines,
+)
 from agent_relay.transcripts.lenient_json import (
     LineCounter,
     get_count,
@@ -72,7 +78,8 @@ def _hear(facts: Collector, row: dict[str, object], place: str) -> None:
         case "edit":
             counts = (get_count(row, "added"), get_count(row, "removed"))
             action = _ACTIONS.get(get_text(row, "action"), "modified")
-            facts.touch(get_text(row, "path"), action, place, counts=counts)
+            lines = list_unified_lines(get_text(row, "diff"))
+            facts.touch(get_text(row, "path"), action, place, counts=counts, lines=lines)
         case "run":
             facts.run(get_text(row, "command"), get_text(row, "output"), get_whole(row, "exit_code"), place)
         case "error":

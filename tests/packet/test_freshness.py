@@ -3,10 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket, TouchedFile
-from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.documents.packet import (
+    GitState,
+    Reason,
+    ResumePacket,
+    TouchedFile,
+    ValidationRun,
+)
+from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.values import Tree, TreeFile
-from agent_relay.packet.freshness import list_later, verify_freshness
+from agent_relay.packet.freshness import list_later, list_touched, verify_freshness
 
 
 def build(git: GitState | None, *files: TouchedFile) -> ResumePacket:
@@ -114,6 +120,63 @@ def test_a_new_commit_that_took_the_changes_along_is_told_by_its_head() -> None:
     """No file differs from the packet's list, yet the fingerprint does: the commit is the reason."""
     tree = Tree("/r", is_git=True, branch="main", head="b" * 40, dirty=False, fingerprint="f3")
     assert verify_freshness(build(THEN), tree) == ("HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",)
+
+
+def _check(command: str, verdict: str, kind: str = "tests") -> ValidationRun:
+    return ValidationRun.model_validate({"kind": kind, "command": command, "verdict": verdict})
+
+
+def test_files_that_are_as_in_head_by_now_are_told_apart() -> None:
+    """They were committed or taken back: to look for the change in them would be in vain."""
+    packet = build(
+        THEN, EDITED, TouchedFile(path="b.py", status="created"), TouchedFile(path="read.py", status="read")
+    )
+    tree = replace(with_files(), clean=("a.py", "b.py", "read.py"), head="b" * 40)
+    assert verify_freshness(packet, tree) == (
+        "HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",
+        "2 files listed as changed, now as in HEAD: a.py, b.py",
+    )
+
+
+def test_a_check_that_passed_before_files_changed_is_told() -> None:
+    """The packet says that it passed, and is right about the past alone."""
+    runs = (
+        _check("pytest tests/old", "passed"),
+        _check("pytest", "passed"),
+        _check("ruff check", "failed", "lint"),
+        _check("mypy", "passed", "typecheck"),
+    )
+    packet = build(THEN, EDITED).model_copy(update={"validation_runs": runs})
+    two = with_files(TreeFile("a.py", "modified", 5, 1), TreeFile("new.py", "untracked"))
+    assert verify_freshness(packet, two) == (
+        "2 files changed since: a.py, new.py",
+        "`pytest` passed before 2 files changed",
+        "`mypy` passed before 2 files changed",
+    )
+    again = with_files(TreeFile("a.py", "modified", 3, 1))
+    assert verify_freshness(packet, again)[1] == "`pytest` passed before those files changed"
+    undone = replace(with_files(), clean=("a.py",))
+    assert verify_freshness(packet, undone)[1] == "`pytest` passed before 1 file changed"
+    committed = replace(undone, head="b" * 40)
+    assert [note for note in verify_freshness(packet, committed) if "passed" in note] == []
+    assert verify_freshness(packet, with_files(fingerprint="f1")) == ()
+
+
+def test_the_files_to_look_up_are_those_a_packet_or_an_agent_changed() -> None:
+    """What was only read is of no interest, and the same file is asked for once."""
+    packet = build(THEN, EDITED, TouchedFile(path="read.py", status="read"))
+    changes = tuple(
+        FileChange(path, action, 1)
+        for path, action in (
+            ("/r/a.py", "modified"),
+            ("b.py", "created"),
+            ("/r/c.py", "read"),
+            ("/x/d", "created"),
+        )
+    )
+    facts = Facts("alpha", cwd="/r/sub", files=changes)  # type: ignore[arg-type]  # of literals
+    assert list_touched("/r", packet, facts, prefix="sub") == ("/r/a.py", "/r/sub/b.py", "/x/d")
+    assert list_touched("/r", None) == ()
 
 
 def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() -> None:

@@ -68,7 +68,7 @@ def test_the_tree_and_the_signal_are_told() -> None:
         fingerprint="f",
         note="a merge is in progress",
     )
-    tree = replace(tree, files=(TreeFile("cache.py", "untracked"),))
+    tree = replace(tree, files=(TreeFile("cache.py", "untracked", 10, 0),))
     evidence = Evidence(Source.TRANSCRIPT, "You've hit your session limit")
     signal = Signal(AgentName("alpha"), Kind.LIMIT, Scope.ACCOUNT, evidence, decides=True, resets_at=NOW)
     packet = build_packet(FIRST, OCCASION, tree=tree, signal=signal)
@@ -164,8 +164,8 @@ def test_real_sessions_become_packets() -> None:
     assert packet.task == "What is wrong with calc.py?\n\nThen: yes please fix it"
     assert packet.next_task == "now add a test"
     assert [(one.path, one.status, one.added) for one in packet.touched_files] == [
-        ("calc.py", "modified", 1),
-        ("test_calc.py", "created", 4),
+        ("calc.py", "modified", None),
+        ("test_calc.py", "created", None),
     ]
 
 

@@ -50,15 +50,15 @@ def test_a_symlinked_folder_is_understood() -> None:
     assert Places(root="/real/r", cwd="/link", prefix=".").shorten("/link/a.py") == "a.py"
 
 
-def test_edits_of_one_file_are_summed() -> None:
-    """Without git's numbers the agent's own are added up, a file it made stays made."""
+def test_edits_of_one_file_are_not_summed() -> None:
+    """Two edits may undo each other: lines are counted by git or not at all; a file made stays made."""
     changes = [
         _change("/r/a", "created", added=5, removed=0),
         _change("/r/a", "modified", added=1, removed=2),
         _change("/r/b", "read"),
         _change("/r/a", "read"),
     ]
-    assert _merge(changes) == [("a", "created", 6, 2), ("b", "read", None, None)]
+    assert _merge(changes) == [("a", "created", None, None), ("b", "read", None, None)]
 
 
 def test_a_file_made_and_deleted_again_is_gone() -> None:
@@ -72,7 +72,7 @@ def test_a_rename_keeps_its_history() -> None:
         _change("/r/a", "modified", added=1, removed=1),
         _change("/r/b", "renamed", added=1, removed=0, previous_path="/r/a"),
     ]
-    assert _merge(changes) == [("b", "renamed", 2, 1)]
+    assert _merge(changes) == [("b", "renamed", None, None)]
 
 
 def test_gits_numbers_and_states_count() -> None:
@@ -80,16 +80,19 @@ def test_gits_numbers_and_states_count() -> None:
     changes = [
         _change("/r/a", "modified", added=9, removed=9),
         _change("/r/n", "created", added=3, removed=0),
+        _change("/r/binary", "created", added=3, removed=0),
     ]
     tree = (
         TreeFile("a", "modified", 1, 1),
-        TreeFile("n", "untracked"),
+        TreeFile("n", "untracked", 2, 0),
+        TreeFile("binary", "untracked"),
         TreeFile("other", "deleted", 0, 7),
         TreeFile(".agent-relay/x", "untracked"),
     )
     assert _merge(changes, *tree) == [
         ("a", "modified", 1, 1),
-        ("n", "created", 3, 0),
+        ("n", "created", 2, 0),
+        ("binary", "created", None, None),
         ("other", "deleted", 0, 7),
     ]
 
@@ -104,7 +107,29 @@ def test_a_predecessors_files_are_carried_on() -> None:
         _change("/r/a", "modified", added=1, removed=1),
         _change("/r/b", "modified", added=1, removed=0),
     ]
-    assert _merge(changes, before=before) == [("a", "created", 3, 1), ("b", "modified", 1, 0)]
+    assert _merge(changes, before=before) == [
+        ("a", "created", None, None),
+        ("b", "modified", None, None),
+    ]
+
+
+def test_files_that_git_calls_clean_or_gone_are_left_out() -> None:
+    """The work on them is in a commit or was taken back; those that were only read stay, and ignored ones."""
+    before = [
+        TouchedFile(path="earlier", status="modified", added=2, removed=0),
+        TouchedFile(path="looked-at", status="read"),
+    ]
+    names = ("committed", "scratch", "ignored", "edited")
+    facts = Facts(agent="a", cwd="/r", files=tuple(_change(f"/r/{name}", "created") for name in names))
+    clean = ("committed", "earlier", "looked-at")
+    files = (TreeFile("edited", "modified", 1, 0),)
+    tree = Tree(root="/r", is_git=True, files=files, clean=clean, gone=("scratch",))
+    merged = merge_files(facts, tree, before, places=_PLACES, agent="a")
+    assert [(file.path, file.status) for file in merged] == [
+        ("ignored", "created"),
+        ("edited", "modified"),
+        ("looked-at", "read"),
+    ]
 
 
 def test_only_the_latest_files_read_are_listed() -> None:

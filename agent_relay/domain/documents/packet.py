@@ -134,20 +134,22 @@ class ValidationRun(Document):
     """One command that checked the work.
 
     `exit_code` is the check's own, as the agent's transcript has it: `None` where a pipe or a later
-    command hides it. `verdict` is what it came to, judged by the status, else by the output.
+    command hides it. `verdict` is what it came to, judged by the status, else by the output. `changed_since`
+    is how many files changed after it, `None` if none is known to have.
     """
 
     kind: Literal["tests", "lint", "typecheck"]
     command: str
     exit_code: int | None = None
     verdict: Literal["passed", "failed"] | None = None
+    changed_since: int | None = None
     at: datetime | None = None
     output_tail: str = ""
     source: Provenance | None = None
 
 
 class ValidationState(Document):
-    """The state after the last run of each kind."""
+    """The state after the last run of each kind; `None` also if files changed after one that passed."""
 
     tests: Literal["passed", "failed"] | None = None
     lint: Literal["passed", "failed"] | None = None

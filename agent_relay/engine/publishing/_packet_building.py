@@ -26,6 +26,7 @@ from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.freshness import list_touched
 from agent_relay.packet.narrative import OwnDocument, place_narrative, render_narrative
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
@@ -35,6 +36,7 @@ from agent_relay.session.transitions import find_spent, inherit_terms
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
 from agent_relay.system.config_file import gather_secrets
+from agent_relay.system.git.file_look_up import date_files, look_up_files
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.transcripts.lenient_json import clip
 
@@ -146,7 +148,6 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
     session = order.session
     leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
     loaded = order.get_adapter(leg.agent)
-    tree = read_tree(session.cwd)
     is_asked = not is_under_way(session, handoff)
     previous = _read_previous(session, is_asked=is_asked) if order.extent is not Extent.TREE else None
     occasion = _build_occasion(
@@ -161,10 +162,12 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg
     )
     facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
+    tree = read_tree(session.cwd)
+    touched = list_touched(tree.root, previous, facts, prefix=occasion.prefix)
     packet = build_packet(
         redact_facts(facts, known=known, allow=order.allow),
         occasion,
-        tree=tree,
+        tree=date_files(look_up_files(tree, touched)),
         signal=_find_signal(session, handoff),
         previous=previous,
         written=_read_narrative(order, leg, facts),

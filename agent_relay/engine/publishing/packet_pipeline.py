@@ -27,7 +27,7 @@ from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.publishing.native_records import find_own, read_own_facts
 from agent_relay.engine.services import Services
 from agent_relay.packet import handoff_facts
-from agent_relay.packet.freshness import list_later, verify_freshness
+from agent_relay.packet.freshness import list_later, list_touched, verify_freshness
 from agent_relay.packet.render import mark_stale
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.text import redact_text, redact_words
@@ -38,6 +38,7 @@ from agent_relay.store.project import make_session_folder
 from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.failures import find_passing
+from agent_relay.system.git.file_look_up import look_up_files
 from agent_relay.system.git.tree_state import read_tree
 from agent_relay.system.limited_process import (
     KilledError,
@@ -164,7 +165,8 @@ def read_packet_text(services: Services, session: Session, handoff: Handoff) -> 
     render = build_renderer(services.get_adapter(handoff.to_agent), folder)
     text = packets.read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
     packet = packets.read_packet(f"{folder}/{handoff.json_path}")
-    notes = verify_freshness(packet, read_tree(session.cwd))
+    tree = read_tree(session.cwd)
+    notes = verify_freshness(packet, look_up_files(tree, list_touched(tree.root, packet)))
     missing = (
         handoff_facts.list_missing_terms(packet, text)
         if handoff_facts.has_own_terms(session, handoff)

@@ -259,11 +259,13 @@ def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None"
     later = _read(chain, after)[0] if after is not None else None
     stale: tuple[str, ...] = ()
     if packet is not None and record.is_open:
-        from agent_relay.packet.freshness import verify_freshness
+        from agent_relay.packet.freshness import list_touched, verify_freshness
+        from agent_relay.system.git.file_look_up import look_up_files
         from agent_relay.system.git.tree_state import read_tree
 
         try:
-            stale = tuple(verify_freshness(packet, read_tree(chain.root)))
+            tree = read_tree(chain.root)
+            stale = verify_freshness(packet, look_up_files(tree, list_touched(tree.root, packet)))
         except RelayError:
             stale = ()
     return {

@@ -31,6 +31,7 @@ from agent_relay.faces.render.output import print_either, print_json
 from agent_relay.packet.airc import is_airc, parse_airc, render_airc
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.freshness import list_touched
 from agent_relay.redact.known_values import build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.sources.transcript_reader import read_facts
@@ -40,6 +41,7 @@ from agent_relay.system.clock import SystemClock, create_ulid
 from agent_relay.system.config_file import gather_secrets, read_project_config, read_user_config
 from agent_relay.system.disk.files import read_bounded, write_output
 from agent_relay.system.disk.folders import Folders, get_cwd, get_folders
+from agent_relay.system.git.file_look_up import look_up_files
 from agent_relay.system.git.tree_state import find_root, read_tree
 
 _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -223,7 +225,11 @@ def build_offline(
     known = gather_secrets(cwd, os.environ)
     facts = redact_facts(facts, known=known, allow=allow)
     occasion = _build_occasion(facts, source, target, focus=focus)
-    packet = build_packet(facts, occasion, tree=read_tree(cwd) if cwd else None)
+    tree = read_tree(cwd) if cwd else None
+    if tree is not None:
+        touched = list_touched(tree.root, None, facts, prefix=occasion.prefix)
+        tree = look_up_files(tree, touched)
+    packet = build_packet(facts, occasion, tree=tree)
     packet = redact_packet(packet, known=known, allow=allow)
     render = build_renderer(loaded, os.path.dirname(os.path.abspath(transcript)))
     wanted = config.get_agent(target).budget_tokens
