@@ -23,6 +23,7 @@ from agent_relay.packet.extract.requests import (
 )
 from agent_relay.packet.extract.statements import find_intent, sort_statements
 from agent_relay.packet.extract.turns import list_turns
+from agent_relay.packet.freshness import count_changes
 from agent_relay.packet.narrative import OwnDocument, choose_document, leave_out_known
 
 _EXCERPT_LENGTH = 4000
@@ -114,6 +115,7 @@ def _build_from_leg(
     """Build all of the packet but the document its agent wrote."""
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
     runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
+    runs = count_changes(runs, facts, tree, before=before, places=leg.places)
     blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
     plan = merging.merge_plan(before.plan, facts, agent)
     task = _find_task(leg, context)
