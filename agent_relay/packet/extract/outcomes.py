@@ -237,8 +237,8 @@ def build_runs(
 
 
 def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
-    """Build the state after the last run of each kind."""
-    last = {run.kind: run.verdict for run in runs}
+    """Build the state after the last run of each kind; one that passed before files changed tells none."""
+    last = {run.kind: None if run.verdict == "passed" and run.changed_since else run.verdict for run in runs}
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
 
 
