@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet import ResumePacket, ValidationRun
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.packet.render import SHARED, compile_template, mark_stale, render_packet
 
@@ -111,6 +111,22 @@ def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
     ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
+
+
+def test_a_check_from_before_an_edit_says_so() -> None:
+    """Its result was true once; what the status does not tell, the verdict does."""
+    told = (
+        {"kind": "tests", "command": "pytest", "exit_code": 0, "verdict": "passed", "changed_since": 2},
+        {"kind": "lint", "command": "ruff check | tail", "verdict": "passed", "changed_since": 1},
+        {"kind": "typecheck", "command": "mypy | tail", "verdict": "passed"},
+    )
+    runs = tuple(map(ValidationRun.model_validate, told))
+    text = render(build().model_copy(update={"validation_runs": runs}))
+    assert (
+        "- `pytest` ended with 0, before 2 files changed\n"
+        "- `ruff check | tail` passed, before 1 file changed\n"
+        "- `mypy | tail`\n"
+    ) in text
 
 
 def test_details_are_there() -> None:

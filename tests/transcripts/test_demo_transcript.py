@@ -10,7 +10,14 @@ ROWS: list[dict[str, object]] = [
     {"type": "prompt", "at": "2026-11-20T18:00:01+00:00", "text": "make it polite"},
     {"type": "plan", "steps": [{"text": "greet", "status": "in_progress"}]},
     {"type": "say", "text": "an f-string will do"},
-    {"type": "edit", "path": "greet.py", "action": "modified", "added": 1, "removed": 1},
+    {
+        "type": "edit",
+        "path": "greet.py",
+        "action": "modified",
+        "added": 1,
+        "removed": 1,
+        "diff": "@@ -1 +1 @@\n-old\n+new",
+    },
     {"type": "run", "command": "pytest -q", "exit_code": 1, "output": "1 failed"},
     {"type": "error", "tool": "run", "text": "no end"},
     {"type": "usage", "input": 10, "output": 2},
@@ -35,6 +42,7 @@ def test_everything_the_demo_agent_wrote_becomes_a_fact() -> None:
         ("user", "and nobody?"),
     ]
     assert [(change.path, change.added, change.removed) for change in facts.files] == [("greet.py", 1, 1)]
+    assert (facts.files[0].removed_lines, facts.files[0].added_lines) == (("old",), ("new",))
     assert [(run.command, run.exit_code) for run in facts.commands] == [("pytest -q", 1)]
     assert facts.plan == (TodoItem("greet", "in_progress", 1),)
     assert facts.tokens == Tokens(input=15, output=3)
