@@ -52,6 +52,15 @@ def test_measured_numbers_and_the_line_of_a_failure_stay() -> None:
     ]
 
 
+def test_no_line_of_a_key_is_taken_for_a_measurement() -> None:
+    """Alone it looks like no secret, so nothing would remove it later."""
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\nk3Jx9w 1\n-----END OPENSSH PRIVATE KEY-----\n"
+    encoded = "c2VjcmV0MQ" * 7 + "\nc2VjcmV0MQ==\n4096\np99=212ms\n"
+    runs = (CommandRun("cat id", key, 0, 1), CommandRun("base64 x", encoded, 0, 1))
+    outputs = [run.output for run in trim_facts(Facts(agent="a", commands=runs)).commands]
+    assert outputs == ["", "4096\np99=212ms"]
+
+
 def test_a_command_that_succeeded_in_the_end_keeps_one_line_of_its_failure() -> None:
     """What was overcome is no blocker, so no more of its output is needed."""
     facts = trim_facts(Facts(agent="a", commands=(_run(1, "make", 2), _run(2, "make", 0))))

@@ -15,8 +15,11 @@ _ERRORS = 16
 _MEASURED_LENGTH = 300
 _MEASURED_LINES = 6
 _SEARCHED = 2000
-# Lines of keys and of encoded files are one long word.
+# Lines of keys and of encoded files are one long word, the last one shorter; a value has its name before it.
 _LONGEST_WORD = 40
+_LONGEST_ALONE = 8
+# How keys begin that span lines: no line of theirs is told apart from others afterwards.
+_KEYS = ("PRIVATE KEY", "SECRET KEY", "Private-Lines", "LS0tLS1CRUdJTi")
 
 
 def trim_facts(facts: Facts) -> Facts:
@@ -60,6 +63,8 @@ def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
 
 def _find_measured(run: CommandRun) -> str:
     """Return the last lines of the output with numbers in them, below the line that tells of a failure."""
+    if any(key in run.output for key in _KEYS):
+        return ""
     lines = [line.strip() for line in run.output[-_SEARCHED:].splitlines()]
     if len(run.output) > _SEARCHED:
         lines = lines[1:]
@@ -80,4 +85,7 @@ def _find_measured(run: CommandRun) -> str:
 def _is_measured(line: str) -> bool:
     if not any(character.isdigit() for character in line):
         return False
-    return max(map(len, line.split())) <= _LONGEST_WORD
+    words = line.split()
+    if len(words) == 1 and len(line) > _LONGEST_ALONE and "=" not in line.rstrip("="):
+        return False
+    return max(map(len, words)) <= _LONGEST_WORD
