@@ -33,10 +33,15 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
     `agent` replaces the agent's name that the reader finds. Output that no packet quotes is left out.
     Raises RelayError if nothing can be read, ConfigurationError for an unknown reader.
     """
+    return trim_facts(read_whole_facts(reader, path, native_id=native_id, agent=agent))
+
+
+def read_whole_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
+    """Read what `read_facts` does, with the output of every command."""
     known = get_reader(reader)
     if os.path.isdir(path):
         path = _find_in_folder(known, path, native_id)
-    facts = trim_facts(known.read(_read_source(known, path, native_id)))
+    facts = known.read(_read_source(known, path, native_id))
     return replace(facts, agent=agent) if agent else facts
 
 

@@ -33,6 +33,12 @@ def write_leg_owner(leg_folder: str, session: str, *, root: str, cwd: str) -> No
     write_atomic(os.path.join(leg_folder, _NAME), note, durable=False)
 
 
+def find_leg_session(legs: str, leg: str) -> str:
+    """Return the session of the living leg `leg`, whose folder is below `legs`; empty for none known."""
+    owner = _read_owner(os.path.join(legs, leg)) if is_ulid(leg) else None
+    return owner[0] if owner is not None else ""
+
+
 def _list_leg_owners(legs: str) -> list[tuple[str, str, str]]:
     """Return (session, root, cwd) of every leg below `legs` that records it; a session once for each leg."""
     try:

@@ -16,6 +16,7 @@ KEY_COMMANDS = frozenset(
         "metrics",
         "order",
         "packet",
+        "recall",
         "relay",
         "sessions",
         "status",

@@ -20,6 +20,7 @@ COMMAND_NAMES = frozenset(
         "order",
         "packet",
         "race",
+        "recall",
         "relay",
         "replay",
         "resume",

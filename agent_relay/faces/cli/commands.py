@@ -310,6 +310,17 @@ _TABLE = (
             more=("/packet edit         edit the newest packet before its successor reads it",),
         ),
     ),
+    Command(
+        "recall",
+        "QUERY [--session S] [--turn N] [--limit 3] [--json]",
+        "search what earlier agents of the session were asked, said and did",
+        "cli.session.recall.command:recall",
+        shell=Form(
+            "QUERY | --turn N",
+            "search what earlier agents of this session were asked, said and did",
+        ),
+        key=Form("QUERY", "search what was asked, said and done in this session; /recall --turn N"),
+    ),
     Command("log", key=Form("", "what happened in this session", outside="agent-relay watch --no-follow")),
     Command("replay", "RECORDING --agent A", "run the detector on a recorded session", "cli.replay:replay"),
     Command(

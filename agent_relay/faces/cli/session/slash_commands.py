@@ -30,6 +30,8 @@ def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
 def _add_session(name: str, words: list[str], session: str) -> list[str]:
     if name == "packet" and not words:
         return ["show", session]
+    if name == "recall" and "--session" not in words:
+        return ["--session", session, *words]
     if name == "handoff" and words[:1] == ["plan"] and "--session" not in words:
         return [*words, "--session", session]
     at = 1 if words and words[0] in _OF_SESSION.get(name, ()) else 0

@@ -1,0 +1,115 @@
+"""Read what `agent-relay recall` searches: the turns of a session's earlier agents, and how they are shown."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agent_relay.agents.catalog import load_adapters
+from agent_relay.domain.documents.packet import render_document
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import JOURNAL, LEG_VARIABLE, get_session_folder
+from agent_relay.domain.text.plain import clean_text, quote_text
+from agent_relay.faces.cli.session.lookup import choose_here, find_session
+from agent_relay.packet.recall.turns import PastTurn, add_packet, build_turns
+from agent_relay.redact.known_values import build_allow
+from agent_relay.redact.text import redact_text
+from agent_relay.sources.session_records import ConversationRecord, read_records
+from agent_relay.store.journal import read_events, read_session
+from agent_relay.store.session_index import find_near_root, list_own_at
+from agent_relay.store.session_journals import find_leg_session
+from agent_relay.system.config_file import gather_secrets, read_user_config
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What is searched: the turns of all legs, where each conversation is, and what is missing."""
+
+    session: str
+    turns: tuple[PastTurn, ...]
+    legs: tuple[ConversationRecord, ...]
+    lacks: tuple[str, ...]
+    clean: Callable[[str], str]
+
+
+def read_record(word: str) -> SessionRecord:
+    """Read the session whose id begins or ends with `word`; by default that of the leg we are in, or the newest.
+
+    Raises WrongUseError if none or several are meant, UntrustedDataError for a damaged journal.
+    """
+    folders, leg = get_folders(), os.environ.get(LEG_VARIABLE, "")
+    view = find_session(folders, word) if word else _choose(leg)
+    root, name = str(view["root"]), str(view["session"])
+    folder = get_session_folder(root, name)
+    events = read_events(f"{folder}/{JOURNAL}")
+    found = read_session(f"{folder}/{JOURNAL}") if events else None
+    if found is None:
+        raise RelayError(f"session {name} has no journal", hint="See: agent-relay sessions")
+    adapters = load_adapters(folders, root=root)
+    legs = read_records(found, events, folder=folder, adapters=adapters, environ=os.environ, caller=leg)
+    turns: list[PastTurn] = []
+    for record in legs:
+        own = build_turns(record.facts, leg=record.number)
+        for packet in record.packets:
+            own = add_packet(own, render_document(packet), leg=record.number, agent=record.facts.agent)
+        turns += own
+    lacks = tuple(
+        f"leg {one.number} ({one.facts.agent}): {one.lacks}; searched is what journal and packets hold of it"
+        for one in legs
+        if one.lacks
+    )
+    cwd = found.cwd or root
+    return SessionRecord(name, tuple(turns), tuple(legs), lacks, _build_cleaner(root, cwd))
+
+
+def _choose(leg: str) -> dict[str, object]:
+    """Return the session of the leg we are in, else the newest here, in short."""
+    folders = get_folders()
+    if leg:
+        own = find_leg_session(folders.legs, leg) or _find_by_journal(leg)
+        if own:
+            return find_session(folders, own)
+    return choose_here(folders, "")
+
+
+def _find_by_journal(leg: str) -> str:
+    """Return the session here whose journal has the leg; empty for none."""
+    root, index = find_near_root(get_cwd()), get_folders().sessions
+    for name in list_own_at(root, index):
+        try:
+            session = read_session(f"{get_session_folder(root, name)}/{JOURNAL}")
+        except RelayError:
+            continue
+        if session is not None and any(one.id == leg for one in session.legs):
+            return name
+    return ""
+
+
+def _build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
+    """Return the function that makes a text fit to be shown: as a packet's texts are."""
+    wishes = read_user_config(get_folders().config).redaction
+    known = gather_secrets(root, os.environ, cwd=cwd)
+    allow = build_allow(wishes.allow, wishes.allow_patterns)
+    redact = partial(redact_text, known=known, allow=allow)
+    return lambda text: quote_text(redact(clean_text(text)).text) if text else text
+
+
+def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
+    """Return the newest conversation of leg or agent `where`, or of any; raise RelayError if there is none."""
+    meant: Sequence[ConversationRecord] = [
+        one
+        for one in record.legs
+        if where in {"", one.facts.agent} or (where.isdecimal() and int(where) in one.legs)
+    ]
+    holding = [one for one in meant if any(turn.leg == one.number for turn in record.turns)]
+    if not holding:
+        whose = f"leg {where}" if where.isdecimal() else where or "any agent"
+        raise RelayError(f"session {record.session} has no turn of {whose}", hint="See: agent-relay sessions")
+    return holding[-1]
+
+
+def name_turn(record: SessionRecord, turn: PastTurn) -> str:
+    """Return the word for `--turn` that means this turn."""
+    same = [one for one in record.legs if one.facts.agent == turn.agent]
+    return f"{turn.agent if same[-1].number == turn.leg else turn.leg}:{turn.number}"

@@ -1,0 +1,201 @@
+"""Read a query into weighted terms, and count terms in a text, in any language.
+
+A text is prepared once (lower case, accents and punctuation away) and then only the query's terms are counted
+in it: no word of a transcript of many megabytes becomes an object.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.recall import _words as words
+
+MOST_QUERY = 2000
+"""Characters of a query that are read; nobody asks a longer question."""
+_MOST_TERMS = 48
+
+FAILURE_MARK, PLAN_MARK, FIRST_MARK, LAST_MARK = b" #failure ", b" #plan ", b" #first ", b" #last "
+"""Marks a caller adds to prepared texts: no word can be one, since punctuation goes."""
+
+_IDEA_WEIGHT = 0.35
+_COMMON_WEIGHT = 0.05
+_NAMING_WEIGHT = 0.4
+_SYLLABLE_WEIGHT = 0.2
+_MARK_WEIGHT = 1.2
+_EXACT_BONUS = 1.6
+_LEAST_STEM = 4
+_LEAST_INNER = 5
+_INFLECTED, _INNER = 0.6, 0.25
+# Longest first; cut only where enough of the word is left.
+_QUOTED = compile_late(r"[\"“”„«»「」『』`]([^\"“”„«»「」『』`\n]{2,120})[\"“”„«»「」『』`]")
+_WORD = compile_late(r"[^\W_]+(?:[._/:@#%+\-][^\W_]+)*")
+_PART = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_IDEOGRAPHS = compile_late("[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_MARKS = compile_late("[\u0300-\u036f]")
+
+_ASCII = 128
+_SPACES = bytes(
+    at if at >= _ASCII else ord(chr(at).lower()) if chr(at).isalnum() else ord(" ") for at in range(256)
+)
+# Punctuation beyond ASCII that stands beside words without a blank, as UTF-8; full-width signs are folded.
+_FOREIGN = tuple(
+    chr(code).encode()
+    for code in (
+        *(0xA1, 0xAB, 0xB7, 0xBB, 0xBF, 0xD7, *range(0x2010, 0x2040), *range(0x2190, 0x2194)),
+        *(0x3001, 0x3002, *range(0x3008, 0x3012), 0x30FB),
+    )
+)
+
+
+def _read_ideas() -> tuple[frozenset[str], ...]:
+    """Return the words of each idea."""
+    lines = words.IDEAS.strip().replace("\n    ", " ").split("\n")
+    return tuple(frozenset(line.split()) for line in lines)
+
+
+def _read_parts() -> dict[bytes, frozenset[str]]:
+    """Return the words that name a part of the record, by its mark."""
+    named = (line.partition(": ") for line in words.PARTS.strip().split("\n"))
+    return {b" #%b " % name.encode(): frozenset(names.split()) for name, _, names in named}
+
+
+_COMMON = frozenset(words.COMMON.split())
+_IDEAS = _read_ideas()
+_PARTS = _read_parts()
+# They name a part of the record; what they name seldom holds them.
+_NAMING = frozenset(words.ASKING.split()).union(*_PARTS.values())
+_ENDINGS = tuple(words.ENDINGS.split())
+
+
+def prepare(text: str) -> bytes:
+    """Return `text` ready for `count`: words in lower case without accents, a blank on each side."""
+    if text.isascii():
+        return b" %b " % text.encode().translate(_SPACES)
+    data = fold(text).encode("utf-8", "replace")
+    for sign in _FOREIGN:
+        if sign in data:
+            data = data.replace(sign, b" ")
+    return b" %b " % data.translate(_SPACES)
+
+
+def fold(text: str) -> str:
+    """Return `text` in lower case, without accents, full-width signs as plain ones."""
+    if text.isascii():
+        return text.lower()
+    return _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing to look for: `forms` are alternatives, each whole words or ideographs, prepared.
+
+    `stem` also finds inflected words, and in compounds and identifiers if it is long; it is empty for what
+    counts only as it stands. `weight` is the term's worth beside that of its rarity.
+    """
+
+    forms: tuple[bytes, ...]
+    stem: bytes = b""
+    weight: float = 1.0
+
+
+def count(prepared: bytes, term: Term) -> float:
+    """Return how often `term` is in a prepared text; inflected and inner occurrences count in part."""
+    exact = sum(prepared.count(form) for form in term.forms)
+    if not term.stem:
+        return float(exact)
+    begun = prepared.count(b" " + term.stem)
+    found = exact + _INFLECTED * max(0, begun - exact)
+    if len(term.stem) >= _LEAST_INNER:
+        found += _INNER * max(0, prepared.count(term.stem) - begun)
+    return found
+
+
+def read_query(query: str) -> tuple[Term, ...]:
+    """Return the terms of `query`, the most telling first; none if it holds no word."""
+    found = {term.forms: term for term in read_words(query)}
+    asked = {form.strip() for term in found.values() for form in term.forms}
+    for term in _find_ideas(asked):
+        found.setdefault(term.forms, term)
+    return tuple(found.values())
+
+
+def read_words(text: str) -> tuple[Term, ...]:
+    """Return the terms of `text` itself, without those that only mean the same."""
+    text = text[:MOST_QUERY]
+    found: dict[tuple[bytes, ...], Term] = {}
+    for term in (*_find_phrases(text), *_find_words(text)):
+        if len(found) < _MOST_TERMS:
+            found.setdefault(term.forms, term)
+    return tuple(found.values())
+
+
+def _find_phrases(text: str) -> Iterator[Term]:
+    """Yield what stands in quotation marks, as a whole."""
+    for match in _QUOTED.finditer(text):
+        phrase = b" ".join(prepare(match[1]).split())
+        if phrase:
+            yield Term((b" %b " % phrase,), weight=2 * _EXACT_BONUS)
+
+
+def _find_words(text: str) -> Iterator[Term]:
+    folded = unicodedata.normalize("NFKC", text)
+    for run in _IDEOGRAPHS.findall(folded):
+        yield from _find_grams(run)
+    for word in _WORD.findall(_IDEOGRAPHS.sub(" ", folded)):
+        yield from _find_parts(word)
+
+
+def _find_grams(run: str) -> Iterator[Term]:
+    """Yield a run of ideographs, which has no blanks, by its pairs; a single one as itself."""
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    for pair in pairs:
+        # Syllables alone are mostly endings; ideographs carry the meaning.
+        is_syllabic = all("\u3040" <= sign <= "\u309f" for sign in pair)
+        yield Term((fold(pair).encode(),), weight=_SYLLABLE_WEIGHT if is_syllabic else 1.0)
+
+
+def _find_parts(word: str) -> Iterator[Term]:
+    """Yield a word; an identifier or number as a whole, which tells most, and by its parts."""
+    parts = [part for part in _PART.findall(word) if part]
+    whole = b" ".join(prepare(word).split())
+    is_number = any(sign.isdigit() for sign in word)
+    if len(parts) > 1 or is_number:
+        yield Term((b" %b " % whole,), weight=_EXACT_BONUS)
+    for part in parts if len(parts) > 1 else [word]:
+        plain = prepare(part).strip()
+        if not plain or (len(parts) > 1 and len(plain) < 2):  # noqa: PLR2004 - one letter of an identifier
+            continue
+        name = plain.decode()
+        if name in _COMMON:
+            yield Term((b" %b " % plain,), weight=_COMMON_WEIGHT)
+        elif name.isalpha():
+            weight = _NAMING_WEIGHT if name in _NAMING else 1.0
+            yield Term((b" %b " % plain,), stem=_cut_ending(name).encode(), weight=weight)
+        elif plain != whole:
+            yield Term((b" %b " % plain,), weight=0.7)
+
+
+def _cut_ending(word: str) -> str:
+    """Return the stem of `word`; empty if that would be too short to tell anything."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+            return word[: -len(ending)]
+    return word if len(word) >= _LEAST_STEM else ""
+
+
+def _find_ideas(asked: Iterable[bytes]) -> Iterator[Term]:
+    """Yield the ideas the asked words name, each by its other words, and the parts of the record."""
+    given = {word.decode("utf-8", "replace") for word in asked}
+    for idea in _IDEAS:
+        if not given.isdisjoint(idea):
+            yield Term(tuple(_build_form(word) for word in sorted(idea - given)), weight=_IDEA_WEIGHT)
+    for mark, names in _PARTS.items():
+        if not given.isdisjoint(names):
+            yield Term((mark,), weight=_MARK_WEIGHT)
+
+
+def _build_form(word: str) -> bytes:
+    """Return a word of the data as it stands in a prepared text; ideographs stand without blanks."""
+    folded = fold(word).encode()
+    return folded if _IDEOGRAPHS.match(word) else b" %b " % folded

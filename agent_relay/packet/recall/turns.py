@@ -1,0 +1,244 @@
+"""Make turns of facts: one prompt, what it answers, all that followed, and the user's reaction to it.
+
+Texts are as the transcript has them. `render_turn` shows a whole turn, made fit to be shown by its caller.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError
+from agent_relay.domain.text.plain import compile_late
+
+EntryKind = Literal[
+    "before", "prompt", "answer", "command", "error", "edit", "plan", "summary", "note", "quoted", "after"
+]
+LABELS: dict[EntryKind, str] = {
+    "prompt": "user: ",
+    "answer": "agent: ",
+    "before": "(before this, agent: ",
+    "after": "(after this, user: ",
+}
+"""What is put before the words of an entry whose head does not say whose they are."""
+GAP = "…"
+"""Stands for what is left out."""
+
+_OUTPUT_HEAD, _OUTPUT_TAIL = 1000, 3000
+_LONGEST_REACTION = 200
+_LONGEST_REACTED = 400
+_SHORT_PROMPT = 240
+_LINE_NUMBER = compile_late(r":(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class PastEntry:
+    """One thing that was said, run, changed or planned in a turn. `head` is a line that says what it is."""
+
+    kind: EntryKind
+    text: str
+    head: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Head and text."""
+        return f"{self.head}\n{self.text}" if self.head and self.text else self.head or self.text
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """One turn of one leg: `leg` counts the session's legs from 1, `number` the conversation's prompts.
+
+    Number 0 is what stands before the first prompt, such as the summary of an earlier conversation.
+    """
+
+    leg: int
+    agent: str
+    number: int
+    at: datetime | None
+    entries: tuple[PastEntry, ...]
+
+
+def build_turns(facts: Facts, *, leg: int) -> list[PastTurn]:
+    """Build the turns of one leg from its facts, which should not be trimmed, in order."""
+    entries: dict[int, list[tuple[tuple[float, int], PastEntry]]] = {}
+    began: dict[int, datetime | None] = {}
+
+    def add(turn: int, entry: PastEntry, place: str, at: datetime | None) -> None:
+        row = entries.setdefault(turn, [])
+        row.append((_sort_key(place, at, len(row)), entry))
+        began[turn] = began.get(turn) or at
+
+    for said in facts.conversation:
+        add(
+            said.turn,
+            PastEntry("prompt" if said.role == "user" else "answer", said.text),
+            said.place,
+            said.at,
+        )
+    for run in facts.commands:
+        add(run.turn, _describe_run(run), run.place, run.at)
+    for change in facts.files:
+        add(change.turn, _describe_change(change, facts.cwd), change.place, change.at)
+    for error in facts.errors:
+        add(error.turn, _describe_error(error), error.place, error.at)
+    for turn in sorted({step.turn for step in facts.plan}):
+        marks = (f"[{step.status}] {step.text}" for step in facts.plan if step.turn == turn)
+        add(turn, PastEntry("plan", "\n".join(marks), "the plan, as it was last changed"), "", facts.ended_at)
+    if facts.summary:
+        add(
+            0, PastEntry("summary", facts.summary, "summary of an earlier conversation"), "", facts.started_at
+        )
+    turns = [
+        PastTurn(leg, facts.agent, number, began[number], _put_in_order(entries[number]))
+        for number in sorted(entries)
+    ]
+    return [
+        _add_neighbours(turn, before=turns[at - 1] if at else None, after=after)
+        for at, (turn, after) in enumerate(zip(turns, [*turns[1:], None], strict=False))
+    ]
+
+
+def _add_neighbours(turn: PastTurn, *, before: PastTurn | None, after: PastTurn | None) -> PastTurn:
+    """Return the turn with what a short prompt answers, and with the user's reaction to the turn.
+
+    "2, but without the cache" says nothing without the options, nor a proposal without what came of it.
+    """
+    entries = turn.entries
+    asked = next((one.text for one in entries if one.kind == "prompt"), "")
+    answer = (
+        next((one.text for one in reversed(before.entries) if one.kind == "answer"), "") if before else ""
+    )
+    if answer and asked and len(asked) <= _SHORT_PROMPT:
+        entries = (PastEntry("before", _cut_to_end(answer)), *entries)
+    reaction = next((one.text for one in after.entries if one.kind == "prompt"), "") if after else ""
+    if reaction:
+        entries = (*entries, PastEntry("after", _cut_to_head(reaction)))
+    return replace(turn, entries=entries)
+
+
+def _cut_to_end(text: str) -> str:
+    return text if len(text) <= _LONGEST_REACTED else f"{GAP}{text[-_LONGEST_REACTED:]}"
+
+
+def _cut_to_head(text: str) -> str:
+    return text if len(text) <= _LONGEST_REACTION else f"{text[:_LONGEST_REACTION]}{GAP}"
+
+
+def add_packet(
+    turns: Sequence[PastTurn], packet: Mapping[str, object], *, leg: int, agent: str
+) -> list[PastTurn]:
+    """Return `turns` with what a packet's document quotes of `agent`, each entry at the turn it is from.
+
+    For a leg whose own record is gone. What names no turn of the agent's stands at turn 0.
+    """
+    quoted: dict[int, list[PastEntry]] = {}
+    for field, value in packet.items():
+        for one in value if isinstance(value, list) else [value]:
+            number, text = _read_quoted(one, agent)
+            if text and field not in _NOT_QUOTED:
+                head = f"{field.replace('_', ' ')}, as a packet has it:"
+                quoted.setdefault(number, []).append(PastEntry("quoted", text, head))
+    known = {turn.number: turn for turn in turns}
+    for number, entries in quoted.items():
+        turn = known.get(number, PastTurn(leg, agent, number, None, ()))
+        known[number] = replace(turn, entries=(*turn.entries, *entries))
+    return [known[number] for number in sorted(known)]
+
+
+def _read_quoted(value: object, agent: str) -> tuple[int, str]:
+    """Return the turn and the words of an entry of a packet's document; no words if it is another agent's."""
+    if isinstance(value, str):
+        return 0, value
+    if not isinstance(value, dict):
+        return 0, ""
+    source = value.get("source")
+    told = source if isinstance(source, dict) else {}
+    number = told.get("turn")
+    if told.get("agent", agent) != agent:
+        return 0, ""
+    texts = [text for key, text in value.items() if isinstance(text, str) and key != "id"]
+    return number if isinstance(number, int) else 0, "\n".join(texts)
+
+
+# Fields of a packet that hold nobody's words.
+_NOT_QUOTED = frozenset(
+    {
+        *("schema", "packet_id", "session_id", "created_at", "previous_agent", "target_agent"),
+        *(
+            "checkpoint_reason",
+            "resumes",
+            "unread",
+            "git",
+            "usage",
+            "lineage",
+            "redactions",
+            "spared",
+            "cuts",
+        ),
+    }
+)
+
+
+def _sort_key(place: str, at: datetime | None, order: int) -> tuple[float, int]:
+    """Return what puts entries of one turn in order: the transcript's line, else the time."""
+    line = _LINE_NUMBER.search(place)
+    if line is not None:
+        return float(line[1]), order
+    return (at.timestamp() if at is not None else math.inf), order
+
+
+def _put_in_order(rows: list[tuple[tuple[float, int], PastEntry]]) -> tuple[PastEntry, ...]:
+    """Return the entries in order, prompts first, files that were only read in one entry."""
+    ordered = [entry for _, entry in sorted(rows, key=lambda row: row[0])]
+    prompts = [entry for entry in ordered if entry.kind == "prompt"]
+    read = [entry.text for entry in ordered if entry.kind == "note"]
+    others = [entry for entry in ordered if entry.kind not in {"prompt", "note"}]
+    if read:
+        others.append(PastEntry("note", ", ".join(dict.fromkeys(read)), "read"))
+    return (*prompts, *others)
+
+
+def _describe_run(run: CommandRun) -> PastEntry:
+    status = "" if run.exit_code is None else f" (exit {run.exit_code})"
+    kind: EntryKind = "error" if run.exit_code else "command"
+    return PastEntry(kind, run.output.strip("\n"), f"ran{status}: {run.command}")
+
+
+def _describe_change(change: FileChange, cwd: str) -> PastEntry:
+    path = change.path.removeprefix(f"{cwd.rstrip('/')}/") if cwd else change.path
+    if change.action == "read":
+        return PastEntry("note", path)
+    counts = "" if change.added is None else f" (+{change.added} -{change.removed or 0})"
+    before = f" from {change.previous_path}" if change.previous_path else ""
+    return PastEntry("edit", "\n".join(_list_lines(change)), f"{change.action} {path}{before}{counts}")
+
+
+def _list_lines(_change: FileChange) -> list[str]:
+    """Return the lines the change removed and added, each with its mark; no reader notes any yet."""
+    return []
+
+
+def _describe_error(error: ToolError) -> PastEntry:
+    return PastEntry("error", error.text.strip("\n"), f"{error.tool} failed")
+
+
+def _cut_output(text: str) -> str:
+    """Return an output's beginning and end; the end is longer, because errors are there."""
+    if len(text) <= _OUTPUT_HEAD + _OUTPUT_TAIL:
+        return text
+    return f"{text[:_OUTPUT_HEAD]}\n{GAP}\n{text[-_OUTPUT_TAIL:]}"
+
+
+def render_turn(turn: PastTurn, clean: Callable[[str], str]) -> str:
+    """Return the whole turn as text, the middles of long outputs left out; `clean` as for excerpts."""
+    shown = []
+    for entry in turn.entries:
+        if entry.kind in {"before", "after"}:
+            continue
+        text = clean(entry.text)
+        text = _cut_output(text) if entry.kind in {"command", "error"} else text
+        whole = replace(entry, text=text, head=clean(entry.head)).whole
+        shown.append(LABELS.get(entry.kind, "") + whole)
+    return "\n".join(shown)

@@ -1,0 +1,206 @@
+"""Read what the legs of a session left: their own conversations, else what journal and packets hold of them.
+
+Only conversations the journal names are read: one that is guessed by its folder may be another session's.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.session import Event, PromptSeen
+from agent_relay.domain.events.work import HandoffBegun, PacketPublished
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.moments import parse_moment
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import AgentName
+from agent_relay.packet.extract.requests import strip_relay
+from agent_relay.sources.native_sessions import find_transcript
+from agent_relay.sources.transcript_reader import get_reader, read_whole_facts
+from agent_relay.store.packets import list_packets, read_packet
+
+# Records of a leg's last moment may be dated after the end that was noted.
+_SLACK = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecord:
+    """What is known of one conversation; `number` counts the session's legs from 1, and is its newest leg's.
+
+    `legs` are the numbers of all legs that went on in it. If its transcript cannot be read, `lacks` says why
+    in a sentence; then `facts` hold only the prompts the journal has, and `packets` are what was made of it.
+    """
+
+    number: int
+    legs: tuple[int, ...]
+    facts: Facts
+    packets: tuple[ResumePacket, ...] = ()
+    lacks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """One conversation of the session: its legs by number, in order."""
+
+    native_id: str
+    legs: tuple[tuple[int, Leg], ...]
+
+    @property
+    def newest(self) -> Leg:
+        return self.legs[-1][1]
+
+
+def read_records(
+    session: Session,
+    events: Sequence[Event],
+    *,
+    folder: str,
+    adapters: Mapping[AgentName, LoadedAdapter],
+    environ: Mapping[str, str],
+    caller: str = "",
+) -> list[ConversationRecord]:
+    """Read the session's conversations, oldest first. `folder` is the session's, `events` are its journal's.
+
+    What the leg `caller` did itself is left out, and so is what was said in a conversation after its last leg
+    here had ended: somebody else went on with it.
+    """
+    packets = _read_packets(folder)
+    records = []
+    for conversation in _list_conversations(session, [packet for _, packet in packets]):
+        begin = next((leg.starting_at for _, leg in conversation.legs if leg.id == caller), None)
+        if begin is not None and len(conversation.legs) == 1 and not conversation.newest.resumes:
+            continue
+        end = conversation.newest.ended_at
+        until = begin or (end + _SLACK if end is not None else None)
+        record = _read_one(conversation, session, adapters=adapters, environ=environ, until=until)
+        if record.lacks:
+            record = _fill_in(record, conversation, events, packets, until)
+        if record.facts.conversation or record.packets or record.lacks:
+            records.append(record)
+    return records
+
+
+def _list_conversations(session: Session, packets: Sequence[ResumePacket]) -> list[_Conversation]:
+    """List the session's conversations; legs that went on in the same one are together."""
+    told = {entry.leg_id: entry.native_id for packet in packets for entry in packet.lineage if entry.leg_id}
+    found: dict[tuple[str, str], list[tuple[int, Leg]]] = {}
+    for number, leg in enumerate(session.legs, 1):
+        native_id = leg.native_id or told.get(leg.id, "")
+        key = (leg.agent, native_id or leg.transcript or leg.id)
+        found.setdefault(key, []).append((number, replace(leg, native_id=native_id)))
+    conversations = [_Conversation(legs[-1][1].native_id, tuple(legs)) for legs in found.values()]
+    return sorted(conversations, key=lambda one: one.legs[-1][0])
+
+
+def _read_one(
+    conversation: _Conversation,
+    session: Session,
+    *,
+    adapters: Mapping[AgentName, LoadedAdapter],
+    environ: Mapping[str, str],
+    until: datetime | None,
+) -> ConversationRecord:
+    leg, numbers = conversation.newest, tuple(number for number, _ in conversation.legs)
+    record = ConversationRecord(numbers[-1], numbers, Facts(leg.agent, native_id=conversation.native_id))
+    loaded = adapters.get(AgentName(leg.agent))
+    spec = loaded.adapter.transcript if loaded is not None else None
+    took_one = any(one.was_busy or one.headless or one.asked for _, one in conversation.legs)
+    if loaded is None or spec is None:
+        return replace(record, lacks=f"how {leg.agent} keeps its conversations is not known here")
+    try:
+        path = _find_path(spec, conversation, session, environ)
+        if not path:
+            return replace(record, lacks=_tell_gone(conversation) if took_one else "")
+        facts = read_whole_facts(spec.reader, path, native_id=conversation.native_id, agent=leg.agent)
+    except RelayError as error:
+        return replace(record, lacks=error.sentence)
+    facts, _ = strip_relay(_select_until(facts, until), (loaded.adapter.deliver.opening,))
+    return replace(record, facts=facts)
+
+
+def _select_until(facts: Facts, until: datetime | None) -> Facts:
+    """Keep only what is older than `until`, and what has no time."""
+    if until is None or facts.ended_at is None or facts.ended_at < until:
+        return facts
+    return replace(
+        facts,
+        conversation=tuple(one for one in facts.conversation if one.at is None or one.at < until),
+        commands=tuple(one for one in facts.commands if one.at is None or one.at < until),
+        files=tuple(one for one in facts.files if one.at is None or one.at < until),
+        errors=tuple(one for one in facts.errors if one.at is None or one.at < until),
+        plan=(),
+    )
+
+
+def _find_path(
+    spec: Transcript, conversation: _Conversation, session: Session, environ: Mapping[str, str]
+) -> str:
+    """Return the file or database that holds the conversation; empty if there is none."""
+    by_id = get_reader(spec.reader).tables is not None
+    if not conversation.native_id and by_id:
+        return ""
+    for _, leg in reversed(conversation.legs):
+        if leg.transcript and os.path.isfile(leg.transcript):
+            return leg.transcript
+    if not conversation.native_id:
+        return ""
+    home = environ.get("HOME", "")
+    found = find_transcript(
+        spec, native_id=conversation.native_id, cwd=session.cwd, home=home, environ=environ
+    )
+    return found.path if found is not None else ""
+
+
+def _tell_gone(conversation: _Conversation) -> str:
+    agent = conversation.newest.agent
+    if conversation.native_id or conversation.newest.transcript:
+        return f"{agent}'s own record of it is gone"
+    return f"which conversation of {agent}'s it was is not known"
+
+
+def _read_packets(folder: str) -> list[tuple[int, ResumePacket]]:
+    """Read the session's packets with their numbers; those that cannot be trusted are left out."""
+    found = []
+    for sequence, _, path in list_packets(folder):
+        try:
+            found.append((sequence, read_packet(path)))
+        except RelayError:
+            continue
+    return found
+
+
+def _fill_in(
+    record: ConversationRecord,
+    conversation: _Conversation,
+    events: Sequence[Event],
+    packets: Sequence[tuple[int, ResumePacket]],
+    until: datetime | None,
+) -> ConversationRecord:
+    """Return the record with what the journal and the packets made of it hold."""
+    legs = {leg.id for _, leg in conversation.legs}
+    said = [event for event in events if isinstance(event.body, PromptSeen) and event.body.leg in legs]
+    prompts = list[Message]()
+    for event in said:
+        body = event.body
+        assert isinstance(body, PromptSeen)  # noqa: S101 - chosen above
+        at = parse_moment(body.asked_at) or event.at
+        if until is None or at < until:
+            left = f"\n[… {body.left_out} characters left out …]" if body.left_out else ""
+            prompts.append(Message("user", body.text + left, len(prompts) + 1, at=at, place="the journal"))
+    handoffs = {
+        event.body.handoff
+        for event in events
+        if isinstance(event.body, HandoffBegun) and event.body.from_leg in legs
+    }
+    numbers = {
+        event.body.sequence
+        for event in events
+        if isinstance(event.body, PacketPublished) and event.body.handoff in handoffs
+    }
+    facts, _ = strip_relay(replace(record.facts, conversation=tuple(prompts)), ())
+    made = tuple(packet for sequence, packet in packets if sequence in numbers)
+    return replace(record, facts=facts, packets=made)
