@@ -112,6 +112,10 @@ class Search:
 
     def _clean(self, entry: PastEntry, clean: Callable[[str], str]) -> PastEntry:
         head = clean(entry.head)
+        if entry.kind == "before":
+            return PastEntry("before", clean(entry.text[-_LONGEST_ENTRY:]))
+        if entry.kind == "after":
+            return PastEntry("after", clean(entry.text[:_LONGEST_ENTRY]))
         if len(entry.text) <= _LONGEST_ENTRY:
             return replace(entry, text=clean(entry.text), head=head)
         step = _LONGEST_ENTRY // 3
@@ -179,7 +183,7 @@ def _prepare(entry: PastEntry) -> bytes:
 def _split(entry: PastEntry) -> list[str]:
     """Split an entry into its lines, long ones by sentence; the first piece has the entry's label."""
     label = LABELS.get(entry.kind, "")
-    lines = [line for line in entry.text.split("\n") if line.strip()]
+    lines = [line for line in entry.shown.split("\n") if line.strip()]
     pieces = [entry.head[:_LONGEST_PIECE]] if entry.head else []
     for line in lines:
         pieces += _split_line(line.rstrip())

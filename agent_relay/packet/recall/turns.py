@@ -41,9 +41,18 @@ class PastEntry:
     head: str = ""
 
     @property
+    def shown(self) -> str:
+        """What an excerpt may show: the end of an answer before, the beginning of a prompt after."""
+        if self.kind == "before" and len(self.text) > _LONGEST_REACTED:
+            return f"{GAP}{self.text[-_LONGEST_REACTED:]}"
+        if self.kind == "after" and len(self.text) > _LONGEST_REACTION:
+            return f"{self.text[:_LONGEST_REACTION]}{GAP}"
+        return self.text
+
+    @property
     def whole(self) -> str:
-        """Head and text."""
-        return f"{self.head}\n{self.text}" if self.head and self.text else self.head or self.text
+        """The head, and the text as it is shown."""
+        return f"{self.head}\n{self.shown}" if self.head and self.shown else self.head or self.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +120,11 @@ def _add_neighbours(turn: PastTurn, *, before: PastTurn | None, after: PastTurn 
         next((one.text for one in reversed(before.entries) if one.kind == "answer"), "") if before else ""
     )
     if answer and asked and len(asked) <= _SHORT_PROMPT:
-        entries = (PastEntry("before", _cut_to_end(answer)), *entries)
+        entries = (PastEntry("before", answer), *entries)
     reaction = next((one.text for one in after.entries if one.kind == "prompt"), "") if after else ""
     if reaction:
-        entries = (*entries, PastEntry("after", _cut_to_head(reaction)))
+        entries = (*entries, PastEntry("after", reaction))
     return replace(turn, entries=entries)
-
-
-def _cut_to_end(text: str) -> str:
-    return text if len(text) <= _LONGEST_REACTED else f"{GAP}{text[-_LONGEST_REACTED:]}"
-
-
-def _cut_to_head(text: str) -> str:
-    return text if len(text) <= _LONGEST_REACTION else f"{text[:_LONGEST_REACTION]}{GAP}"
 
 
 def add_packet(

@@ -1,4 +1,4 @@
-"""Read what `agent-relay recall` searches: the turns of a session's earlier agents, and how they are shown."""
+"""Read what `agent-relay recall` searches: the turns of a session's earlier agents."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ class SessionRecord:
 
 
 def read_record(word: str) -> SessionRecord:
-    """Read the session whose id begins or ends with `word`; by default that of the leg we are in, or the newest.
+    """Read the session whose id begins or ends with `word`; by default the one we are in, or the newest.
 
     Raises WrongUseError if none or several are meant, UntrustedDataError for a damaged journal.
     """
@@ -96,7 +96,7 @@ def _build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
 
 
 def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
-    """Return the newest conversation of leg or agent `where`, or of any; raise RelayError if there is none."""
+    """Return the newest conversation of leg or agent `where`, or of all; raise RelayError for none."""
     meant: Sequence[ConversationRecord] = [
         one
         for one in record.legs
