@@ -8,7 +8,8 @@ COMMON = """
     have had it its this that these those which what who whom whose when where how why i we you they me my
     our your us can could should would will shall may must there then than as if so about into any all
     der die das den dem des ein eine einen einem einer und oder nicht kein keine ist war sind waren wird
-    wurde wurden hat haben was wer wen wem welche welchem welchen welcher welches wie wo wann warum wieso mit ohne fur von
+    wurde wurden hat haben was wer wen wem welche welchem welchen welcher welches wie wo wann warum wieso
+    mit ohne fur von
     zu zum zur im in auf an bei es er sie wir ihr ich uns man auch noch nur dass ob
     el la los las un una unos unas y o no es son era fue fueron de del al en con sin por para que cual
     cuales quien como donde cuando se su sus lo le les mi tu nos hay esta este esto
