@@ -27,7 +27,6 @@ _EXACT_BONUS = 1.6
 _LEAST_STEM = 4
 _LEAST_INNER = 5
 _INFLECTED, _INNER = 0.6, 0.25
-# Longest first; cut only where enough of the word is left.
 _QUOTED = compile_late(r"[\"“”„«»「」『』`]([^\"“”„«»「」『』`\n]{2,120})[\"“”„«»「」『』`]")
 _WORD = compile_late(r"[^\W_]+(?:[._/:@#%+\-][^\W_]+)*")
 _PART = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
@@ -38,13 +37,11 @@ _ASCII = 128
 _SPACES = bytes(
     at if at >= _ASCII else ord(chr(at).lower()) if chr(at).isalnum() else ord(" ") for at in range(256)
 )
-# Punctuation beyond ASCII that stands beside words without a blank, as UTF-8; full-width signs are folded.
-_FOREIGN = tuple(
-    chr(code).encode()
-    for code in (
-        *(0xA1, 0xAB, 0xB7, 0xBB, 0xBF, 0xD7, *range(0x2010, 0x2040), *range(0x2190, 0x2194)),
-        *(0x3001, 0x3002, *range(0x3008, 0x3012), 0x30FB),
-    )
+# Punctuation beyond ASCII that stands beside words without a blank, as UTF-8: inverted and angle quotation
+# marks, dashes, quotes, arrows, and that of ideographs; full-width signs are folded before.
+_FOREIGN = compile_late(
+    rb"\xc2[\xa1\xab\xb7\xbb\xbf]|\xc3\x97|\xe2\x80[\x90-\xbf]|\xe2\x86[\x90-\x93]"
+    rb"|\xe3\x80[\x81\x82\x88-\x91]|\xe3\x83\xbb"
 )
 
 
@@ -72,10 +69,7 @@ def prepare(text: str) -> bytes:
     """Return `text` ready for `count`: words in lower case without accents, a blank on each side."""
     if text.isascii():
         return b" %b " % text.encode().translate(_SPACES)
-    data = fold(text).encode("utf-8", "replace")
-    for sign in _FOREIGN:
-        if sign in data:
-            data = data.replace(sign, b" ")
+    data = _FOREIGN.sub(b" ", fold(text).encode("utf-8", "replace"))
     return b" %b " % data.translate(_SPACES)
 
 

@@ -30,6 +30,8 @@ _MARGIN = 4000
 """How far from a cut nothing is quoted, in characters: what was cut there may be half a secret."""
 _LONGEST_PIECE = 240
 _LEAST_PIECE = 12
+_SHORT_LINES = 60
+_REACH = 40
 # The usual values of BM25; turns differ in length by what their commands print, which matters less.
 _K1, _B = 1.2, 0.6
 _CANDIDATES = 40
@@ -185,8 +187,13 @@ def _split(entry: PastEntry) -> list[str]:
     label = LABELS.get(entry.kind, "")
     lines = [line for line in entry.shown.split("\n") if line.strip()]
     pieces = [entry.head[:_LONGEST_PIECE]] if entry.head else []
+    begun = len(pieces)
     for line in lines:
-        pieces += _split_line(line.rstrip())
+        # Short lines go together: there may be very many of them.
+        if len(pieces) > begun and len(pieces[-1]) + len(line) < _SHORT_LINES:
+            pieces[-1] = f"{pieces[-1]}\n{line.rstrip()}"
+        else:
+            pieces += _split_line(line.rstrip())
     if label and pieces:
         pieces[0] = label + pieces[0]
         pieces[-1] += ")" if label.startswith("(") else ""
@@ -224,6 +231,6 @@ def _choose(pieces: Sequence[str], scores: Sequence[float], most: int, *, first:
 
 def _list_neighbours(places: Sequence[int], end: int) -> Iterator[int]:
     """Yield the places around each of `places`, nearest first."""
-    for reach in range(1, end):
-        for at in sorted(places):
+    for reach in range(1, min(end, _REACH)):
+        for at in sorted(places[:_REACH]):
             yield from (near for near in (at + reach, at - reach) if 0 <= near < end)
