@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.packet.extract.pasted import split_pasted
+from agent_relay.packet.extract.pastes.split import split_pasted
 from tests.house import tree
 
 SHAPES = tomllib.loads(tree.read_text("tests/packet/pasted_shapes.toml"))

@@ -181,7 +181,7 @@ class _Reading:
             for line in run.output.splitlines()
             if _MEASURED.search(line)
         ]
-        return "; ".join(_cut(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
+        return "; ".join(_cut_words(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
 
     def _tell(self, *, with_closing: bool) -> str:
         """Quote the beginning of the last answer that says something, below what was decided before."""
@@ -254,14 +254,20 @@ def _cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def _cut_words(text: str, limit: int) -> str:
+    """Cut what a program printed at the end of a word: half a key looks like none, and would stay."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[:limit].rpartition(' ')[0]} …".lstrip()
+
+
 def _count_words(text: str) -> int:
     return len(text.split()) + len(_WIDE.findall(text)) // 2
 
 
 def _describe_failure(run: CommandRun) -> str:
     line = find_telling_line(run.output)
-    command = f"`{_cut(run.command, _COMMAND)}`"
-    return f"{command}: {_cut(line, _LINE)}" if line else command
+    command = f"`{_cut_words(run.command, _COMMAND)}`"
+    return f"{command}: {_cut_words(line, _LINE)}" if line else command
 
 
 def _describe_paste(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent_relay.domain.facts import Facts, Message
-from agent_relay.packet.extract.pasted import split_pasted
+from agent_relay.packet.extract.pastes.split import split_pasted
 from agent_relay.packet.extract.sentences import get_phrases, is_alike, plain_apostrophes, split_sentences
 
 _CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)

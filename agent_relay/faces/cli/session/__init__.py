@@ -7,6 +7,7 @@ and `chat`, which work without a screen. `status` is that command, `sessions` ha
 `take-over`; `handoff` has `handoff`, `relay` and `undo-handoff`; `packet` has the table of `packet`'s
 sub-commands, of which `packet_transfer` and `packet_verify` are loaded when they are called; `recall` is a
 room below. `lookup.find_session` finds the session that a word of the command line means, `choose_running`
-one that can go on; `native_sessions` lists the sessions agents keep themselves. Called by `dispatch` and the shell.
+one that can go on; `native_sessions` lists the sessions agents keep themselves. Called by `dispatch` and
+the shell.
 `status`, `lookup`, `agent` and `attach` are hot: they import nothing heavy at their start.
 """

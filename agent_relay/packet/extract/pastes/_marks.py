@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from agent_relay.domain.text.plain import compile_late, count_columns
-from agent_relay.packet.extract._paste_voices import is_lead
-from agent_relay.packet.extract._prompt_lines import PromptLines
+from agent_relay.packet.extract.pastes._lines import PromptLines
+from agent_relay.packet.extract.pastes._voices import is_lead
 from agent_relay.packet.extract.sentences import get_phrases
 
 _FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20})([^`]*)$")

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract._paste_marks import CLOSING_MARKS, OPENING_MARKS, find_quotation
-from agent_relay.packet.extract._paste_shapes import LIST_ITEM
-from agent_relay.packet.extract._paste_voices import (
+from agent_relay.packet.extract.pastes._lines import PromptLines
+from agent_relay.packet.extract.pastes._marks import CLOSING_MARKS, OPENING_MARKS, find_quotation
+from agent_relay.packet.extract.pastes._shapes import LIST_ITEM
+from agent_relay.packet.extract.pastes._voices import (
     is_lead,
     is_shouted,
     names_source,
     opens_own,
     splits_after,
 )
-from agent_relay.packet.extract._prompt_lines import PromptLines
 from agent_relay.packet.extract.sentences import get_phrases
 
 _HEADER = get_phrases("mail-header")

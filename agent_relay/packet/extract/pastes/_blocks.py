@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract._paste_shapes import (
+from agent_relay.packet.extract.pastes._lines import PromptLines
+from agent_relay.packet.extract.pastes._shapes import (
     ASSIGNMENT,
     CAPTION_LINE,
     CODE_LINE,
@@ -25,8 +26,7 @@ from agent_relay.packet.extract._paste_shapes import (
     TABLE_LINE,
     stands_alone,
 )
-from agent_relay.packet.extract._paste_voices import is_lead, is_strangers, opens_own
-from agent_relay.packet.extract._prompt_lines import PromptLines
+from agent_relay.packet.extract.pastes._voices import is_lead, is_strangers, opens_own
 from agent_relay.packet.extract.sentences import get_phrases
 
 _ROLE = get_phrases("speaker-role")
