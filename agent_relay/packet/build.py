@@ -219,25 +219,18 @@ def _find_prompt(
 def _find_next(
     leg: _Leg, plan: Sequence[documents.PlanStep], runs: Sequence[documents.ValidationRun]
 ) -> str | None:
-    """Find what to do first.
-
-    This is an open step of the plan, the unanswered prompt, a failing check or what the agent announced, in
-    this order; a prompt newer than the plan comes before it.
-    """
+    """Find what to do first: the unanswered prompt, an open step, a failing check, what was announced."""
+    if leg.prompt is not None and leg.prompt.text:
+        return leg.prompt.text
     step = next((one for one in plan if one.status == "in_progress"), None)
     step = step or next((one for one in plan if one.status == "pending"), None)
-    facts, prompt = leg.facts, leg.prompt
-    asked_at = facts.unprocessed_prompt.turn if facts.unprocessed_prompt else 0
-    planned_at = max((one.turn for one in facts.plan), default=0)
-    if step is not None and (prompt is None or not asked_at or planned_at >= asked_at):
+    if step is not None:
         return step.text
-    if prompt is not None:
-        return prompt.text
     failed = [run for run in {run.kind: run for run in runs}.values() if run.verdict == "failed"]
     if failed:
         line = outcomes.find_telling_line(failed[0].output_tail)
         return f"make `{failed[0].command}` pass" + (f": {line}" if line else "")
-    intent = find_intent(facts)
+    intent = find_intent(leg.facts)
     if intent:
         return f"continue: {intent}"
     return leg.waiting.next_task if leg.waiting else None

@@ -71,7 +71,6 @@ def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
         quoted=_over_lines(prefix_lines),
         line=_over_lines(join_lines),
         item=_over_lines(indent_item),
-        record=name_record,
     )
     try:
         return environment.get_template(_OWN if _OWN in templates else SHARED)
@@ -87,8 +86,18 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
     packets of the session are stored. The same packet gives the same text. Raises ConfigurationError if the
     template fails.
     """
+    shown = leave_out_repeated(leave_out_own(packet))
+    records = {quote_text(file): name for file, name in name_records(shown).items()}
+
+    def cite(place: object) -> str:
+        """Return the short name of a record, with the line or the message in it."""
+        file = _PLACE.sub("", str(place))
+        return f"{records[file]}{str(place)[len(file) :]}" if file in records else str(place)
+
     values = {
-        "packet": _view(render_document(leave_out_repeated(leave_out_own(packet))), 0),
+        "cite": cite,
+        "records": records,
+        "packet": _view(render_document(shown), 0),
         "title": quote_text(title),
         "folder": quote_text(folder),
     }
@@ -121,9 +130,12 @@ def prefix_lines(text: str, mark: str = "> ") -> str:
     return "\n".join((mark + line).rstrip() for line in text.strip("\n").split("\n"))
 
 
-def name_record(place: object) -> str:
-    """Return the file of a place in a transcript, without its line or the message's id."""
-    return _PLACE.sub("", str(place))
+def name_records(packet: ResumePacket) -> dict[str, str]:
+    """Return the files that a packet points into, each with the short name its text calls it by."""
+    places = [blocker.source.transcript for blocker in packet.blockers if blocker.source]
+    places += [cut.path for cut in packet.cuts]
+    files = list(dict.fromkeys(_PLACE.sub("", place) for place in places if place))
+    return {file: "record" if len(files) == 1 else f"record {number}" for number, file in enumerate(files, 1)}
 
 
 def join_lines(text: str) -> str:

@@ -281,7 +281,7 @@ def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
     for at, (one, after) in enumerate(pairwise(exchanges)):
         above, _, last = one.told.rpartition("\n")
         start = last.rstrip("…")[: _ON - 1]
-        if not start or not after.on.startswith(start[: len(after.on.rstrip("…"))]):
+        if not start or start[: len(after.on.rstrip("…"))] not in after.on:
             continue
         if len(after.on) > _ON:
             kept[at] = kept[at].model_copy(update={"told": above})

@@ -216,9 +216,9 @@ def _describe_change(change: FileChange, cwd: str) -> PastEntry:
     return PastEntry("edit", "\n".join(_list_lines(change)), f"{change.action} {path}{before}{counts}")
 
 
-def _list_lines(_change: FileChange) -> list[str]:
-    """Return the lines the change removed and added, each with its mark; no reader notes any yet."""
-    return []
+def _list_lines(change: FileChange) -> list[str]:
+    """Return the lines the change removed and added, each with its mark."""
+    return [*(f"-{line}" for line in change.removed_lines), *(f"+{line}" for line in change.added_lines)]
 
 
 def _describe_error(error: ToolError) -> PastEntry:
