@@ -30,6 +30,7 @@ _PICKS = get_phrases("picks")
 _OFFERS = get_phrases("offers")
 _TURNED_DOWN = get_phrases("turned-down")
 _QUESTION_END = get_phrases("question-end")
+_DISPROOF = get_phrases("disproof")
 _MEASURED = get_phrases("measured")
 _MARK = compile_late("[?\uff1f]")
 _OPTION = compile_late(
@@ -151,6 +152,7 @@ class _Reading:
         strongest = max(map(weigh, words), default=0)
         if turn.is_routine:
             return 2 * bool(self.failed) + strongest if told or self.failed else _ROUTINE
+        work += 2 * bool(_DISPROOF.search(plain_apostrophes(told)))
         return max(0, work + max(0, strongest - FIRM + 1) + self._weigh_words())
 
     def _weigh_words(self) -> int:
@@ -163,7 +165,7 @@ class _Reading:
         weight = 2 * bool(_WEIGHTY.search(plain) or _NUMBER.search(plain)) + bool(_NAMES_CODE.search(plain))
         weight += min(2, _count_words(plain) // _WORDS_PER_WEIGHT) + 2 * bool(self.turn.pasted)
         weight += self.answers + bool(self.answers)
-        return weight - self.is_question * (1 if self.turn.edits or self.turn.runs else 2)
+        return weight - self.is_question * (1 if self.turn.edits or self.turn.runs or self.turn.pasted else 2)
 
     def _find_asked(self) -> str:
         """Find what the user's words are about: options whole, else the beginning of what was said."""
