@@ -38,10 +38,7 @@ class Provenance(Document):
 
 
 class Quote(Document):
-    """Words quoted verbatim; `pasted` is what a user pasted with them, and others wrote.
-
-    `ended_in` is the turn that took them back, by the words `ended_by`.
-    """
+    """Words quoted verbatim; `pasted` came with them from others, `ended_by` took them back in `ended_in`."""
 
     text: str
     pasted: str = ""
@@ -51,10 +48,7 @@ class Quote(Document):
 
 
 class Decision(Document):
-    """Something settled, so that the successor does not relitigate it.
-
-    `in_ledger` is whether it is taken from an exchange of the ledger, whose text tells it.
-    """
+    """Something settled; `in_ledger` is whether an exchange of the ledger tells it."""
 
     id: str
     summary: str

@@ -1,8 +1,8 @@
 """Find in an agent's record what a packet quotes.
 
-`sentences` cuts text into pieces and weighs them by the expressions of `phrases.toml`, which is data. `pastes`
-sets apart what a user pasted. On them stand `requests` (what the user wants, and the rules), `statements` (what
-agents chose and gave up) and `outcomes` (what came of commands). `turns` groups facts by prompts, `ledger`
-keeps the exchanges that would be missed; `edit_history` and `corrections` find what was taken back since.
+`sentences` cuts text into pieces and weighs them by the expressions of `phrases.toml`, which is data.
+`pastes` sets apart what a user pasted. On them stand `requests` (what the user wants, and the rules),
+`statements` (what agents chose and gave up) and `outcomes` (what came of commands). `turns` groups facts by
+prompts, `ledger` keeps the exchanges that would be missed, `later_changes` finds what was taken back since.
 `provenance` says where a quotation was found, `quotable` drops what no packet quotes. Pure.
 """

@@ -12,13 +12,12 @@ from itertools import pairwise
 from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract.corrections import find_corrections
-from agent_relay.packet.extract.edit_history import Ending, find_endings
+from agent_relay.packet.extract.later_changes import LaterChange, find_changed_edits, find_corrections
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import is_asking, is_consent, is_rule
 from agent_relay.packet.extract.sentences import FIRM, get_phrases, plain_apostrophes, split_sentences, weigh
-from agent_relay.packet.extract.turns import Turn
+from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4
 """The weight from which on an exchange is told, however many there are."""
@@ -61,7 +60,7 @@ _ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE, _INSTEAD = (
 )
 
 
-def build_exchanges(turns: Sequence[Turn], agent: str) -> list[Exchange]:
+def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
     """Build the exchanges of `turns` that would be missed, in their order."""
     readings = _read_turns(turns)
     told = [reading.build(agent) for reading in readings]
@@ -90,14 +89,14 @@ class _Reading:
     is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits went here.
     """
 
-    turn: Turn
+    turn: PromptTurn
     before: str
     offered: int
     answers: int
     is_question: bool
     is_consent: bool
     is_turned_down: bool
-    ended: Ending | None
+    ended: LaterChange | None
     ended_by: str
     took_back: int | None
 
@@ -197,8 +196,8 @@ class _Reading:
         return "\n".join([*lines[-_STATEMENTS:], *([head] if head else [])])
 
 
-def _read_turns(turns: Sequence[Turn]) -> list[_Reading]:
-    ends = find_endings(change for turn in turns for change in turn.edits)
+def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
+    ends = find_changed_edits(change for turn in turns for change in turn.edits)
     taking = {one.later: one.earlier for one in ends if one.how == "taken back" and one.later != one.earlier}
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
     ended = {one.earlier: one for one in (*find_corrections([*prompts.values()]), *ends)}

@@ -16,7 +16,7 @@ _REPEATED = 2
 
 
 @dataclass(slots=True)
-class Turn:
+class PromptTurn:
     """One prompt and what was done in its turn; `number` counts the user's prompts from 1.
 
     `prompt` is the user's own words, `None` for work nobody prompted; `pasted` is what they pasted with it.
@@ -35,24 +35,24 @@ class Turn:
     is_routine: bool = False
 
 
-def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) -> list[Turn]:
+def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) -> list[PromptTurn]:
     """List the turns in their order.
 
     `pasted` is by turn what the user pasted; the user's messages in `facts` are without it. What a session
     repeats, with other numbers in it, tells nothing about where it stands: such sentences are left out.
     """
-    turns: dict[int, Turn] = {}
+    turns: dict[int, PromptTurn] = {}
     for said in facts.conversation:
-        turn = turns.setdefault(said.turn, Turn(said.turn, pasted=pasted.get(said.turn, "")))
+        turn = turns.setdefault(said.turn, PromptTurn(said.turn, pasted=pasted.get(said.turn, "")))
         if said.role == "assistant":
             turn.answers.append(said)
         elif turn.prompt is None:
             turn.prompt = said
     for run in facts.commands:
-        turns.setdefault(run.turn, Turn(run.turn)).runs.append(run)
+        turns.setdefault(run.turn, PromptTurn(run.turn)).runs.append(run)
     for change in facts.files:
         if change.action != "read":
-            turns.setdefault(change.turn, Turn(change.turn)).edits.append(change)
+            turns.setdefault(change.turn, PromptTurn(change.turn)).edits.append(change)
     for quoted in (*statements.decisions, *statements.attempts):
         _add_words(turns, quoted)
     found = [turns[number] for number in sorted(turns)]
@@ -60,7 +60,7 @@ def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) 
     return found
 
 
-def _add_words(turns: Mapping[int, Turn], quoted: Quotation) -> None:
+def _add_words(turns: Mapping[int, PromptTurn], quoted: Quotation) -> None:
     turn = turns.get(quoted.said.turn)
     if turn is None or quoted.said.role == "user":
         return
@@ -68,7 +68,7 @@ def _add_words(turns: Mapping[int, Turn], quoted: Quotation) -> None:
     (turn.closing if is_closing else turn.words).append(quoted.text)
 
 
-def _leave_out_repeated(turns: Sequence[Turn]) -> None:
+def _leave_out_repeated(turns: Sequence[PromptTurn]) -> None:
     prompts = Counter(_shape(turn.prompt.text) for turn in turns if turn.prompt)
     sentences: Counter[str] = Counter()
     for turn in turns:

@@ -1,0 +1,96 @@
+"""Find which turns took back, replaced or corrected what an earlier one did or said.
+
+Edits are followed by their lines alone; words by those that only two of the user's prompts share.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_relay.domain.facts import FileChange, Message
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
+
+_CORRECTS = get_phrases("corrects")
+_RETRACTION = get_phrases("retraction")
+_WORD = compile_late(r"[^\W_]{3,}")
+_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+# So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word.
+_SHARED = 4
+_WORD_COUNTS = 2
+_BOTH = 2
+_LONGEST = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class LaterChange:
+    """The edits of turn `earlier` are all gone since turn `later`, or its words are corrected there.
+
+    They were `taken back` if the lines that had stood there before came back, else `replaced`.
+    """
+
+    earlier: int
+    later: int
+    how: Literal["taken back", "replaced", "corrected"]
+
+
+def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
+    """Find the turns whose edits are gone; `changes` are in the order in which they were made.
+
+    A turn of which anything is left is not among them. One that took back its own edits ends in itself.
+    """
+    written: dict[int, dict[tuple[str, str], bool]] = {}
+    replaced: dict[int, set[tuple[str, str]]] = {}
+    found: dict[int, LaterChange] = {}
+    for change in changes:
+        added = {(change.path, line) for line in change.added_lines}
+        removed = {(change.path, line) for line in change.removed_lines}
+        gone = removed - added
+        for turn, lines in written.items():
+            if turn == change.turn or turn in found or not lines.keys() & gone:
+                continue
+            lines.update(dict.fromkeys(lines.keys() & gone, False))
+            if not any(lines.values()):
+                came_back = bool(added & replaced[turn])
+                found[turn] = LaterChange(turn, change.turn, "taken back" if came_back else "replaced")
+        own = written.setdefault(change.turn, {})
+        before = replaced.setdefault(change.turn, set())
+        if own.keys() & gone and not own.keys() - gone and added <= before:
+            found[change.turn] = LaterChange(change.turn, change.turn, "taken back")
+        elif added:
+            found.pop(change.turn, None)
+        for line in gone:
+            own.pop(line, None)
+        own |= dict.fromkeys(added - removed - before, True)
+        before |= gone
+    return list(found.values())
+
+
+def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
+    """Find the prompts that a later one corrects, each with the last that does."""
+    terms = [_list_terms(said.text) for said in prompts]
+    counts = Counter(term for found in terms for term in found)
+    rare = [{term for term in found if counts[term] == _BOTH} for found in terms]
+    corrected: dict[int, LaterChange] = {}
+    for at, said in enumerate(prompts):
+        plain = plain_apostrophes(said.text[:_LONGEST])
+        if not (_CORRECTS.search(plain) or _RETRACTION.search(plain)):
+            continue
+        shared = [(sum(map(_weigh, rare[at] & rare[before])), before) for before in range(at)]
+        most, earlier = max(shared, default=(0, 0))
+        if most >= _SHARED:
+            turn = prompts[earlier].turn
+            corrected[turn] = LaterChange(turn, said.turn, "corrected")
+    return list(corrected.values())
+
+
+def _weigh(term: str) -> int:
+    return 1 if _WIDE.search(term) else _WORD_COUNTS
+
+
+def _list_terms(text: str) -> set[str]:
+    folded = text[:_LONGEST].casefold()
+    words = {word for word in _WORD.findall(folded) if not _WIDE.search(word)}
+    pairs = {run[at : at + 2] for run in _WIDE.findall(folded) for at in range(len(run) - 1)}
+    return words | pairs
