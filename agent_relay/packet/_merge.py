@@ -11,9 +11,10 @@ from operator import attrgetter
 from typing import TypeVar
 
 from agent_relay.domain.documents.packet import Decision, Exchange, PlanStep, Provenance, Quote, TouchedFile
-from agent_relay.domain.facts import Facts, FileChange
+from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
+from agent_relay.packet.extract.later_changes import find_corrections
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import Quotation, weigh_rule
 from agent_relay.packet.extract.sentences import is_alike, normalise
@@ -22,6 +23,7 @@ _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _EXCHANGES = 60
+_ENDED_BY = 130
 _DECISIONS = 30
 TASK_LENGTH = 12_000
 """The most characters of a task."""
@@ -62,6 +64,10 @@ def mark_ended(quotes: Iterable[Quote], exchanges: Iterable[Exchange]) -> tuple[
     )
 
 
+def _find_record(source: Provenance | None) -> tuple[str, str] | None:
+    return (source.agent, source.transcript) if source and source.transcript else None
+
+
 def _find_place(source: Provenance | None) -> tuple[str, int] | None:
     return (source.agent, source.turn) if source and source.turn else None
 
@@ -84,23 +90,46 @@ def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: i
     return tuple(entries[at] for at in sorted(chosen))
 
 
-def merge_exchanges(before: Iterable[Exchange], found: Iterable[Exchange]) -> tuple[Exchange, ...]:
-    """Merge the ledger so far with that of the leg; of too many keep those that would be missed most."""
-    exchanges = [*before, *found]
+def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tuple[Exchange, ...]:
+    """Merge the ledger so far with that of the leg, whose words may correct it; of too many keep the best.
+
+    What the leg's own record repeats of an earlier one is told once.
+    """
+    fresh = list(found)
+    places = {_find_record(one.source) for one in fresh}
+    before = [one for one in before if _find_record(one.source) not in places or one.source is None]
+    carried = [Message("user", one.said, -1 - at) for at, one in enumerate(before)]
+    prompts = [Message("user", one.said, one.source.turn or 0) for one in fresh if one.source]
+    changes = {one.earlier: one.later for one in find_corrections([*carried, *prompts]) if one.later > 0}
+    words = {said.turn: said.text for said in prompts}
+    exchanges = [
+        _mark_corrected(one, changes[-1 - at], words[changes[-1 - at]]) if -1 - at in changes else one
+        for at, one in enumerate(before)
+    ]
+    exchanges += fresh
     ranks = [(-one.weight, -at) for at, one in enumerate(exchanges)]
     return _keep(exchanges, ranks, _EXCHANGES)
 
 
-def merge_decisions(before: Iterable[Decision], exchanges: Iterable[Exchange]) -> tuple[Decision, ...]:
-    """Merge the decisions so far, with their ids, and what the user settled since; keep the last of many."""
-    decisions = list(before)
+def _mark_corrected(exchange: Exchange, turn: int, words: str) -> Exchange:
+    ended = {"ended_in": turn, "ended_how": "corrected", "ended_by": words[:_ENDED_BY], "is_settled": False}
+    return exchange.model_copy(update=ended)
+
+
+def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -> tuple[Decision, ...]:
+    """Merge the decisions so far, with their ids, and what is settled in the merged ledger.
+
+    What the ledger says was corrected since is settled no more; of too many the last are kept.
+    """
+    ended = {_find_place(one.source) for one in exchanges if one.ended_in}
+    decisions = [one for one in before if not (one.in_ledger and _find_place(one.source) in ended)]
     number = max((_number(decision.id) for decision in decisions), default=0)
+    known = {_find_place(one.source) for one in decisions if one.in_ledger}
     for one in exchanges:
-        if one.is_settled:
+        if one.is_settled and _find_place(one.source) not in known:
             number += 1
-            decisions.append(
-                Decision(id=f"D{number}", summary=one.said, why=one.on, in_ledger=True, source=one.source)
-            )
+            told = {"id": f"D{number}", "summary": one.said, "why": one.on, "source": one.source}
+            decisions.append(Decision.model_validate({**told, "in_ledger": True}))
     return tuple(decisions[-_DECISIONS:])
 
 

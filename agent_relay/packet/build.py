@@ -119,7 +119,8 @@ def _build_from_leg(
     blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
     plan = merging.merge_plan(before.plan, facts, agent)
     task = _find_task(leg, context)
-    exchanges = build_exchanges(list_turns(facts, leg.pasted.turns, sort_statements(facts)), agent)
+    turns = list_turns(facts, leg.pasted.turns, sort_statements(facts))
+    exchanges = merging.merge_exchanges(before.exchanges, build_exchanges(turns, agent))
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -136,7 +137,7 @@ def _build_from_leg(
         constraints=merging.mark_ended(
             merging.merge_constraints(before.constraints, find_constraints(facts), agent), exchanges
         ),
-        exchanges=merging.merge_exchanges(before.exchanges, exchanges),
+        exchanges=exchanges,
         decisions=merging.merge_decisions(before.decisions, exchanges),
         attempts=before.attempts,
         remarks=before.remarks,

@@ -49,7 +49,7 @@ _QUOTED = re.compile(r"[ \t>]*")
 _NOTHING = re.compile("")
 _LISTED = re.compile(r"[ \t>]*(?:[-*+] )?(?:\[.\] )?")
 _ITEM = re.compile(r"[ \t]*[-*+] ")
-_TURN = re.compile(r" \(turn \d+\)$")
+_TURN = re.compile(r" \((?:[\w-]+, )?turn \d+\)$")
 _FENCE, _GROUNDS = "```", " — "
 _NEXT, _PROMPT = ("next_task",), ("unprocessed_prompt", "text")
 

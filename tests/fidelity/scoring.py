@@ -15,7 +15,7 @@ NEAR = 700
 CLOSE = 300
 """Characters within which a trap is made harmless."""
 _SETTLED = re.compile(r"settled|decided|decisions", re.IGNORECASE)
-_MARKED = re.compile(r"\(turn \d+, settled")
+_MARKED = re.compile(r"\((?:\w+, )?turn \d+, settled")
 _SHOWN = slice(240, 420)
 
 Lookup = Callable[[Question], str]

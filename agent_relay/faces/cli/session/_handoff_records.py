@@ -146,6 +146,7 @@ def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
 
 _COUNTED = (
     "constraints",
+    "exchanges",
     "decisions",
     "attempts",
     "blockers",
