@@ -1,0 +1,280 @@
+"""Digest the record of a leg for an agent that writes its handoff document, and check what it wrote.
+
+The digest is what an agent reads that has seen nothing of the conversation; whatever the document names that
+is not in the digest was made up, and is marked.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.extract.outcomes import find_telling_line
+
+MOST_BYTES = 60_000
+"""The size of a digest in UTF-8: some 20,000 tokens."""
+NOT_RECORDED = "[not in the record]"
+"""The mark behind what a document names and the digest does not."""
+_OPTION = re.compile(r"^\s{0,6}(?:[-*+•]|\(?[0-9A-Za-z][.):]|Option\b|\|)\s*\S")
+_OPTION_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """How many characters are quoted of each thing; 0 leaves it out."""
+
+    user: int
+    answer: int
+    options: int
+    output: int
+    edits: int
+
+
+_DETAILS = (
+    _Detail(user=12_000, answer=900, options=12, output=600, edits=20),
+    _Detail(user=4000, answer=400, options=8, output=300, edits=10),
+    _Detail(user=1500, answer=160, options=6, output=160, edits=4),
+    _Detail(user=600, answer=0, options=4, output=100, edits=2),
+    _Detail(user=300, answer=0, options=0, output=0, edits=0),
+    _Detail(user=120, answer=0, options=0, output=0, edits=0),
+    _Detail(user=50, answer=0, options=0, output=0, edits=0),
+)
+"""What gives way when the record is long: first what agents said, last what the user said."""
+
+
+def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: str = "") -> str:
+    """Digest what was said and done, in order of time, in at most 60 kB.
+
+    `facts` are a leg's own, without what relay typed, `before` is the packet it was given, and `written` the
+    document its agent was asked for before. The result is empty if there is nothing to tell.
+    """
+    if not facts.conversation and before is None:
+        return ""
+    text = ""
+    for detail in _DETAILS:
+        said = [*_tell_before(before, detail), *_tell_turns(facts, detail), *_tell_end(facts, written)]
+        text = "\n\n".join(said)
+        if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
+            return text
+    data = text.encode("utf-8", "replace")
+    half = MOST_BYTES // 2 - 50
+    gap = f"\n[… {len(data) - 2 * half} bytes left out …]\n"
+    return data[:half].decode("utf-8", "ignore") + gap + data[-half:].decode("utf-8", "ignore")
+
+
+def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
+    """Tell what the agent was handed when it took over."""
+    if before is None:
+        return
+    yield f"# What {before.previous_agent or 'the agent before'} handed over"
+    if before.task:
+        yield f"Task, in the user's words:\n{_cut(before.task, detail.user)}"
+    if before.constraints:
+        yield "Rules of the user:\n" + "\n".join(f"- {one.text}" for one in before.constraints)
+    if before.narrative:
+        yield f"Its document:\n{_cut(before.narrative, 6000)}"
+    if before.plan:
+        yield "Plan:\n" + "\n".join(f"- [{step.status}] {step.text}" for step in before.plan)
+    if before.unprocessed_prompt:
+        waiting = _cut(before.unprocessed_prompt.text, detail.user)
+        yield f"Prompt of the user that was not answered:\n{waiting}"
+
+
+def _tell_turns(facts: Facts, detail: _Detail) -> Iterator[str]:
+    """Tell each turn: the user's words, what failed, what was edited, what was offered and answered."""
+    yield f"# What {facts.agent} was asked and did"
+    runs, edits = _list_runs(facts, detail), _list_edits(facts)
+    answers: dict[int, list[Message]] = defaultdict(list)
+    for said in facts.conversation:
+        if said.role == "assistant":
+            answers[said.turn].append(said)
+    prompts = {said.turn: said for said in facts.conversation if said.role == "user"}
+    for turn in sorted(prompts.keys() | answers.keys() | runs.keys() | edits.keys()):
+        lines = [f"## Turn {turn}"]
+        if turn in prompts:
+            lines.append(f"user: {_cut(prompts[turn].text, detail.user)}")
+        lines += runs[turn][-2 * detail.edits :] if detail.output else []
+        lines += edits[turn][: detail.edits]
+        lines += _tell_answer(answers[turn], facts.agent, detail)
+        yield "\n".join(lines)
+
+
+def _list_runs(facts: Facts, detail: _Detail) -> dict[int, list[str]]:
+    """List by turn what was run, what failed with the line that tells."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for run in facts.commands:
+        if run.exit_code:
+            line = find_telling_line(run.output)[: detail.output]
+            found[run.turn].append(f"ran `{run.command[:300]}`: exit {run.exit_code}: {line}")
+        else:
+            found[run.turn].append(f"ran `{run.command[:120]}`")
+    for error in facts.errors:
+        found[error.turn].append(f"{error.tool} failed: {find_telling_line(error.text)[: detail.output]}")
+    return found
+
+
+def _list_edits(facts: Facts) -> dict[int, list[str]]:
+    """List by turn which files were changed."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for change in facts.files:
+        if change.action != "read":
+            found[change.turn].append(f"{change.action} {change.path}{_count(change.added, change.removed)}")
+    return found
+
+
+def _count(added: int | None, removed: int | None) -> str:
+    return "" if added is None and removed is None else f" (+{added or 0} -{removed or 0})"
+
+
+def _tell_answer(answers: list[Message], agent: str, detail: _Detail) -> Iterator[str]:
+    """Tell the head of a turn's last answer, and all options it lists."""
+    if not answers:
+        return
+    text = answers[-1].text.strip()
+    head = text[: detail.answer]
+    if head:
+        yield f"{agent}: {head}{' […]' if len(head) < len(text) else ''}"
+    listed = [line.strip()[:_OPTION_LENGTH] for line in text.splitlines() if _OPTION.match(line)]
+    rest = [line for line in listed if line not in head]
+    if rest and detail.options:
+        yield "listed:\n" + "\n".join(rest[: detail.options])
+
+
+def _tell_end(facts: Facts, written: str) -> Iterator[str]:
+    """Tell what holds at the end: documents, plan, what runs, the waiting prompt and why it stopped."""
+    if written:
+        yield f"# The handoff document that {facts.agent} wrote earlier\n{_cut(written, 8000)}"
+    if facts.summary:
+        yield f"# What {facts.agent} wrote when its context was compacted\n{_cut(facts.summary, 8000)}"
+    if facts.plan:
+        steps = "\n".join(f"- [{step.status}] {step.text[:300]}" for step in facts.plan[:60])
+        yield f"# Its plan\n{steps}"
+    if facts.background:
+        running = "\n".join(f"- {one[:300]}" for one in facts.background[:20])
+        yield f"# Still running\n{running}"
+    if facts.unprocessed_prompt:
+        yield f"# Not answered yet\nuser: {_cut(facts.unprocessed_prompt.text, 4000)}"
+    if facts.limit_text:
+        yield f"# Why it stopped\n{facts.limit_text[:500]}"
+
+
+def _cut(text: str, limit: int) -> str:
+    """Cut the middle of `text` down to about `limit` characters."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    tail = limit // 3
+    return f"{text[: limit - tail]} […] {text[-tail:]}"
+
+
+_MARKS = '`"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d'
+# A quotation may hold paths and numbers: it is looked up whole, and they are not looked up again. None may
+# hold the mark that begins it: each text is gone through once.
+_QUOTED = (
+    r"`[^`\n]+`"
+    r"|\"[^\"\n]{2,}\""
+    "|[\u201c\u201e][^\u201c\u201d\u201e\n]{2,}[\u201d\u201c]"
+    "|\u00ab[^\u00ab\u00bb\n]{2,}\u00bb"
+    "|\u300c[^\u300c\u300d\n]+\u300d"
+)
+_PIECE = re.compile(rf"(?P<quoted>{_QUOTED})|[^\s{_MARKS}]+")
+_LIST_MARK = re.compile(r"\s*(?:\d+[.)]|[-*+])\s+")
+_SPACES = re.compile(r"\s+")
+_ELLIPSIS = re.compile(r"\u2026|\.\.\.")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,:]\d+)*")
+_ANY_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_POINTS = re.compile("[.,:]")
+_GROUPED = re.compile(r"(?<=\d),(?=\d{3})")
+_LINE_NUMBER = re.compile(r"(?::\d+){1,2}\Z")
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
+_PLAIN = str.maketrans({"\u2019": "'", "\u2018": "'", **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')})
+_EDGES = "()[]{}<>*_,;:!?.'\u2019=|"
+_LONGEST = 300
+_DEEPEST = 12
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "n/a", "w/o"})
+
+
+def mark_unrecorded(document: str, digest: str) -> str:
+    """Mark every path, number and quotation of `document` that is not in `digest`.
+
+    Spaces, quotation marks and capitals make no difference to a quotation, nor does a comma in a number. What
+    is quoted with something left out is looked up part by part.
+    """
+    known = _Known(digest)
+    return "\n".join(_mark_line(line, known) for line in document.split("\n"))
+
+
+class _Known:
+    """What a digest holds, prepared for many look-ups."""
+
+    def __init__(self, digest: str) -> None:
+        self._text = _flatten(digest)
+        self._numbers = {_plain_number(found) for found in _ANY_NUMBER.findall(digest)}
+        self._numbers |= {part for number in self._numbers for part in _POINTS.split(number)}
+        self._paths = {part for word in self._text.split(" ") for part in _list_parts(word)}
+
+    def has_quotation(self, quoted: str) -> bool:
+        """Tell whether the digest has the words between the quotation marks, as far as they are given."""
+        parts = [_flatten(part).strip(" .,;:!?[]") for part in _ELLIPSIS.split(quoted)]
+        return all(part in self._text for part in parts if part)
+
+    def has_word(self, word: str) -> bool:
+        """Tell whether the digest has the path or number that `word` is; also if it is neither."""
+        if len(word) > _LONGEST or word.casefold() in _ABBREVIATIONS:
+            return True
+        if _is_path(word):
+            name = _LINE_NUMBER.sub("", word).casefold().removeprefix("./").rstrip("/")
+            return not name or name in self._paths
+        return all(_plain_number(found) in self._numbers for found in _NUMBER.findall(word))
+
+
+def _is_path(word: str) -> bool:
+    """Tell whether a word names a file or folder: by its ending, or by slashes that no prose has."""
+    name = _LINE_NUMBER.sub("", word)
+    last = name.rstrip("/").rpartition("/")[2]
+    has_ending = _ENDING.search(last) is not None and not last[:1].isdigit()
+    return has_ending or name.count("/") > 1 or name.startswith(("/", "~/", "./", "../"))
+
+
+def _list_parts(word: str) -> Iterator[str]:
+    """List the paths a word of the digest tells of: itself, the folders in it, and what lies below them."""
+    name = _LINE_NUMBER.sub("", word.strip(_EDGES + '`"')).removeprefix("./").rstrip("/")
+    if len(name) > _LONGEST or not name:
+        return
+    yield name
+    parts = name.split("/")[:_DEEPEST]
+    for begin in range(len(parts)):
+        for end in range(begin + 1, len(parts) + 1):
+            yield "/".join(parts[begin:end])
+
+
+def _mark_line(line: str, known: _Known) -> str:
+    if line.startswith("#"):
+        return line
+    if line.startswith(">"):
+        return line if known.has_quotation(line.lstrip("> ")) else f"{line} {NOT_RECORDED}"
+    begin = _LIST_MARK.match(line)
+    place = begin.end() if begin else 0
+    parts = [line[:place]]
+    for found in _PIECE.finditer(line, place):
+        end = found.end()
+        if found["quoted"] is not None:
+            is_known = known.has_quotation(found[0][1:-1])
+        else:
+            word = found[0].rstrip(_EDGES)
+            end = found.start() + len(word)
+            is_known = known.has_word(word.lstrip(_EDGES.replace(".", "")))
+        parts += [line[place:end], "" if is_known else f" {NOT_RECORDED}"]
+        place = end
+    return "".join([*parts, line[place:]])
+
+
+def _flatten(text: str) -> str:
+    return _SPACES.sub(" ", text.translate(_PLAIN)).casefold().strip()
+
+
+def _plain_number(text: str) -> str:
+    """Return the number without what groups its digits."""
+    return _GROUPED.sub("", text)

@@ -1,0 +1,117 @@
+"""What an agent is given to write a handoff document from, and what it made up in it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
+from agent_relay.packet.digest import MOST_BYTES, NOT_RECORDED, build_digest, mark_unrecorded
+from tests.session.first_leg import FIRST, build_first
+
+OPTIONS = "We could do one of these:\n1. an LRU dict in src/cache.py\n2. a file in /var/cache/app\nWhich one?"
+FACTS = Facts(
+    agent="alpha",
+    conversation=(
+        Message("user", "Make the parser in src/parser.py faster, 1,700 ms is too much", 1),
+        Message("assistant", OPTIONS, 1),
+        Message("user", "the second one", 2),
+        Message("assistant", "It took 412 ms then.", 2),
+    ),
+    commands=(
+        CommandRun("pytest -q tests/test_parser.py", "a\nE   AssertionError: 3 != 4\nFAILED test_size", 1, 2),
+        CommandRun("ls", "x", 0, 2),
+    ),
+    files=(FileChange("src/parser.py", "modified", 2, 12, 3), FileChange("README.md", "read", 2)),
+    plan=(TodoItem("measure again", "pending", 2),),
+    unprocessed_prompt=Message("user", "and now?", 3),
+    limit_text="You've hit your session limit",
+)
+
+
+def test_a_digest_tells_who_said_and_did_what() -> None:
+    """Its reader has nothing else: choices need their options, rejections what killed them."""
+    digest = build_digest(FACTS)
+    for told in (
+        "user: the second one",
+        "2. a file in /var/cache/app",
+        "ran `pytest -q tests/test_parser.py`: exit 1: FAILED test_size",
+        "modified src/parser.py (+12 -3)",
+        "- [pending] measure again",
+        "user: and now?",
+        "You've hit your session limit",
+    ):
+        assert told in digest
+    assert "README.md" not in digest
+
+
+def test_a_digest_begins_with_what_the_agent_was_handed() -> None:
+    """The first leg's task and rules hold in the third."""
+    digest = build_digest(Facts(agent="beta"), build_first())
+    assert "Add a cache to the parser. Don't use redis." in digest
+    assert "- actually, make the size configurable" in digest
+    assert build_digest(Facts(agent="beta")) == ""
+
+
+@pytest.mark.parametrize("turns", [50, 400, 4000])
+def test_a_digest_of_any_conversation_fits(turns: int) -> None:
+    """What agents said gives way before what the user said."""
+    said = []
+    for turn in range(1, turns + 1):
+        said.append(Message("user", f"Ask {turn}: äöü 部分 " + "please " * 30, turn))
+        said.append(Message("assistant", "Answer. " * 200, turn))
+    digest = build_digest(Facts(agent="alpha", conversation=tuple(said)))
+    assert len(digest.encode()) <= MOST_BYTES
+    if turns <= 400:
+        assert all(f"Ask {turn}:" in digest for turn in range(1, turns + 1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The parser in `src/parser.py` took 1700 ms.",
+        "- parser.py:12 is changed",
+        "1. The user said “The  second\none”.".replace("\n", " "),
+        "> make the PARSER in src/parser.py faster",
+        'He wrote "Make the parser … 1,700 ms is too much".',
+        "Look into /var/cache/app and src/ and tests/test_parser.py.",
+        "It is e.g. and/or read/write, no path at all (n/a).",
+        "## 7 headings and 99 balloons",
+        "none",
+        "",
+    ],
+)
+def test_what_is_in_the_record_stays_as_it_is(line: str) -> None:
+    """Marks on what is right would teach the reader to pass them over."""
+    assert mark_unrecorded(line, build_digest(FACTS)) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "marked"),
+    [
+        ("See src/secret.py.", f"See src/secret.py {NOT_RECORDED}."),
+        ("See `src/secret.py`.", f"See `src/secret.py` {NOT_RECORDED}."),
+        ("It took 413 ms, not 412.", f"It took 413 {NOT_RECORDED} ms, not 412."),
+        ('They said "use redis".', f'They said "use redis" {NOT_RECORDED}.'),
+        ("„nimm Redis“ war es", f"„nimm Redis“ {NOT_RECORDED} war es"),
+        ("> use redis", f"> use redis {NOT_RECORDED}"),
+        ("- /etc/passwd, src/parser.py", f"- /etc/passwd {NOT_RECORDED}, src/parser.py"),
+        ("(parser.rs)", f"(parser.rs {NOT_RECORDED})"),
+    ],
+)
+def test_what_is_not_in_the_record_is_marked(line: str, marked: str) -> None:
+    """A path that was made up costs the successor an hour, a quotation the user's trust."""
+    assert mark_unrecorded(line, build_digest(FACTS)) == marked
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_marking_adds_marks_and_nothing_else(document: str, digest: str) -> None:
+    """Whatever an agent writes, its words stay."""
+    marked = mark_unrecorded(document, digest)
+    if NOT_RECORDED not in document:
+        assert marked.replace(f" {NOT_RECORDED}", "") == document
+
+
+def test_a_digest_is_made_of_the_first_leg() -> None:
+    """What relay's tests know of a leg is in it."""
+    assert "actually, make the size configurable" in build_digest(FIRST)
