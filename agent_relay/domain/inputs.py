@@ -67,7 +67,8 @@ class ContinueAsked:
 class HandoffAsked:
     """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
 
-    If `terms` are empty, what is still expected of the agent at work is passed on.
+    If `terms` are empty, what is still expected of the agent at work is passed on. With `digest` the
+    successor writes a document from the record first.
     """
 
     agent: str
@@ -75,6 +76,7 @@ class HandoffAsked:
     focus: str = ""
     force: bool = False
     terms: Terms = NO_TERMS
+    digest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,8 +114,8 @@ class Leg:
 class Handoff:
     """A handoff; `leg` is the successor's once it is known, `model` the one it was given.
 
-    `parent` and `depth` are as in `HandoffBegun`. `is_cancelled` once a person cancelled it.
-    `lacks` is what its packet does not contain.
+    `parent`, `depth` and `digest` are as in `HandoffBegun`. `is_cancelled` once a person cancelled it.
+    `lacks` is what its packet does not contain. `is_digesting` while its successor writes a document first.
     """
 
     id: str
@@ -140,6 +140,8 @@ class Handoff:
     terms: Terms = NO_TERMS
     is_cancelled: bool = False
     lacks: str = ""
+    digest: bool = False
+    is_digesting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,7 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
         case (
             work.HandoffCancelled()
             | work.HandoffFailed()
+            | work.DigestEnded()
             | events.SessionEnded()
             | events.SessionStopping()
             | work.SessionWaits()

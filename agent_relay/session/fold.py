@@ -141,8 +141,8 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             return replace(session, handoff=None, done=done, tried=(), failure="")
         case work.HandoffFailed():
             return _fail_handoff(session, body)
-        case work.HandoffCancelled() if session.handoff is not None:
-            return replace(session, handoff=replace(session.handoff, is_cancelled=True))
+        case work.HandoffCancelled() | work.DigestBegun() | work.DigestEnded():
+            return replace(session, handoff=_mark_handoff(session.handoff, body))
         case work.HandoffRetried() if session.retriable is not None:
             again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
             return replace(session, handoff=again, retriable=None, due=None, tried=(), failure="", why="")
@@ -291,6 +291,7 @@ def _begin_handoff(body: work.HandoffBegun, event: events.Event) -> Handoff:
         depth=body.depth,
         rolls_back=body.rolls_back,
         terms=read_terms(body),
+        digest=body.digest,
     )
 
 
@@ -305,6 +306,15 @@ def read_terms(body: work.HandoffBegun) -> Terms:
         rollback=body.rollback,
         questions=body.questions,
     )
+
+
+def _mark_handoff(
+    handoff: Handoff | None, body: work.HandoffCancelled | work.DigestBegun | work.DigestEnded
+) -> Handoff | None:
+    """Return the handoff cancelled, or with its successor at work on a document or done with it."""
+    if handoff is None or isinstance(body, work.HandoffCancelled):
+        return handoff and replace(handoff, is_cancelled=True)
+    return replace(handoff, is_digesting=isinstance(body, work.DigestBegun))
 
 
 def _advance(handoff: Handoff | None, step: Step, **changes: str | int) -> Handoff | None:

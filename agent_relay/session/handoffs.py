@@ -73,6 +73,7 @@ def begin_handoff(
     model: str = "",
     terms: Terms | None = None,
     rolls_back: str = "",
+    digest: bool = False,
 ) -> Outcome:
     """Begin a handoff to `to_agent`: stop the predecessor first, give up a handoff still under way.
 
@@ -82,9 +83,8 @@ def begin_handoff(
     leg = session.leg
     if leg is None or (not leg.is_over and find_fault(to_agent, world)):
         return NOTHING
-    given_up: tuple[events.Body, ...] = ()
-    if session.handoff is not None:
-        given_up = (work.HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    left = session.handoff
+    given_up = (work.HandoffFailed(left.id, left.step, why),) if left is not None else ()
     parent = find_parent(session)
     begun = work.HandoffBegun(
         world.handoff_id,
@@ -99,6 +99,7 @@ def begin_handoff(
         parent=parent.id if parent is not None else "",
         depth=parent.depth + 1 if parent is not None else 1,
         rolls_back=rolls_back,
+        digest=digest,
         **asdict(inherit_terms(session) if terms is None else terms),
     )
     if leg.is_over:

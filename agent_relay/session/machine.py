@@ -130,7 +130,14 @@ def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext)
     if session.leg is None:
         return handoffs.begin_leg(session, choice.successor, world)
     return handoffs.begin_handoff(
-        session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
+        session,
+        choice.successor,
+        asked.reason,
+        world,
+        focus=asked.focus,
+        why="asked for",
+        terms=terms,
+        digest=asked.digest,
     )
 
 

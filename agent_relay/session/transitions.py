@@ -43,6 +43,8 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         events.SignalSeen: _stay(*S),
         work.HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
         work.PredecessorStopped: _stay(S.HANDING_OFF),
+        work.DigestBegun: _stay(*S),
+        work.DigestEnded: _stay(*S),
         work.PacketPublished: _stay(S.HANDING_OFF),
         work.PacketSaved: _stay(*S),
         work.PacketDelivered: _stay(*LIVE),

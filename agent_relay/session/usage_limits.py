@@ -111,7 +111,15 @@ def relieve_asked(session: Session, asked: HandoffAsked, terms: Terms, world: De
     successor, skipped = _choose(session, world, terms.needs) if is_full else ("", ())
     if not successor or session.living_leg is None:
         return NOTHING
-    return _hand_over(session, successor, world, focus=asked.focus, skipped=skipped, terms=terms)
+    return _hand_over(
+        session,
+        successor,
+        world,
+        focus=asked.focus,
+        skipped=skipped,
+        terms=terms,
+        digest=asked.digest,
+    )
 
 
 def _hand_over(
@@ -122,6 +130,7 @@ def _hand_over(
     skipped: tuple[str, ...],
     focus: str = "",
     terms: Terms | None = None,
+    digest: bool = False,
 ) -> Outcome:
     model = session.legs[-1].model if successor == session.agent else ""
     return begin_handoff(
@@ -134,6 +143,7 @@ def _hand_over(
         skipped=skipped,
         model=model,
         terms=terms,
+        digest=digest,
     )
 
 

@@ -48,6 +48,16 @@ def limited(step: Step = Step.BEGUN) -> Story:
     return story
 
 
+def test_the_bar_says_that_the_successor_sums_up_the_record() -> None:
+    """Two minutes without a word would look like a standstill; Esc cancels here, too."""
+    session = limited(Step.STOPPED).now
+    assert session.handoff is not None
+    digesting = replace(session, handoff=replace(session.handoff, is_digesting=True))
+    texts = bar(digesting).texts
+    assert texts[2] == "ann → bob · bob sums up the record first · Esc cancels"
+    assert texts[4] == "ann→bob sums up"
+
+
 def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited() -> None:
     """The one sentence a person needs at the moment everything stops; the reset is in their zone."""
     assert bar(limited().now) == HandoffBar(

@@ -42,6 +42,8 @@ BODIES = (
     work.BudgetApplied("L1", "b"),
     work.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     work.PredecessorStopped("H1", "L1"),
+    work.DigestBegun("H1", "bob"),
+    work.DigestEnded("H1", "bob", "failed", "no answer came"),
     work.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
     work.PacketSaved("P2", 2, "cas", "resume/0002-cas.json", "resume/0002-cas.md", "f"),
     work.PacketDelivered("H1", "L2"),

@@ -123,12 +123,16 @@ class HandoffConfig(Strict):
     With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
     as `handoff-<time>.md` beside the packets. With `draft_near_limit`, an agent that is near a limit is asked
     for a handoff document at the end of its turn, which costs a part of what it has left. A document is taken
-    along until the user has given its agent more than `fresh_prompts` prompts since.
+    along until the user has given its agent more than `fresh_prompts` prompts since. With `digest`
+    "successor", the successor's own program writes a handoff document from relay's record before its first
+    turn, without tools and within `digest_limit_s`; whatever prevents that, the handoff goes on without it.
     """
 
     save_to_disk: bool = False
     draft_near_limit: bool = False
     fresh_prompts: int = Field(default=5, ge=0, le=1000)
+    digest: Literal["off", "successor"] = "off"
+    digest_limit_s: float = Field(default=120, gt=0, le=120)
 
 
 class ContextConfig(Strict):

@@ -257,6 +257,8 @@ Body = (
     | SignalSeen
     | work.HandoffBegun
     | work.PredecessorStopped
+    | work.DigestBegun
+    | work.DigestEnded
     | work.PacketPublished
     | work.PacketSaved
     | work.PacketDelivered

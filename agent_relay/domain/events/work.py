@@ -33,7 +33,7 @@ class HandoffBegun:
     `model` is the one it is to go on with if relay chose that, too; the agent may be the same then.
     `parent` is the handoff this one follows, `depth` how many there are of them with this one, 0 if
     an older version did not count. `rolls_back` is the failed handoff this one makes up for. The rest are its
-    `Terms`.
+    `Terms`, and whether its successor was to write a `digest` whatever the configuration says.
     """
 
     name: ClassVar[str] = "handoff.begun"
@@ -56,12 +56,45 @@ class HandoffBegun:
     needs: tuple[str, ...] = ()
     rollback: str = ""
     questions: tuple[str, ...] = ()
+    digest: bool = False
 
 
 class PredecessorStopped(HandoffLegEvent):
     """The old leg's processes are gone and its PTY was read to the end."""
 
     name: ClassVar[str] = "handoff.stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestBegun:
+    """The successor's program is about to write a handoff document from a digest, before its first turn.
+
+    It is asked once for a handoff: what did not come is not asked for again.
+    """
+
+    name: ClassVar[str] = "digest.begun"
+    handoff: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class DigestEnded:
+    """What came of it: `outcome` is written, empty, failed, cancelled or nothing; `why` says why it failed.
+
+    The tokens are what the request used, as far as its agent reports it; they are relay's own.
+    """
+
+    name: ClassVar[str] = "digest.ended"
+    handoff: str
+    agent: str
+    outcome: str
+    why: str = ""
+    model: str = ""
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
     return (
         _render_leg(event, agent)
         or _render_signal(event, zone)
+        or _render_digest(event)
         or _render_handoff(session, event)
         or _render_rest(session, event, zone)
         or _render_session(session, event)
@@ -126,6 +127,18 @@ def _name_signal(body: events.SignalSeen) -> str:
             return f"{body.agent} is signed out or its key is refused"
         case _:
             return f"{body.agent} got an error from its provider"
+
+
+def _render_digest(event: events.Event) -> str:
+    body = event.body
+    if isinstance(body, work.DigestBegun):
+        return f"{body.agent} is asked for a handoff document from the record"
+    if not isinstance(body, work.DigestEnded):
+        return ""
+    if body.outcome == "written":
+        return f"{body.agent} wrote a handoff document from the record"
+    why = body.why or ("its answer had no text" if body.outcome == "empty" else body.outcome)
+    return f"the packet goes without a document from {body.agent}: {why}"
 
 
 def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0911 - one arm an event

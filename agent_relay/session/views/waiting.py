@@ -115,6 +115,8 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: DeliveryProgress
     match handoff.step:
         case Step.BEGUN:
             return _Awaited(f"{source} is ending", "ending", agent=source)
+        case Step.STOPPED if handoff.is_digesting:
+            return _Awaited(f"{target} sums up the record first", "sums up")
         case Step.STOPPED:
             return _Awaited("writing the packet", "writing packet")
         case Step.PUBLISHED | Step.SPAWNING:

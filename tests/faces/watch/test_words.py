@@ -49,6 +49,16 @@ UNTIL = "2026-11-20T21:00:00+00:00"
             work.HandoffBegun("H", "L1", "ada", "bob", "rate_limit", focus="secret"),
             "handoff from ada to bob begins: rate limit",
         ),
+        (work.DigestBegun("H", "bob"), "bob is asked for a handoff document from the record"),
+        (work.DigestEnded("H", "bob", "written"), "bob wrote a handoff document from the record"),
+        (
+            work.DigestEnded("H", "bob", "failed", "no key"),
+            "the packet goes without a document from bob: no key",
+        ),
+        (
+            work.DigestEnded("H", "bob", "empty"),
+            "the packet goes without a document from bob: its answer had no text",
+        ),
         (work.PacketPublished("H", "P", 1, "bob", "1.json", "1.md", "f"), "its packet is published: 1.md"),
         (work.PacketSaved("P", 1, "bob", "1.json", "1.md", "f"), "a packet for bob is saved: 1.md"),
         (work.PacketDelivered("H", "L1"), "the successor has its packet"),
