@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 from dataclasses import dataclass
+from glob import glob
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 LEFTOVER = "leftover"
 """The file of a run's folder that names the copy outside it, so that a crash leaves no copy behind."""
+_FRESH = "fresh"
 _DATABASE = "native.db"
 _SHORTEST_ID = 8
 _BUSY_S = 5.0
@@ -49,11 +51,36 @@ def fork_session(
     return ForkedSession(native.native_id)
 
 
+def expect_session(folder: str, root: str, pattern: str, fresh_id: str) -> None:
+    """Note in the run's `folder` that the agent will keep a session of its own, to be removed with a fork.
+
+    Its file is below `root`, fits `pattern` and is named after the beginning of `fresh_id`. Raises
+    RelayError.
+    """
+    note = b"\0".join((os.fsencode(root), os.fsencode(pattern), fresh_id.encode()))
+    write_atomic(os.path.join(folder, _FRESH), note, durable=False)
+
+
+def _remove_fresh(folder: str) -> None:
+    try:
+        with open_stream(os.path.join(folder, _FRESH)) as file:
+            root, pattern, fresh_id = file.read(_NOTE_BYTES).split(b"\0")
+    except (OSError, ValueError, UntrustedDataError):
+        return
+    for name in glob(pattern, root_dir=root):
+        path = os.path.join(root, name)
+        if fresh_id[:_SHORTEST_ID] in os.path.basename(name) and _speaks_of(path, fresh_id):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
 def remove_fork(folder: str) -> None:
     """Remove the copy that the run in `folder` made outside it, and what the agent wrote beside that copy.
 
-    An agent may continue in a file of its own, named after the hour and the copy's id.
+    An agent may continue in a file of its own, named after the hour and the copy's id. A session that it
+    began itself, as `expect_session` has noted, is removed, too.
     """
+    _remove_fresh(folder)
     try:
         with open_stream(os.path.join(folder, LEFTOVER)) as file:
             copy, mark, fresh_id = file.read(_NOTE_BYTES).split(b"\0")

@@ -294,6 +294,39 @@ def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
     return NarrativeDocument(**known)
 
 
+_DIGEST = "digest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestDocument:
+    """A redacted document that the successor of a handoff wrote from the record, before its first turn."""
+
+    handoff: str
+    agent: str
+    at: str
+    moment: str
+    text: str
+
+
+def write_digest(folder: str, kept: DigestDocument) -> None:
+    """Write the session's document; raise RelayError, with an older one untouched, on failure."""
+    write_atomic(os.path.join(folder, _DIGEST), json.dumps(asdict(kept), ensure_ascii=False).encode())
+
+
+def read_digest(folder: str, handoff: str) -> DigestDocument | None:
+    """Return what was written for the handoff; `None` for nothing that can be read."""
+    try:
+        found = json.loads(read_bounded(os.path.join(folder, _DIGEST), limit_bytes=_NARRATIVE_BYTES))
+    except (RelayError, FileNotFoundError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("handoff") != handoff:
+        return None
+    known = {field.name: found.get(field.name, "") for field in fields(DigestDocument)}
+    if not all(isinstance(value, str) and value for value in known.values()):
+        return None
+    return DigestDocument(**known)
+
+
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:
     """Write the document to a file of its own in session `folder`; return its path. Raise RelayError."""
     resume = get_resume_folder(folder)

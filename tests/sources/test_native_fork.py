@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.sources.native_fork import fork_session, remove_fork
+from agent_relay.sources.native_fork import expect_session, fork_session, remove_fork
 
 OLD, NEW = "0a1b2c3d-0000-4000-8000-000000000001", "9f8e7d6c-0000-4000-8000-000000000002"
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -45,6 +45,21 @@ def test_a_copy_carries_the_new_id_wherever_the_old_one_stood_and_no_half_line(t
         "session-theirs-9f8e7d6c.jsonl",
     ]
     remove_fork(folder)
+
+
+def test_a_session_an_agent_began_for_us_is_removed_and_no_other(tmp_path: object) -> None:
+    """Agents that keep everything keep that, too; the user's list of sessions stays theirs."""
+    folder = make_run(tmp_path)
+    os.mkdir(f"{tmp_path}/store")
+    expect_session(folder, f"{tmp_path}", "store/session-*.jsonl", NEW)
+    make_session(f"{tmp_path}/store/session-at-9f8e7d6c.jsonl", b'{"id":"%s"}\n' % NEW.encode())
+    make_session(f"{tmp_path}/store/session-of-9f8e7d6c.jsonl", b'{"id":"another one"}\n')
+    make_session(f"{tmp_path}/store/session-at-0a1b2c3d.jsonl", b'{"id":"%s"}\n' % NEW.encode())
+    remove_fork(folder)
+    assert sorted(os.listdir(f"{tmp_path}/store")) == [
+        "session-at-0a1b2c3d.jsonl",
+        "session-of-9f8e7d6c.jsonl",
+    ]
 
 
 def test_a_file_that_is_not_named_after_its_session_cannot_be_copied(tmp_path: object) -> None:

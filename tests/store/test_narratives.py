@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.store.packets import NarrativeDocument, read_narrative, write_narrative
+from agent_relay.store.packets import (
+    DigestDocument,
+    NarrativeDocument,
+    read_digest,
+    read_narrative,
+    write_digest,
+    write_narrative,
+)
 
 KEPT = NarrativeDocument(
     "L1", "ann", "2026-11-22 09:00 UTC", "the door", "## Goal", "2026-11-22T09:00:00+00:00"
@@ -46,3 +53,19 @@ def test_a_damaged_file_is_no_document(tmp_path: Path, text: str) -> None:
     """The packet does without; a handoff must not stop for it."""
     (tmp_path / "narrative.json").write_text(text)
     assert read_narrative(str(tmp_path), "L1") is None
+
+
+def test_what_a_successor_wrote_is_of_its_handoff_alone(tmp_path: Path) -> None:
+    """The next handoff has another record."""
+    kept = DigestDocument("H1", "bob", "2026-11-22 09:00 UTC", "2026-11-22T09:00:00+00:00", "## Goal")
+    assert read_digest(str(tmp_path), "H1") is None
+    write_digest(str(tmp_path), kept)
+    assert read_digest(str(tmp_path), "H1") == kept
+    assert read_digest(str(tmp_path), "H2") is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"handoff": "H1"}', '{"handoff": "H1", "text": 7}'])
+def test_a_spoilt_document_of_a_successor_is_none(tmp_path: Path, text: str) -> None:
+    """The packet goes without it."""
+    (tmp_path / "digest.json").write_text(text)
+    assert read_digest(str(tmp_path), "H1") is None

@@ -233,13 +233,19 @@ class Narrative(Strict):
     rendered into it. `copy` is for agents without a fork that leaves nothing behind: "beside" copies the
     session's file next to it under a new id, which `{native_id}` then is, and removes the copy afterwards;
     "database" copies the agent's database to `{leg_folder}/native.db`.
+
+    `fresh_args` are those of a document that it writes from a digest instead, in a session of its own under
+    the new id `{native_id}`; without any it cannot. What it keeps of that session is removed afterwards.
+    `input_has_cached` is whether the input tokens it reports include the cached ones.
     """
 
     args: tuple[str, ...]
+    fresh_args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
     files: tuple[FileTemplate, ...] = ()
     copy_by: Literal["", "beside", "database"] = Field(default="", alias="copy")
     limit_s: float = Field(default=180, gt=0, le=1800)
+    input_has_cached: bool = False
     answer: Answer
 
 
