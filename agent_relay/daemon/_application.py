@@ -140,6 +140,7 @@ MODULES = (
     "agent_relay.engine._turn_stream",
     "agent_relay.engine.turn_operations",
     "agent_relay.engine.publishing.packet_pipeline",
+    "agent_relay.packet.digest",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
     "agent_relay.redact.text",

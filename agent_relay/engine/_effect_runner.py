@@ -13,6 +13,7 @@ from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
+from agent_relay.engine._digest_writer import DigestWriter
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg, was_begun
@@ -74,6 +75,8 @@ class EffectRunner:
         self._deciding = DedicatedThread("deciding")
         self._building = LimitedProcess()
         self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
+        self._digesting = LimitedProcess()
+        self._digests = DigestWriter(services, host, self._load_and_digest, end=self._digesting.end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live)
         self._preparation = HandoffPreparation()
@@ -209,6 +212,7 @@ class EffectRunner:
             case effects.StopLeg(leg):
                 return await self._stop(leg)
             case effects.PublishPacket(handoff) if (due := self._find_handoff(handoff)) is not None:
+                await self._digests.write(due, self._launch_environment)
                 environ = self._launch_environment.environ
                 return await self._packets.publish(self._host, due, environ)
             case effects.DeliverPacket(handoff, leg) if (due := self._find_handoff(handoff)) is not None:
@@ -259,6 +263,7 @@ class EffectRunner:
     def see(self, session: Session) -> None:
         """React to a change of the session; release what is kept for its legs once it has ended."""
         self._relief.see(session)
+        self._digests.see(session)
         self._notifier.see(session, self._host.events, self._launch_environment.environ)
         self._bar.update()
         if session.state is State.ENDED:
@@ -352,6 +357,12 @@ class EffectRunner:
         from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
 
         return publish_handoff_packet(self._services, self._building, session, handoff, environ)
+
+    def _load_and_digest(self, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> str:
+        """Build the digest of what the handoff's predecessor did; the code is loaded as for its packet."""
+        from agent_relay.engine.publishing.packet_pipeline import build_handoff_digest
+
+        return build_handoff_digest(self._services, self._digesting, session, handoff, environ)
 
     async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
         """Return what `work` returns; `None` if it cannot be done, with the reason kept for `trouble`."""

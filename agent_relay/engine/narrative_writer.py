@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
@@ -32,6 +32,55 @@ _log = logging.getLogger(__name__)
 _FOLDER = "narratives"
 
 
+def prepare_document_run(
+    services: Services,
+    loaded: LoadedAdapter,
+    leg: Leg,
+    start: LegStart,
+    *,
+    args: Sequence[str],
+    native_id: str,
+) -> LaunchPlan:
+    """Return the launch plan of an agent that writes a document, its files in the start's folder.
+
+    It is the agent's own launch with `args` and the narrative's variables and files. Raises RelayError.
+    """
+    spec = loaded.adapter.narrative
+    words = {"args": args, "env": spec.env if spec else {}, "files": spec.files if spec else ()}
+    empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
+    launch = loaded.adapter.launch.model_copy(update={**words, **empty})
+    headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
+    values = {
+        "native_id": native_id,
+        "leg_folder": start.leg_folder,
+        "model": start.model,
+        "cwd": start.cwd,
+        "home": start.environ.get("HOME", ""),
+    }
+    return prepare_launch(headless, leg, start, values=values, withheld=services.withheld_keys())
+
+
+class RunFolders:
+    """Makes private folders for runs of agents that write documents; removes what runs before left."""
+
+    def __init__(self, services: Services, name: str) -> None:
+        self._services = services
+        self._name = name
+        self._is_swept = False
+        self._making = threading.Lock()
+
+    def make(self) -> str:
+        """Create a private folder for one run; first remove what the runs of a dead daemon left."""
+        parent = ensure_private(os.path.join(self._services.folders.runtime, self._name))
+        # A run of another session that begins meanwhile must not lose its folder to this sweep.
+        with self._making:
+            if not self._is_swept:
+                for name in os.listdir(parent):
+                    remove_run(os.path.join(parent, name))
+                self._is_swept = True
+            return ensure_private(os.path.join(parent, self._services.create_id()))
+
+
 @dataclass(frozen=True, slots=True)
 class NarrativeRequest:
     """Who is to write: the agent of `leg`, with the user's environment and the model they chose."""
@@ -50,8 +99,7 @@ class NarrativeWriter:
         self._services = services
         self._runs: dict[str, asyncio.Task[narrative.NarrativeResult]] = {}
         self._drafts: set[str] = set()
-        self._is_swept = False
-        self._making = threading.Lock()
+        self._folders = RunFolders(services, _FOLDER)
 
     async def narrate(
         self, session: Session, launch_environment: LaunchEnvironment, focus: str = ""
@@ -145,7 +193,7 @@ class NarrativeWriter:
         native = await finish(self._find_native, occasion, loaded)
         if native is None:
             return narrative.NarrativeResult(narrative.NarrativeOutcome.NOTHING)
-        folder = await finish(self._make_folder)
+        folder = await finish(self._folders.make)
         try:
             plan = await finish(self._prepare, occasion, loaded, spec, native, folder)
             request = narrative.build_request(occasion.focus)
@@ -160,7 +208,7 @@ class NarrativeWriter:
                 limit_s=spec.limit_s,
             )
         finally:
-            _remove(folder)
+            remove_run(folder)
         return narrative.read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
 
     def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> NativeSession | None:
@@ -173,17 +221,6 @@ class NarrativeWriter:
             return None
         facts = read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
         return native if narrative.has_messages(facts) else None
-
-    def _make_folder(self) -> str:
-        """Create a private folder for one run; first remove what the runs of a dead daemon left."""
-        parent = ensure_private(os.path.join(self._services.folders.runtime, _FOLDER))
-        # A run of another session that begins meanwhile must not lose its folder to this sweep.
-        with self._making:
-            if not self._is_swept:
-                for name in os.listdir(parent):
-                    _remove(os.path.join(parent, name))
-                self._is_swept = True
-            return ensure_private(os.path.join(parent, self._services.create_id()))
 
     def _prepare(
         self,
@@ -198,20 +235,10 @@ class NarrativeWriter:
         It is the agent's own launch with the narrative's arguments, variables and files.
         """
         fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
-        words = {"args": spec.args, "env": spec.env, "files": spec.files}
-        empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
-        launch = loaded.adapter.launch.model_copy(update={**words, **empty})
-        headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
         start = LegStart(folder, occasion.session.cwd, occasion.environ, model=occasion.model)
-        values = {
-            "native_id": fork.native_id,
-            "leg_folder": folder,
-            "model": occasion.model,
-            "cwd": occasion.session.cwd,
-            "home": occasion.environ.get("HOME", ""),
-        }
-        withheld = self._services.withheld_keys()
-        return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
+        return prepare_document_run(
+            self._services, loaded, occasion.leg, start, args=spec.args, native_id=fork.native_id
+        )
 
     def _keep(
         self, occasion: NarrativeRequest, result: narrative.NarrativeResult
@@ -241,7 +268,7 @@ class NarrativeWriter:
         return narrative.NarrativeResult(result.kind, text)
 
 
-def _remove(folder: str) -> None:
+def remove_run(folder: str) -> None:
     """Remove everything of a run, in its folder and beside the agent's own sessions."""
     remove_fork(folder)
     with contextlib.suppress(OSError):

@@ -26,8 +26,9 @@ from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.extract.requests import select_since, strip_relay
 from agent_relay.packet.freshness import list_touched
-from agent_relay.packet.narrative import OwnDocument, place_narrative, render_narrative
+from agent_relay.packet.narrative import OwnDocument, place_narrative, render_digest, render_narrative
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
@@ -233,8 +234,30 @@ def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[st
     return "\n".join(clip(line, limit=_LINE_LENGTH) for line in whole)
 
 
+def gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
+    """Return the leg's own facts without secrets, and without what relay typed.
+
+    With `has_previous` what its transcript holds of earlier legs is left out.
+    """
+    loaded, known = order.get_adapter(leg.agent), order.gather_secrets()
+    facts = gather_facts(loaded, order.session, leg, order.environ)
+    facts = _add_prompt(order, leg, facts, known, is_wordless=not facts.conversation)
+    facts = redact_facts(facts, known=known, allow=order.allow)
+    since = leg.starting_at if leg.resumes and has_previous else None
+    return strip_relay(select_since(facts, since), (loaded.adapter.deliver.opening,))[0]
+
+
+def read_previous(session: Session) -> ResumePacket | None:
+    """Return the packet that a leg of this session was given; `None` for none that can be trusted."""
+    return _read_previous(session, is_asked=False)
+
+
 def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument | None:
-    """Return what the leg's agent wrote of its work if that is still fresh."""
+    """Return the document of the leg's work: its successor's for this handoff, else its own while fresh."""
+    digest = packets.read_digest(session_folder(order.session), order.handoff.id)
+    if digest is not None:
+        text = render_digest(digest.text, digest.agent, digest.at)
+        return OwnDocument(text, place_narrative(digest.agent, digest.moment, facts))
     kept = packets.read_narrative(session_folder(order.session), leg.id)
     if kept is None:
         return None

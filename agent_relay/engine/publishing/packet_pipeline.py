@@ -23,6 +23,7 @@ from agent_relay.engine.publishing._packet_building import (
     is_under_way,
     list_saved,
 )
+from agent_relay.engine.publishing.digest_building import build_ordered_digest
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.publishing.native_records import find_own, read_own_facts
 from agent_relay.engine.services import Services
@@ -91,6 +92,25 @@ def publish_handoff_packet(
         done.fingerprint,
         built.lacks,
     )
+
+
+def build_handoff_digest(
+    services: Services,
+    building: LimitedProcess,
+    session: Session,
+    handoff: Handoff,
+    environ: Mapping[str, str],
+) -> str:
+    """Return the digest that the handoff's successor may write a document from; empty for none.
+
+    There is none where a packet is picked up as it is. Runs in a worker thread. Raises RelayError if it
+    cannot be built, RuntimeError for a mistake of ours.
+    """
+    folder = make_session_folder(session.root, session.id)
+    if find_waiting(session, handoff, folder) is not None or is_brought(session, handoff):
+        return ""
+    order = _order(services, session, handoff, environ, folder=folder, sequence=0)
+    return run_limited(building, _LIMITS[0][1], partial(build_ordered_digest, order))
 
 
 def _order(
