@@ -7,13 +7,20 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from agent_relay.domain.events.session import Event, LegNamed, LegStarted, LegStarting, SignalSeen
-from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, HandoffFailed
+from agent_relay.domain.events.work import DigestEnded, HandoffBegun, HandoffConfirmed, HandoffFailed
 from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event
 from agent_relay.usage._dedupe import Native
-from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan, to_ms
+from agent_relay.usage.session_work import (
+    HandoffSpan,
+    LegWork,
+    RelayRequest,
+    SessionWork,
+    StateSpan,
+    to_ms,
+)
 
 _OVER = frozenset({State.ENDED, State.STOPPING})
 
@@ -39,6 +46,7 @@ class _Work:
     def __init__(self) -> None:
         self._spans: list[StateSpan] = []
         self._passings: list[HandoffSpan] = []
+        self._digests: list[tuple[int, DigestEnded]] = []
         self._names: dict[str, list[str]] = {}
         self._limits: dict[str, list[int]] = {}
         self._started: set[str] = set()
@@ -86,6 +94,8 @@ class _Work:
                 self._passings.append(HandoffSpan(from_leg, leg, at, max(0, at - since), is_failover))
             case HandoffFailed(handoff):
                 self._begun.pop(handoff, None)
+            case DigestEnded() as body:
+                self._digests.append((at, body))
             case _:
                 pass
 
@@ -117,7 +127,15 @@ class _Work:
             self._spans,
             self._passings,
             is_under_way,
+            [_count(session, at, body) for at, body in self._digests],
         )
+
+
+def _count(session: Session, at: int, ended: DigestEnded) -> RelayRequest:
+    """Return what a document used, as of the leg it was written for, or else of the last one."""
+    legs = [leg.id for leg in session.legs if leg.handoff == ended.handoff]
+    counts = (ended.input, ended.cached, ended.cache_write, ended.output, ended.reasoning)
+    return RelayRequest(at, legs[-1] if legs else _leg(session), ended.agent, ended.model, counts)
 
 
 def _leg(session: Session) -> str:

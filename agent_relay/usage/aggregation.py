@@ -10,7 +10,14 @@ import msgspec
 from agent_relay.domain.state import State
 from agent_relay.transcripts.usage_records import Columns, list_columns
 from agent_relay.usage._dedupe import Native
-from agent_relay.usage.session_work import WAITING, LegWork, SessionWork, StateSpan, find_leg
+from agent_relay.usage.session_work import (
+    WAITING,
+    LegWork,
+    RelayRequest,
+    SessionWork,
+    StateSpan,
+    find_leg,
+)
 from agent_relay.usage.table_format import Grouping
 from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
 
@@ -179,6 +186,16 @@ class _Table:
                     row.handoffs += 1
                     if passing.is_failover:
                         row.failovers_ms.append(passing.took_ms)
+            for request in work.requests:
+                self._add_request(WorkOwner(work.session, request.leg, request.agent), request)
+
+    def _add_request(self, owner: WorkOwner, request: RelayRequest) -> None:
+        model = (request.model or UNNAMED) if self._question.by == "model" else ""
+        row = self._at(owner, request.at, model=model)
+        if row is not None and any(request.counts):
+            rates = self._question.rates(request.model, request.at)
+            row.bill.add_all(request.model, [[count] for count in (*request.counts, 0)], rates)
+            row.relay_tokens += sum(request.counts[:4])
 
     def _add_leg(self, owner: WorkOwner, leg: LegWork, told: AbstractSet[str]) -> None:
         for at in leg.limits:

@@ -49,6 +49,20 @@ class LegWork(msgspec.Struct):
     limits: list[int] = msgspec.field(default_factory=list)
 
 
+class RelayRequest(msgspec.Struct, frozen=True):
+    """What a request of relay's own used: a document that an agent wrote for a handoff, in no leg's record.
+
+    It is counted as the `agent`'s, with the leg that the handoff led to, at the epoch in ms. `counts` are
+    input, cached, written to the cache, output and reasoning, each counted once as in `TokenCounts`.
+    """
+
+    at: int
+    leg: str
+    agent: str
+    model: str
+    counts: tuple[int, int, int, int, int]
+
+
 class SessionWork(msgspec.Struct):
     """One session of ours as its journal records it; one that `is_under_way` changes as time passes."""
 
@@ -60,6 +74,7 @@ class SessionWork(msgspec.Struct):
     spans: list[StateSpan]
     passings: list[HandoffSpan]
     is_under_way: bool = False
+    requests: list[RelayRequest] = msgspec.field(default_factory=list)
 
 
 def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:

@@ -137,7 +137,8 @@ def _multiply(rate: Rate, sums: Sequence[int]) -> Decimal:
 class MetricsRow(msgspec.Struct):
     """One row of the table; times in ms, `None` where unknown.
 
-    `untold` counts legs that left no transcript we can read: what they used is not known.
+    `untold` counts legs that left no transcript we can read: what they used is not known. `relay_tokens` are
+    those of the bill's that relay's own requests used.
     """
 
     key: str
@@ -156,6 +157,7 @@ class MetricsRow(msgspec.Struct):
     added: int = 0
     removed: int = 0
     untold: int = 0
+    relay_tokens: int = 0
 
     def merge(self, row: "MetricsRow") -> None:
         """Add all of another row except its key and its agents."""
@@ -174,6 +176,7 @@ class MetricsRow(msgspec.Struct):
         self.added += row.added
         self.removed += row.removed
         self.untold += row.untold
+        self.relay_tokens += row.relay_tokens
 
 
 def _add(time: int | None, more: int | None) -> int | None:

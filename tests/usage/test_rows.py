@@ -15,7 +15,7 @@ from agent_relay.transcripts.usage_records import (
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage._session_work_fold import find_lineage
 from agent_relay.usage.aggregation import NativeTurn, Question, cut_turns, sum_rows
-from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan
+from agent_relay.usage.session_work import HandoffSpan, LegWork, RelayRequest, SessionWork, StateSpan
 from agent_relay.usage.table_format import Grouping
 from agent_relay.usage.totals import MetricsRow, Rate
 
@@ -292,3 +292,16 @@ def test_of_one_agent_only_what_was_handed_to_it_counts() -> None:
     assert (total.handoffs, total.failovers_ms, total.agents) == (1, [], ["one"])
     _, total = _rows("leg", agent="two")
     assert (total.handoffs, total.failovers_ms, total.limits) == (1, [6000], 0)
+
+
+@pytest.mark.parametrize("by", ["session", "leg", "agent", "day", "model"])
+def test_what_relay_asked_for_is_in_the_rows_and_told_apart(by: Grouping) -> None:
+    """It costs the user's tokens as all else does, and they can see what relay itself cost."""
+    work = _work()
+    leg = work.legs[0]
+    work.requests.append(RelayRequest(leg.begin, leg.leg, leg.agent, "m", (10, 20, 1, 5, 2)))
+    _, before = sum_rows([_work()], _natives(), _ask(by))
+    rows, total = sum_rows([work], _natives(), _ask(by))
+    assert total.relay_tokens == 36
+    assert total.bill.tokens - before.bill.tokens == 36
+    assert [row.relay_tokens for row in rows if row.relay_tokens] == [36]

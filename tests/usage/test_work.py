@@ -17,6 +17,7 @@ from agent_relay.domain.events.session import (
     Unknown,
 )
 from agent_relay.domain.events.work import (
+    DigestEnded,
     HandoffBegun,
     HandoffConfirmed,
     HandoffFailed,
@@ -24,7 +25,7 @@ from agent_relay.domain.events.work import (
 )
 from agent_relay.domain.state import State
 from agent_relay.usage._session_work_fold import fold_work
-from agent_relay.usage.session_work import LegWork, SessionWork, find_leg
+from agent_relay.usage.session_work import LegWork, RelayRequest, SessionWork, find_leg
 
 BEGIN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ZERO = 1_795_168_800_000
@@ -163,3 +164,15 @@ def test_a_moment_belongs_to_the_leg_that_was_at_work() -> None:
         first, first, second, second, None,
     ]  # fmt: skip
     assert find_leg((second,), 4500) is second
+
+
+def test_what_relay_asked_for_is_of_the_leg_it_was_asked_for() -> None:
+    """No leg's record holds it; of a handoff that led to none it is the last leg's."""
+    used = {"input": 10, "cached": 20, "cache_write": 1, "output": 5, "reasoning": 2}
+    asked = (12.5, DigestEnded("h", "two", "written", model="m", **used))
+    work = fold(*FAILOVER[:9], asked, *FAILOVER[9:])
+    assert work is not None
+    assert work.requests == [RelayRequest(ZERO + 12_500, "b", "two", "m", (10, 20, 1, 5, 2))]
+    alone = fold(*FAILOVER[:9], asked)
+    assert alone is not None
+    assert [one.leg for one in alone.requests] == ["a"]

@@ -165,6 +165,7 @@ COLUMNS = (
     "reasoning_tokens", "total_tokens", "answers", "cost_usd", "cost_is_whole", "unpriced_tokens", "turns",
     "failed_turns", "wall_s", "active_s", "waiting_s", "handoffs", "limits", "failovers", "failover_mean_s",
     "failover_max_s", "lines_added", "lines_removed", "legs_without_transcript", "first_at", "last_at",
+    "relay_tokens",
 )  # fmt: skip
 """What a row says, in JSON and CSV; absent figures are null and empty."""
 
@@ -208,6 +209,7 @@ def build_row(row: MetricsRow, label: str) -> dict[str, object]:
         "legs_without_transcript": row.untold,
         "first_at": _moment(row.first),
         "last_at": _moment(row.last),
+        "relay_tokens": row.relay_tokens,
     }
 
 
@@ -347,6 +349,9 @@ def _print_notes(report: MetricsReport) -> None:
     if unpriced:
         known = ", ".join(f"{name} ({render_count(count)})" for name, count in sorted(unpriced.items()))
         notes.append(f"No price is known for the tokens of: {known}.")
+    if report.total.relay_tokens:
+        own = render_count(report.total.relay_tokens)
+        notes.append(f"Tokens of relay's own requests, for handoff documents: {own}.")
     if report.total.untold:
         notes.append(
             f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."
