@@ -132,6 +132,7 @@ class _Handlers:
             source=source,
             native=native,
             focus=asked.focus,
+            digest=asked.digest,
             model=asked.model,
             force=asked.yes,
             launch=not asked.no_launch,
@@ -164,7 +165,10 @@ class _Handlers:
         for name in filter(None, (asked.agent, terms.rollback)):
             self._sessions.services.get_adapter(name)
         focus = await redact_request(asked.focus)
-        session = await host.ask(inputs.HandoffAsked(asked.agent, focus=focus, force=asked.yes, terms=terms))
+        wish = inputs.HandoffAsked(
+            asked.agent, focus=focus, force=asked.yes, terms=terms, digest=asked.digest
+        )
+        session = await host.ask(wish)
         return {
             **self._where(session),
             "passed": True,

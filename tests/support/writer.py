@@ -26,8 +26,16 @@ answer = {{ format = "plain" }}
 """
 
 
-def add_writer(world: RelayWorld, *, copy: str = "", limit_s: float = 120, keys: str = "") -> None:
-    """The user has an agent `writer`, known to a new daemon; `keys` are the key variables it names."""
+FRESH = 'fresh_args = ["--write", "{native_id}", "{leg_folder}"]\n'
+
+
+def add_writer(
+    world: RelayWorld, *, copy: str = "", limit_s: float = 120, keys: str = "", fresh: bool = False
+) -> None:
+    """The user has an agent `writer`, known to a new daemon; `keys` are the key variables it names.
+
+    A `fresh` one writes documents from digests, too.
+    """
     folder = f"{world.folders.config}/adapters/writer"
     shutil.copytree(os.path.join(tree.ADAPTERS, "demo"), folder)
     with open(f"{folder}/adapter.toml", encoding="utf-8") as file:
@@ -36,7 +44,7 @@ def add_writer(world: RelayWorld, *, copy: str = "", limit_s: float = 120, keys:
     if keys:
         text = text.replace('letter = "d"', f'letter = "w"\nkeys = ["{keys}"]')
     with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as file:
-        file.write(text + NARRATIVE.format(copy=copy, limit_s=limit_s))
+        file.write(text + NARRATIVE.format(copy=copy, limit_s=limit_s) + (FRESH if fresh else ""))
     with open(f"{folder}/writer", "w", encoding="utf-8") as file:
         file.write(PROGRAM)
     os.chmod(f"{folder}/writer", 0o700)

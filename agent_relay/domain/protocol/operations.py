@@ -119,6 +119,7 @@ class HandoffTermsFields(Fields):
     """An operation that may begin a handoff, and what is expected of it."""
 
     focus: str = ""
+    digest: bool = False
     yes: bool = False
     expect: Texts = ()
     accept: Texts = ()

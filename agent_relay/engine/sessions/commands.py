@@ -197,7 +197,9 @@ async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRe
         return session
     if creation.is_on_its_way(session, request.agent) and creation.asks_nothing_new(request):
         return session
-    asked = HandoffAsked(request.agent, focus=focus, force=request.force, terms=request.terms)
+    asked = HandoffAsked(
+        request.agent, focus=focus, force=request.force, terms=request.terms, digest=request.digest
+    )
     host.runner.take(request.pack(), request.task)
     if living is None:
         _check_conversations(registry, session, request.agent)

@@ -48,6 +48,7 @@ class OpenRequest:
     source: str = ""
     native: str = ""
     focus: str = ""
+    digest: bool = False
     model: str = ""
     force: bool = False
     launch: bool = True

@@ -132,7 +132,7 @@ _TABLE = (
     ),
     Command(
         "relay",
-        "[SESSION] [--focus TEXT] [--narrative]",
+        "[SESSION] [--focus TEXT] [--narrative] [--digest]",
         "hand over to the next agent of the order",
         "cli.session.handoff:relay",
         text_at=0,
@@ -364,5 +364,5 @@ KEY_COMMANDS = {command.name: command for command in _TABLE if command.key is no
 
 AGENT_USAGE = (
     "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
-    " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
+    " [--expect TEXT] [--priority P] [--rollback AGENT] [--digest] [--no-launch] [--yes] [-- ARGS…]"
 )

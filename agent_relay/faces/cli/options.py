@@ -125,7 +125,7 @@ class OptionParser:
 
 _OPEN_TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
 _OPEN_LISTS = ("--expect", "--accept", "--constraint", "--needs", "--question")
-_OPEN_FLAGS = ("--new", "--no-launch", "--yes", "--json")
+_OPEN_FLAGS = ("--new", "--digest", "--no-launch", "--yes", "--json")
 
 OPEN_LIMIT_S = 120.0
 """How long the daemon may take to find, hand over or start a session before we stop waiting."""

@@ -32,6 +32,7 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --priority P    low, normal, high or urgent
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it
+  --digest        a successor sums up the record first, without tools (see handoff.digest)
   --no-launch     build the packet, start no agent
   --yes           do not ask; also use a resting agent, and end the --from agent's program if it
                   is still running

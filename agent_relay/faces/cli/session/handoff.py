@@ -260,6 +260,9 @@ def relay(
     document: Annotated[
         bool, typer.Option("--narrative", help="The agent at work writes a handoff document first.")
     ] = False,
+    digest: Annotated[
+        bool, typer.Option("--digest", help="The next agent sums up the record first, without tools.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
 ) -> None:
     """Hand a session at work to the next agent of your order that can take over."""
@@ -272,7 +275,9 @@ def relay(
             if written.get("outcome") not in {"written", "unable"}:
                 print_either(get_contents(written), str(written.get("message", "")), as_json=as_json)
                 raise typer.Exit(1)
-        answer = connection.request("use", limit_s=_LIMIT_S, session=chosen, agent="", focus=focus)
+        answer = connection.request(
+            "use", limit_s=_LIMIT_S, session=chosen, agent="", focus=focus, digest=digest
+        )
     line = str(answer.get("message") or f"Session {chosen} passes to the next agent.")
     notes = [str(answer["note"])] if answer.get("note") else []
     print_either(get_contents(answer), line, *notes, as_json=as_json)
