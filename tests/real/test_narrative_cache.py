@@ -33,7 +33,7 @@ def list_blocks(agent: str, body: Json) -> Iterator[object]:
             yield from body["system"]
             yield from ((one["role"], one["content"]) for one in body["messages"])
         case "codex":
-            yield body["instructions"]
+            yield body.get("instructions")
             yield from ({**one, "id": ""} for one in body["input"])
         case "gemini":
             yield body["systemInstruction"]
