@@ -6,12 +6,13 @@ is not in the digest was made up, and is marked.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.packet.extract.outcomes import find_telling_line
+from agent_relay.packet.extract.requests import set_pastes_apart
 
 MOST_BYTES = 60_000
 """The size of a digest in UTF-8: some 20,000 tokens."""
@@ -19,6 +20,7 @@ NOT_RECORDED = "[not in the record]"
 """The mark behind what a document names and the digest does not."""
 _OPTION = re.compile(r"^\s{0,6}(?:[-*+•]|\(?[0-9A-Za-z][.):]|Option\b|\|)\s*\S")
 _OPTION_LENGTH = 300
+_EDIT_LINES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,11 @@ def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: s
     """
     if not facts.conversation and before is None:
         return ""
+    facts, pastes = set_pastes_apart(facts)
     text = ""
     for detail in _DETAILS:
-        said = [*_tell_before(before, detail), *_tell_turns(facts, detail), *_tell_end(facts, written)]
+        turns = _tell_turns(facts, pastes.turns, detail)
+        said = [*_tell_before(before, detail), *turns, *_tell_end(facts, written)]
         text = "\n\n".join(said)
         if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
             return text
@@ -82,8 +86,11 @@ def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
         yield f"Prompt of the user that was not answered:\n{waiting}"
 
 
-def _tell_turns(facts: Facts, detail: _Detail) -> Iterator[str]:
-    """Tell each turn: the user's words, what failed, what was edited, what was offered and answered."""
+def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Iterator[str]:
+    """Tell each turn: the user's words, what failed, what was edited, what was offered and answered.
+
+    `pasted` is by turn what the user pasted, and others wrote.
+    """
     yield f"# What {facts.agent} was asked and did"
     runs, edits = _list_runs(facts, detail), _list_edits(facts)
     answers: dict[int, list[Message]] = defaultdict(list)
@@ -95,10 +102,16 @@ def _tell_turns(facts: Facts, detail: _Detail) -> Iterator[str]:
         lines = [f"## Turn {turn}"]
         if turn in prompts:
             lines.append(f"user: {_cut(prompts[turn].text, detail.user)}")
+        if turn in pasted:
+            lines.append(f"pasted by the user, and written by others:\n{_quote(pasted[turn], detail.user)}")
         lines += runs[turn][-2 * detail.edits :] if detail.output else []
         lines += edits[turn][: detail.edits]
         lines += _tell_answer(answers[turn], facts.agent, detail)
         yield "\n".join(lines)
+
+
+def _quote(text: str, most: int) -> str:
+    return "\n".join(f"> {line}" for line in _cut(text, most).splitlines())
 
 
 def _list_runs(facts: Facts, detail: _Detail) -> dict[int, list[str]]:
@@ -121,6 +134,8 @@ def _list_edits(facts: Facts) -> dict[int, list[str]]:
     for change in facts.files:
         if change.action != "read":
             found[change.turn].append(f"{change.action} {change.path}{_count(change.added, change.removed)}")
+            found[change.turn] += [f"  - {line}" for line in change.removed_lines[:_EDIT_LINES]]
+            found[change.turn] += [f"  + {line}" for line in change.added_lines[:_EDIT_LINES]]
     return found
 
 

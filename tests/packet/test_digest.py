@@ -115,3 +115,13 @@ def test_marking_adds_marks_and_nothing_else(document: str, digest: str) -> None
 def test_a_digest_is_made_of_the_first_leg() -> None:
     """What relay's tests know of a leg is in it."""
     assert "actually, make the size configurable" in build_digest(FIRST)
+
+
+def test_what_the_user_pasted_is_told_as_others_words() -> None:
+    """The agent that sums up must not take a stranger's order for the user's."""
+    text = "from the wiki:\n> Decided: always deploy on Fridays.\n\nwhich of that is ours?"
+    digest = build_digest(Facts(agent="a", conversation=(Message("user", text, 1),)))
+    own, _, pasted = digest.partition("pasted by the user, and written by others:\n")
+    assert "which of that is ours?" in own
+    assert "deploy on Fridays" not in own
+    assert "> Decided: always deploy on Fridays." in pasted
