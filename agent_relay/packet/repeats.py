@@ -20,8 +20,7 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     rules = tuple(
         rule
         for rule in packet.constraints
-        if not _stands_in(rule.text, [*told, *exchanges])
-        and (rule.source is None or weigh_rule(rule.text) >= _STANDING or is_rule(rule.text))
+        if not _stands_in(rule.text, [*told, *exchanges]) and (rule.source is None or _is_standing(rule.text))
     )
     recent = tuple(_list_recent(packet, told))
     quoted = [_flatten(one.text) for one in recent]
@@ -37,6 +36,11 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
             "validation_runs": tuple(_list_runs(packet)),
         }
     )
+
+
+def _is_standing(text: str) -> bool:
+    """Check whether a rule holds throughout, and is more than a word in passing."""
+    return weigh_rule(text) >= _STANDING and is_rule(text) and len(_flatten(text)) > _FEW_LETTERS
 
 
 def _flat_words(packet: ResumePacket) -> list[str]:

@@ -17,7 +17,7 @@ _RETRACTION = get_phrases("retraction")
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word.
-_SHARED = 4
+_SHARED = 6
 _WORD_COUNTS = 2
 _BOTH = 2
 _LONGEST = 4000
@@ -69,7 +69,7 @@ def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
 
 def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
     """Find the prompts that a later one corrects, each with the last that does."""
-    terms = [_list_terms(said.text) for said in prompts]
+    terms = [list_terms(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
     rare = [{term for term in found if counts[term] == _BOTH} for found in terms]
     corrected: dict[int, LaterChange] = {}
@@ -89,7 +89,8 @@ def _weigh(term: str) -> int:
     return 1 if _WIDE.search(term) else _WORD_COUNTS
 
 
-def _list_terms(text: str) -> set[str]:
+def list_terms(text: str) -> set[str]:
+    """List the words of a text, and of scripts without blanks the pairs of signs; case aside."""
     folded = text[:_LONGEST].casefold()
     words = {word for word in _WORD.findall(folded) if not _WIDE.search(word)}
     pairs = {run[at : at + 2] for run in _WIDE.findall(folded) for at in range(len(run) - 1)}

@@ -5,18 +5,30 @@ that followed, a run that failed, an edit undone) and by its words (`phrases.tom
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract.later_changes import LaterChange, find_changed_edits, find_corrections
+from agent_relay.packet.extract.later_changes import (
+    LaterChange,
+    find_changed_edits,
+    find_corrections,
+    list_terms,
+)
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
 from agent_relay.packet.extract.requests import is_asking, is_consent, is_rule
-from agent_relay.packet.extract.sentences import FIRM, get_phrases, plain_apostrophes, split_sentences, weigh
+from agent_relay.packet.extract.sentences import (
+    ARROW,
+    FIRM,
+    get_phrases,
+    plain_apostrophes,
+    split_sentences,
+    weigh,
+)
 from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4
@@ -32,6 +44,7 @@ _QUESTION_END = get_phrases("question-end")
 _DISPROOF = get_phrases("disproof")
 _MEASURED = get_phrases("measured")
 _MARK = compile_late("[?\uff1f]")
+_GAP = " […] "
 _OPTION = compile_late(
     r"^[ \t]*(?:[-*•][ \t]+)?\**(?:\d{1,2}|[A-Ha-h])[.)\uff09、:][ \t]*\**\S|^[ \t]*\([\da-hA-H]\)[ \t]",
     re.MULTILINE,
@@ -43,9 +56,12 @@ _NUMBER = compile_late(r"\d")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PARAGRAPH = compile_late(r"\n[ \t]*\n")
 _FEW_WORDS = 60
+# A line that only leads to a list says nothing by itself.
+_LEAD = compile_late(r"[^.!?\n\u3002]{0,80}[:\uff1a]")
 _WORDS_PER_WEIGHT = 8
 _FAILED = 2
 _STATEMENTS = 2
+_SHARED_WORDS = 2
 # How much of each part is quoted, in characters.
 _ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE, _INSTEAD = (
     170,
@@ -107,8 +123,9 @@ class _Reading:
 
     @property
     def failed(self) -> list[CommandRun]:
-        """The runs that failed."""
-        return [run for run in self.turn.runs if has_failed(run)]
+        """The runs that failed, and did not succeed before the turn was over."""
+        last = {run.command: run for run in self.turn.runs}
+        return [run for run in self.turn.runs if has_failed(run) and has_failed(last[run.command])]
 
     @property
     def is_settled(self) -> bool:
@@ -124,7 +141,7 @@ class _Reading:
         place = turn.prompt or next(iter(facts), None)
         told, measured = self._tell(with_closing=with_closing), self._measure()
         return Exchange(
-            said=_cut(self.said, _SAID),
+            said=_cut(self.said.replace("\n\n", _GAP) if turn.pasted else self.said, _SAID),
             on=self._find_asked(),
             pasted=_describe_paste(turn.pasted),
             failed="\n".join(dict.fromkeys(map(_describe_failure, self.failed[-_FAILED:]))),
@@ -164,15 +181,17 @@ class _Reading:
         weight = 2 * bool(_WEIGHTY.search(plain) or _NUMBER.search(plain)) + bool(_NAMES_CODE.search(plain))
         weight += min(2, _count_words(plain) // _WORDS_PER_WEIGHT) + 2 * bool(self.turn.pasted)
         weight += self.answers + bool(self.answers)
-        return weight - self.is_question * (1 if self.turn.edits or self.turn.runs or self.turn.pasted else 2)
+        return weight - self.is_question * (1 if self.turn.edits or self.failed or self.turn.pasted else 2)
 
     def _find_asked(self) -> str:
         """Find what the user's words are about: options whole, else the beginning of what was said."""
         if not self.before or not self.said:
             return ""
-        if self.answers:
+        is_short = len(self.said) < _FEW_WORDS
+        if self.answers > 1 or (self.answers and is_short):
             return _cut(_find_options(self.before), _ON_OPTIONS)
-        return _cut(_find_head(self.before), _ON) if len(self.said) < _FEW_WORDS else ""
+        refers = _PICKS.match(plain_apostrophes(self.said)) or _turns_down(self.said)
+        return _cut(_find_head(self.before), _ON) if is_short and refers and not self.is_question else ""
 
     def _measure(self) -> str:
         lines = [
@@ -185,22 +204,31 @@ class _Reading:
         return "; ".join(_cut_words(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
 
     def _tell(self, *, with_closing: bool) -> str:
-        """Quote the beginning of the last answer that says something, below what was decided before."""
-        answers = self.turn.answers
-        long = next((one for one in reversed(answers) if len(one.text) > _FEW_WORDS), None)
-        last = long or (answers[-1] if answers else None)
-        head = _cut(_find_head(last.text), _TOLD) if last else ""
+        """Quote the beginning of the answer, below what was decided before it."""
+        head = _cut(_find_head(self._choose_answer()), _TOLD)
         decided = [*self.turn.words, *(self.turn.closing if with_closing else ())]
-        strong = [word for word in decided if with_closing or weigh(word) >= FIRM]
+        strong = [word.rpartition(ARROW)[2] for word in decided if with_closing or weigh(word) >= FIRM]
         lines = [_cut(word, _TOLD) for word in dict.fromkeys(strong) if word[:_ON] not in head]
         return "\n".join([*lines[-_STATEMENTS:], *([head] if head else [])])
+
+    def _choose_answer(self) -> str:
+        """Choose the last long message, or one about what was asked if that speaks of something else."""
+        texts = [one.text for one in self.turn.answers]
+        long = [text for text in texts if len(text) > _FEW_WORDS] or texts[-1:]
+        asked = list_terms(self.said)
+        shared = [len(asked & list_terms(_find_head(text))) for text in texts]
+        most = max(shared, default=0)
+        if most < _SHARED_WORDS or not long or asked & list_terms(_find_head(long[-1])):
+            return long[-1] if long else ""
+        return texts[len(shared) - 1 - shared[::-1].index(most)]
 
 
 def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
     ends = find_changed_edits(change for turn in turns for change in turn.edits)
     taking = {one.later: one.earlier for one in ends if one.how == "taken back" and one.later != one.earlier}
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
-    ended = {one.earlier: one for one in (*find_corrections([*prompts.values()]), *ends)}
+    ended = {one.earlier: one for one in find_corrections([*prompts.values()])}
+    ended |= {one.earlier: one for one in ends if _is_meant(one, prompts)}
     found: list[_Reading] = []
     before = ""
     for turn, after in zip(turns, [*turns[1:], None], strict=False):
@@ -227,6 +255,16 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
     return found
 
 
+def _is_meant(change: LaterChange, prompts: Mapping[int, Message]) -> bool:
+    """Check whether the words of both turns say that one took the place of the other, as their edits do."""
+    earlier, later = (_get_words(prompts.get(turn)) for turn in (change.earlier, change.later))
+    if change.how == "taken back" or not earlier:
+        return True
+    if _turns_down(earlier):
+        return False
+    return bool(list_terms(earlier) & list_terms(later)) or all(map(_NUMBER.search, (earlier, later)))
+
+
 def _get_words(prompt: Message | None) -> str:
     return prompt.text if prompt else ""
 
@@ -246,7 +284,7 @@ def _find_options(text: str) -> str:
 def _find_head(text: str) -> str:
     """Return the first paragraph that is no heading: the answer; what comes below it is talk."""
     parts = [part.strip() for part in _PARAGRAPH.split(text) if part.strip()]
-    told = [part for part in parts if not part.startswith("#") and not part.endswith((":", "\uff1a"))]
+    told = [part for part in parts if not part.startswith("#") and not _LEAD.fullmatch(part)]
     return next(iter((*told, *parts)), "")
 
 
