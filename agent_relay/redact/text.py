@@ -9,6 +9,7 @@ from agent_relay.redact._login_rules import RULES
 from agent_relay.redact._multiline_secrets import find_blocks, find_folded
 from agent_relay.redact._named_values import WORDS, find_assignments
 from agent_relay.redact._provider_tokens import FOLDING, build_line_rules, build_tokens, find_by_punctuation
+from agent_relay.redact._told_values import STEMS, find_told
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList, build_known, find_known
 from agent_relay.redact.rules import PLACEHOLDER, SecretSpan, find_in_lines, find_tokens
 
@@ -17,7 +18,7 @@ _LINE_RULES = build_line_rules()
 # Formats without a literal beginning that may go over a line end as well.
 _FOLDING = (*(rule for rule in _LINE_RULES if rule.hint == "-us"), *FOLDING)
 # Which name a secret gets that several rules found.
-_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _KNOWN = range(6)
+_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _TOLD, _KNOWN = range(7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[SecretSpan]:
         yield from find_in_lines(text, lower, rule, rank=_ADOPTED)
     yield from find_by_punctuation(text, rank=_ADOPTED)
     yield from find_assignments(text, lower, rank=_NAMED)
+    yield from find_told(text, lower, rank=_TOLD)
     yield from find_known(text, build_known(known), rank=_KNOWN)
 
 
@@ -104,5 +106,7 @@ def list_literals() -> tuple[str, ...]:
     rules = (*RULES, *_LINE_RULES, *FOLDING)
     hints = (*(token.prefix for token in _TOKENS), *(rule.hint for rule in rules))
     return tuple(
-        dict.fromkeys((*hints, "-----BEGIN PRIVATE KEY-----", "Private-Lines: 1", "LS0tLS1CRUdJTi", *WORDS))
+        dict.fromkeys(
+            (*hints, "-----BEGIN PRIVATE KEY-----", "Private-Lines: 1", "LS0tLS1CRUdJTi", *WORDS, *STEMS)
+        )
     )
