@@ -70,12 +70,15 @@ def count_change(call: object) -> tuple[int, int] | None:
 
 
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
-# The lines the CLI puts after a command's output; the status only where it is not 0.
-_TRAILER = re.compile(r"\n?(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*+\s*+\Z")
+# What the CLI puts after a command's output: each at most once, in this order, the status and the signal only
+# where they are not 0. The `Error: ` it may put before them says why a program did not start: that is output.
+_TRAILER = re.compile(
+    r"(?:\nExit Code: (?P<status>-?\d+))?(?P<signal>\nSignal: (?:\d+|SIG\w+))?(?:\nBackground PIDs: [\d, ]+)?"
+    r"(?:\nProcess Group PGID: \d+)?\Z"
+)
 # It stands in the last characters; looking through all of the output takes longer than reading the file.
 _TRAILER_LENGTH = 4000
-_MOST_TRAILERS = 16
-_STATUS = re.compile(r"Exit Code: (-?\d+)")
+_NO_OUTPUT = re.compile(r"\(empty\)(?:\n|\Z)")
 
 
 def hear_tool(facts: Collector, call: object, place: str) -> None:
@@ -142,21 +145,22 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
         facts.fail("run_shell_command", f"{command}\ncancelled", place)
         return
     text = _UNTRUSTED.sub("", output)
-    trailer = ""
-    for _ in range(_MOST_TRAILERS):
-        found = _TRAILER.search(text, max(0, len(text) - _TRAILER_LENGTH))
-        if found is None:
-            break
-        trailer = f"{found[0]}{trailer}"
-        text = text[: found.start()]
+    said, is_framed, rest = text.partition("Output: ")
+    if is_framed and not said:
+        text = rest
+    bare = text.rstrip()
+    trailer = _TRAILER.search(bare, max(0, len(bare) - _TRAILER_LENGTH))
+    named = trailer["status"] if trailer else None
+    is_killed = trailer is not None and trailer["signal"] is not None
+    text = bare[: trailer.start()] if trailer and trailer[0] else text
     is_background = get_map(call, "args").get("is_background") is True
     if is_background:
         facts.background.append(f"shell: {command}")
-    named = _STATUS.search(trailer)
-    exit_code = int(named[1]) if named else None
-    if named is None and status == "success" and "Signal: " not in trailer and not is_background:
+    exit_code = int(named) if named else None
+    if named is None and status == "success" and not is_killed and not is_background:
         exit_code = 0
-    facts.run(command, text.removeprefix("Output: "), exit_code, place)
+    empty = _NO_OUTPUT.match(text)
+    facts.run(command, text[empty.end() :] if empty else text, exit_code, place)
 
 
 _WRAPPERS = compile_wrappers("session_context", "hook_context", "system-reminder")

@@ -122,17 +122,33 @@ def test_what_the_user_typed_counts_not_what_was_inlined() -> None:
         ("Output: ok\nProcess Group PGID: 7", "success", 0, "ok"),
         ("Output: boom\nExit Code: 2\nProcess Group PGID: 7", "success", 2, "boom"),
         ("Output: x\nSignal: 9", "success", None, "x"),
-        ("Output: Exit Code: 5\nProcess Group PGID: 7\n</untrusted_context>", "success", 5, ""),
+        ("Output: (empty)\nExit Code: 5\nProcess Group PGID: 7\n</untrusted_context>", "success", 5, ""),
+        ("Output: Exit Code: 5\nProcess Group PGID: 7", "success", 0, "Exit Code: 5"),
+        ("Output: (empty)\nProcess Group PGID: 7", "success", 0, ""),
+        (
+            "Output: x failed\nError: Cannot find module './a'\nExit Code: 1\nProcess Group PGID: 7",
+            "success",
+            1,
+            "x failed\nError: Cannot find module './a'",
+        ),
+        ("Output: Error: no such key\nProcess Group PGID: 7", "success", 0, "Error: no such key"),
+        ("Output: a\nSignal: lost\nProcess Group PGID: 7", "success", 0, "a\nSignal: lost"),
+        ("Output: (empty)\nError: spawn bash ENOENT\nExit Code: 1", "success", 1, "Error: spawn bash ENOENT"),
+        (
+            "Output: a\nExit Code: 143\nSignal: 15\nBackground PIDs: 8, 9\nProcess Group PGID: 7",
+            "success",
+            143,
+            "a",
+        ),
         ("", "error", None, "no such tool"),
     ],
 )
 def test_the_exit_code_is_read_from_the_output(output: str, status: str, code: int | None, text: str) -> None:
-    """The status stands in text, and only where it is not 0."""
+    """The status stands in text, only where it is not 0, and what the command printed may look like it."""
     call = _call("run_shell_command", output, "no such tool", status, args={"command": "make"})
     facts = _read(_message("1", "user", "go"), _message("2", "gemini", "", toolCalls=[call]))
     assert [(one.command, one.exit_code) for one in facts.commands] == [("make", code)]
-    if code != 5:
-        assert facts.commands[0].output == text
+    assert facts.commands[0].output == text
 
 
 def test_failed_and_cancelled_calls_change_nothing() -> None:
