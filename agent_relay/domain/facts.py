@@ -100,6 +100,7 @@ class Facts:
     transcript that holds no conversation, its last lines). `unread` is why there are no facts although a
     transcript exists: it cannot be read. `summary` is what the agent wrote when its context was compacted
     last, after the prompt `summary_turn` (0: before the first of them) and at `summary_at`, if known.
+    `interrupted_turns` are those that the user broke off.
     """
 
     agent: str
@@ -114,6 +115,7 @@ class Facts:
     files: tuple[FileChange, ...] = ()
     plan: tuple[TodoItem, ...] = ()
     errors: tuple[ToolError, ...] = ()
+    interrupted_turns: tuple[int, ...] = ()
     unprocessed_prompt: Message | None = None
     limit_text: str = ""
     summary: str = ""

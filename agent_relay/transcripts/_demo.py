@@ -71,8 +71,9 @@ def _hear(facts: Collector, row: dict[str, object], place: str) -> None:
             facts.hear_user(text, place)
         case "say":
             facts.hear_agent(text, place)
-        case "done" | "interrupted":
+        case "done" | "interrupted" as ending:
             facts.answered = True
+            facts.interrupted = ending == "interrupted"
         case "limit":
             facts.limit_text = text
         case "edit":

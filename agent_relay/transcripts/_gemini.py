@@ -145,9 +145,7 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
         facts.fail("run_shell_command", f"{command}\ncancelled", place)
         return
     text = _UNTRUSTED.sub("", output)
-    said, is_framed, rest = text.partition("Output: ")
-    if is_framed and not said:
-        text = rest
+    text = text.removeprefix("Output: ")
     bare = text.rstrip()
     trailer = _TRAILER.search(bare, max(0, len(bare) - _TRAILER_LENGTH))
     named = trailer["status"] if trailer else None
@@ -156,9 +154,8 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
     is_background = get_map(call, "args").get("is_background") is True
     if is_background:
         facts.background.append(f"shell: {command}")
-    exit_code = int(named) if named else None
-    if named is None and status == "success" and not is_killed and not is_background:
-        exit_code = 0
+    is_fine = status == "success" and not is_killed and not is_background
+    exit_code = int(named) if named else 0 if is_fine else None
     empty = _NO_OUTPUT.match(text)
     facts.run(command, text[empty.end() :] if empty else text, exit_code, place)
 

@@ -210,6 +210,7 @@ class Collector:
     turn: int = 0
     answered: bool = True
     interrupted: bool = False
+    interrupted_turns: list[int] = field(default_factory=list)
     at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -240,6 +241,7 @@ class Collector:
             return
         if self.answered or self.interrupted:
             self.waiting.clear()
+        self._note_interruption()
         self.turn += 1
         self.answered = self.interrupted = False
         self.limit_text = ""
@@ -247,6 +249,10 @@ class Collector:
         self.conversation.append(said)
         if all(one.text != text for one in self.waiting):
             self.waiting.append(said)
+
+    def _note_interruption(self) -> None:
+        if self.interrupted and self.turn and self.turn not in self.interrupted_turns:
+            self.interrupted_turns.append(self.turn)
 
     def hear_agent(self, text: str, place: str) -> None:
         """Add the agent's words; the reader decides whether they answer the prompt."""
@@ -339,6 +345,7 @@ class Collector:
     ) -> Facts:
         """Build the facts."""
         counter = counter or LineCounter()
+        self._note_interruption()
         return Facts(
             agent=self.agent,
             native_id=native_id,
@@ -352,6 +359,7 @@ class Collector:
             files=tuple(self.files),
             plan=tuple(self.plan),
             errors=tuple(self.errors),
+            interrupted_turns=tuple(self.interrupted_turns),
             unprocessed_prompt=None if self.answered else self._join_waiting(),
             limit_text=self.limit_text,
             summary=self.summary,

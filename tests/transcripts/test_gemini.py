@@ -279,3 +279,16 @@ def test_a_call_still_running_says_nothing_yet() -> None:
     facts = _read(_message("1", "user", "go"), _message("2", "gemini", "", toolCalls=[call, other]))
     assert facts.files == ()
     assert facts.errors == ()
+
+
+def test_the_turns_that_the_user_broke_off_are_known() -> None:
+    """What such a turn did is half of what was asked for."""
+    facts = _read(
+        _message("1", "user", "one"),
+        _message("2", "info", "Request cancelled."),
+        _message("3", "user", "two"),
+        _message("4", "gemini", "done"),
+        _message("5", "user", "three"),
+        _message("6", "info", "Request cancelled."),
+    )
+    assert facts.interrupted_turns == (1, 3)

@@ -130,7 +130,8 @@ class _Reading:
     @property
     def is_settled(self) -> bool:
         """Whether the user chose, ruled or confirmed something that nobody took back."""
-        if not self.said or self.is_question or self.is_turned_down or self.ended or _MARK.search(self.said):
+        is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
+        if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False
         return bool(self.answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
 

@@ -21,7 +21,8 @@ class PromptTurn:
 
     `prompt` is the user's own words, `None` for work nobody prompted; `pasted` is what they pasted with it.
     `words` is what the agent chose or gave up while at work, `closing` the same where the turn ended.
-    `is_routine` is whether other prompts of the session say the same, numbers aside.
+    `is_routine` is whether other prompts of the session say the same, numbers aside; `is_interrupted`
+    whether the user broke the turn off.
     """
 
     number: int
@@ -33,6 +34,7 @@ class PromptTurn:
     words: list[str] = field(default_factory=list)
     closing: list[str] = field(default_factory=list)
     is_routine: bool = False
+    is_interrupted: bool = False
 
 
 def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) -> list[PromptTurn]:
@@ -57,6 +59,8 @@ def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) 
         _add_words(turns, quoted)
     found = [turns[number] for number in sorted(turns)]
     _leave_out_repeated(found)
+    for turn in found:
+        turn.is_interrupted = turn.number in facts.interrupted_turns
     return found
 
 
