@@ -118,8 +118,7 @@ def _hear_success(facts: Collector, name: str, call: object, *, output: str, pla
 
 def _list_lines(call: object) -> EditedLines:
     """List what an edit took out and put in: by its diff, else by what the call was given."""
-    diff = get_text(get_map(call, "resultDisplay"), "fileDiff")
-    if diff:
+    if diff := get_text(get_map(call, "resultDisplay"), "fileDiff"):
         return list_unified_lines(diff)
     arguments = get_map(call, "args")
     if get_text(arguments, "content"):
@@ -144,8 +143,7 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
     if status == "cancelled" and not output:
         facts.fail("run_shell_command", f"{command}\ncancelled", place)
         return
-    text = _UNTRUSTED.sub("", output)
-    text = text.removeprefix("Output: ")
+    text = _UNTRUSTED.sub("", output).removeprefix("Output: ")
     bare = text.rstrip()
     trailer = _TRAILER.search(bare, max(0, len(bare) - _TRAILER_LENGTH))
     named = trailer["status"] if trailer else None
