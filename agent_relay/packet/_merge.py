@@ -23,7 +23,7 @@ _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _EXCHANGES = 60
-_ENDED_BY = 130
+_ENDED_BY = 56
 _DECISIONS = 30
 TASK_LENGTH = 12_000
 """The most characters of a task."""

@@ -63,17 +63,15 @@ _FAILED = 2
 _STATEMENTS = 2
 _SHARED_WORDS = 2
 # How much of each part is quoted, in characters.
-_ON, _ON_OPTIONS, _SAID, _TOLD, _LINE, _COMMAND, _MEASURE, _PASTE, _INSTEAD = (
-    170,
-    480,
-    420,
-    320,
-    190,
-    70,
-    110,
-    110,
-    130,
-)
+_ON = 170
+_ON_OPTIONS = 480
+_SAID = 420
+_TOLD = 320
+_LINE = 190
+_COMMAND = 70
+_MEASURE = 110
+_PASTE = 110
+_ENDED_BY = 56
 
 
 def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
@@ -152,7 +150,7 @@ class _Reading:
             took_back=self.took_back,
             ended_in=self.ended.later if self.ended else None,
             ended_how=self.ended.how if self.ended else None,
-            ended_by=_cut(self.ended_by, _INSTEAD),
+            ended_by=_cut(self.ended_by, _ENDED_BY),
             weight=self._weigh(told, measured),
             source=tell_source(agent, place) if place else None,
         )
