@@ -44,6 +44,10 @@ def full(count: int = 30, size: int = 400) -> ResumePacket:
         next_task="take the next step",
         unprocessed_prompt={"text": "and now this", "source": SOURCE},
         constraints=[{"text": f"rule {n}", "source": SOURCE} for n in range(5)],
+        exchanges=[
+            {"said": text, "on": words, "told": words, "weight": n % 7, "source": SOURCE}
+            for n, text in enumerate(texts)
+        ],
         decisions=[{"id": str(n), **one, "why": words} for n, one in enumerate(each)],
         attempts=[{**one, "outcome": words} for one in each],
         blockers=[{"id": str(n), **one, "evidence": words} for n, one in enumerate(each[:6])],
@@ -93,6 +97,16 @@ def test_what_can_be_spared_goes_before_the_budget_asks() -> None:
     assert {"recent_turns", "touched_files read", "validation_runs"} <= cut_sections(fitted)
 
 
+def test_exchanges_that_would_be_missed_most_stay() -> None:
+    """Of those that go first, the lightest go, whenever they were."""
+    packet = full()
+    fitted = fit_packet(packet, tokens=30_000, render=show, aim=1_000_000)
+    left = [one.weight for one in fitted.exchanges]
+    assert 8 <= len(left) < len(packet.exchanges)
+    gone = [one.weight for one in packet.exchanges if one not in fitted.exchanges]
+    assert max(gone) <= min(left)
+
+
 @pytest.mark.parametrize("tokens", [40_000, 30_000, 15_000, 6_000, 3_000, 1_500])
 def test_the_text_fits_its_budget(tokens: int) -> None:
     """The reason there is a budget at all."""
@@ -103,11 +117,12 @@ def test_the_text_fits_its_budget(tokens: int) -> None:
 def test_sections_give_way_in_the_declared_order() -> None:
     """The less room, the more sections are named; the user's own words last."""
     seen: list[set[str]] = [
-        cut_sections(fit_packet(full(), tokens=t, render=show, aim=t)) for t in range(49_000, 2_000, -3_000)
+        cut_sections(fit_packet(full(), tokens=t, render=show, aim=1_000_000))
+        for t in range(58_000, 2_000, -3_000)
     ]
     assert all(before <= after for before, after in pairwise(seen))
     first = next(sections for sections in seen if sections)
-    assert first == {"recent_turns"}
+    assert first == {"exchanges"}
     last = {"task", "unprocessed_prompt", "next_task", "constraints"}
     assert not last & seen[-1]
 

@@ -21,12 +21,12 @@ class Bars(NamedTuple):
 
 
 BARS = Bars(
-    full=0.86,
-    misleading=0.67,
-    talk=0.40,
-    settled_untrue=0.90,
-    characters=8_900,
-    kinds={"constraint": 1.0, "correction": 1.0, "decision": 0.77, "gotcha": 0.33, "rejected": 0.60},
+    full=0.95,
+    misleading=0.2,
+    talk=0.12,
+    settled_untrue=0.10,
+    characters=8_000,
+    kinds={"constraint": 0.98, "correction": 0.96, "decision": 0.95, "gotcha": 0.80, "rejected": 0.90},
 )
 """With ordinary talk. To be raised with whatever makes packets better."""
 BARS_WITHOUT_TALK = Bars(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import Quote, ResumePacket
+from agent_relay.domain.documents.packet import Decision, Quote, ResumePacket
 from agent_relay.domain.text.plain import quote_text
 from agent_relay.packet.edits import absorb_edit, diff_texts, merge_texts
 from tests.domain.test_packet_json import build
@@ -141,6 +141,16 @@ WHOLE = build(
         {"text": "no nails"},
     ],
     blockers=[{"id": "B1", "summary": "it rains", "evidence": "wet wood\nall day", "source": SOURCE}],
+    exchanges=[
+        {
+            "said": "the ladder stays in the cellar",
+            "on": "ladder or scaffold?",
+            "failed": "`sand`: no disc",
+            "measured": "9 square metres",
+            "told": "the scaffold stands",
+            "source": {**SOURCE, "agent": "gamma"},
+        }
+    ],
     attempts=[{"summary": "a brush", "outcome": "far too slow", "source": SOURCE}],
     remarks=[{"text": "the door is red"}],
     touched_files=[
@@ -174,6 +184,11 @@ CHANGES = [
     ("it lasts", "it dries sooner"),
     ("not blue", "not grey"),
     ("no ladders", "no ladders at all"),
+    ("the ladder stays in the cellar", "the ladder stays in the shed"),
+    ("ladder or scaffold?", "ladder or crane?"),
+    ("no disc", "no paper"),
+    ("9 square metres", "8 square metres"),
+    ("the scaffold stands", "the scaffold leans"),
     ("it rains", "it pours"),
     ("all day", "all night"),
     ("a brush", "a sponge"),
@@ -228,13 +243,13 @@ def test_words_that_stand_in_several_fields_are_changed_in_each() -> None:
     assert absorbed.unprocessed_prompt.text == absorbed.recent_turns[0].text == "Say HELLO"
 
 
-def test_one_of_several_fields_with_the_same_words_may_be_deleted() -> None:
-    """What the user takes out where it waits stays where it is the task."""
+def test_words_told_once_are_deleted_wherever_they_are_meant() -> None:
+    """The text says them in one place: nobody can take them out in another, and none may keep them."""
     packet = build(task="Say hello", next_task="Say hello", unprocessed_prompt={"text": "Say hello"})
     before = render(packet)
-    head, _, tail = before.rpartition("Say hello\n")
-    absorbed = absorb_edit(packet, before, head + tail)
-    assert (absorbed.task, absorbed.unprocessed_prompt, absorbed.constraints) == ("Say hello", None, ())
+    assert before.count("Say hello") == 1
+    absorbed = absorb_edit(packet, before, before.replace("Say hello\n", ""))
+    assert (absorbed.task, absorbed.unprocessed_prompt, absorbed.constraints) == (None, None, ())
     assert absorbed.next_task is None
 
 
@@ -258,6 +273,36 @@ def test_an_entry_deleted_from_the_text_leaves_nothing_behind(gone: str, field: 
     entries = absorbed.model_dump(mode="json")[field]
     assert [one.get("text") or one.get("path") for one in entries] == left
     assert absorbed.model_copy(update={field: getattr(WHOLE, field)}) == WHOLE
+
+
+def test_an_exchange_deleted_from_the_text_is_said_nowhere_in_the_document() -> None:
+    """What the user settled there stands as a decision and a rule as well, and neither is shown twice."""
+    source = {**SOURCE, "agent": "gamma"}
+    packet = WHOLE.model_copy(
+        update={
+            "constraints": (*WHOLE.constraints, Quote(text="the ladder stays in the cellar")),
+            "decisions": tuple(
+                Decision.model_validate({"id": "D2", "summary": words, "in_ledger": True, "source": source})
+                for words in ("the ladder stays in the cellar", "the ladder stays")
+            ),
+        }
+    )
+    before = render(packet)
+    lines = before.split("\n")
+    start = lines.index("- gamma had said: ladder or scaffold?")
+    after = "\n".join([*lines[:start], *lines[start + 5 :]])
+    text = absorb_edit(packet, before, after).model_dump_json()
+    gone = ("ladder stays", "ladder or", "no disc", "9 square", "scaffold stands")
+    assert [words for words in gone if words in text] == []
+    assert absorb_edit(packet, before, after).constraints == WHOLE.constraints
+
+
+def test_a_line_of_an_exchange_may_be_deleted_alone() -> None:
+    """What was measured is gone, what was said stays."""
+    before = render(WHOLE)
+    absorbed = absorb_edit(WHOLE, before, before.replace("  measured: 9 square metres\n", ""))
+    [exchange] = WHOLE.exchanges
+    assert absorbed == WHOLE.model_copy(update={"exchanges": (exchange.model_copy(update={"measured": ""}),)})
 
 
 def test_grounds_and_evidence_may_be_deleted_alone() -> None:

@@ -19,19 +19,25 @@ _SAMPLES = os.path.join(os.path.dirname(__file__), "..", "transcripts", "samples
 
 
 def test_a_packet_says_what_a_successor_needs() -> None:
-    """Early constraint, decision, failed approach, correction, plan, last error and prompt: all of them."""
+    """Early constraint, choice, failed approach, correction, plan, last error and prompt: all of them."""
     packet = build_first()
     assert packet.task == "Add a cache to the parser. Don't use redis."
     assert [one.text for one in packet.constraints] == [
         "Don't use redis.",
         "actually, make the size configurable",
     ]
-    assert [(one.id, one.summary, one.why) for one in packet.decisions] == [
-        ("D1", "I'll use an LRU dict because it needs no server.", "it needs no server.")
+    assert [(one.said, one.told) for one in packet.exchanges] == [
+        (
+            "Add a cache to the parser. Don't use redis.",
+            "I'll use an LRU dict because it needs no server. I tried functools.cache, but it never evicts.",
+        ),
+        ("actually, make the size configurable", "Next I'll add the option."),
     ]
-    assert [(one.summary, one.outcome) for one in packet.attempts] == [
-        ("I tried functools.cache, but it never evicts.", "it never evicts.")
+    assert [(one.id, one.summary, one.in_ledger) for one in packet.decisions] == [
+        ("D1", "Add a cache to the parser. Don't use redis.", True),
+        ("D2", "actually, make the size configurable", True),
     ]
+    assert (packet.attempts, packet.remarks) == ((), ())
     assert [(one.text, one.status) for one in packet.plan] == [
         ("add the option", "in_progress"),
         ("update docs", "pending"),
@@ -122,10 +128,12 @@ def test_what_to_do_next_falls_back_in_order() -> None:
     assert build_packet(Facts(agent="a", conversation=say("go", "Done.")), OCCASION).next_task is None
 
 
-def test_later_requests_follow_the_first() -> None:
-    """The task grows; consent adds nothing to it."""
-    facts = Facts(agent="a", conversation=say("port it", "ok", "yes", "ok", "also the docs", "ok"))
-    assert build_packet(facts, OCCASION).task == "port it\n\nThen: also the docs"
+def test_later_requests_are_told_where_they_were_made() -> None:
+    """The task is what the work began with; consent adds nothing to it, nor to what was said."""
+    said = say("port it to the new parser", "ok", "yes", "ok", "also the docs of the new parser", "ok")
+    packet = build_packet(Facts(agent="a", conversation=said), OCCASION)
+    assert packet.task == "port it to the new parser"
+    assert [one.said for one in packet.exchanges][-1] == "also the docs of the new parser"
 
 
 def test_the_last_exchange_is_quoted() -> None:
@@ -161,7 +169,8 @@ def test_real_sessions_become_packets() -> None:
             shape.TranscriptSource(place="t", lines=file.read().split(b"\n"))
         )
     packet = build_packet(facts, OCCASION)
-    assert packet.task == "What is wrong with calc.py?\n\nThen: yes please fix it"
+    assert packet.task == "What is wrong with calc.py?"
+    assert "yes please fix it" in [one.said for one in packet.exchanges]
     assert packet.next_task == "now add a test"
     assert [(one.path, one.status, one.added) for one in packet.touched_files] == [
         ("calc.py", "modified", None),
@@ -178,6 +187,7 @@ def test_no_words_break_the_packet(turns: list[str], command: str, output: str) 
     again = build_packet(facts, SECOND, previous=packet)
     assert again.constraints == packet.constraints
     assert again.decisions == packet.decisions
+    assert again.exchanges[: len(packet.exchanges)] == packet.exchanges
     assert again.task == packet.task
 
 
@@ -191,7 +201,8 @@ def test_what_is_said_twice_is_told_once() -> None:
     )
     packet = build_packet(facts, OCCASION)
     assert [one.text for one in packet.constraints] == ["Never push."]
-    assert [one.summary for one in packet.decisions] == ["I chose A because B.", "I chose C because D."]
+    assert [one.summary for one in packet.decisions] == ["Never push."]
+    assert build_packet(facts, SECOND, previous=packet).decisions == packet.decisions
 
 
 def test_of_many_rules_the_first_and_the_last_are_kept() -> None:

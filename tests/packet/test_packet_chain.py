@@ -33,9 +33,15 @@ def test_a_chain_carries_what_the_first_agent_knew() -> None:
     ]
     assert [(one.id, one.source.agent if one.source else "") for one in packet.decisions] == [
         ("D1", "alpha"),
-        ("D2", "beta"),
+        ("D2", "alpha"),
+        ("D3", "beta"),
     ]
-    assert len(packet.attempts) == 1
+    assert packet.exchanges[:2] == build_first().exchanges
+    assert [(one.said, one.told) for one in packet.exchanges[2:]] == [
+        ("", "I chose a flag rather than a file because files drift."),
+        ("don't use redis", "ok"),
+        ("then bump the version", ""),
+    ]
     assert [(one.text, one.status) for one in packet.plan] == [
         ("Add the option.", "completed"),
         ("write changelog", "pending"),

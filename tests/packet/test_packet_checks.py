@@ -6,7 +6,6 @@ from agent_relay.domain.documents.packet import Blocker, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
 from agent_relay.packet.extract.outcomes import (
     build_blockers,
-    build_failures,
     build_runs,
     build_state,
     find_checks,
@@ -129,8 +128,8 @@ def test_a_predecessors_blocker_goes_when_the_check_passes() -> None:
     assert [blocker.summary for blocker in blockers] == ["lint"]
 
 
-def test_commands_that_failed_in_vain_are_attempts() -> None:
-    """A build that was repaired, a search without hits and a check are none."""
+def test_the_last_command_that_failed_in_vain_stands_in_the_way() -> None:
+    """A build that was repaired, a search without hits and a check do not."""
     facts = _facts(
         ("npm install", 1, "npm ERR! 404"),
         ("make", 2, "error: x"),
@@ -139,10 +138,6 @@ def test_commands_that_failed_in_vain_are_attempts() -> None:
         ("pytest", 1, "1 failed"),
         ("pip install y", 1, ""),
     )
-    assert [(one.summary, one.outcome) for one in build_failures(facts, agent="a")] == [
-        ("ran `npm install`", "exit 1: npm ERR! 404"),
-        ("ran `pip install y`", "exit 1"),
-    ]
     blockers = build_blockers(facts, (), agent="a")
     assert [(one.id, one.summary) for one in blockers] == [("command", "`pip install y` exited 1")]
 
@@ -179,7 +174,7 @@ def test_the_telling_line_is_found(output: str, line: str) -> None:
 
 def test_a_command_that_cannot_be_parsed_still_failed() -> None:
     """An open quote is no reason to lose the failure."""
-    [attempt] = build_failures(_facts(("deploy 'now", 3, "refused")), agent="a")
-    assert (attempt.summary, attempt.outcome) == ("ran `deploy 'now`", "exit 3: refused")
+    [blocker] = build_blockers(_facts(("deploy 'now", 3, "refused")), (), agent="a")
+    assert blocker.summary == "`deploy 'now` exited 3: refused"
     [blocker] = build_blockers(_facts(("x" * 400, 1, "")), (), agent="a")
     assert blocker.summary == f"`{'x' * 300}…` exited 1"

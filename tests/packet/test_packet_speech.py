@@ -26,6 +26,12 @@ def _talk(*turns: str) -> Facts:
     return Facts(agent="a", conversation=tuple(one for one in said if one.text))
 
 
+def _find_task(facts: Facts) -> str:
+    """The user's message that says what the work is; empty if there is none."""
+    found = find_request(facts)
+    return found.text if found else ""
+
+
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -130,12 +136,28 @@ def test_consent_is_no_request() -> None:
     facts = _talk(
         "hi", "Hello", "port it to rust", "Shall I?", "yes please", "Done", "don't use unsafe", "ok"
     )
-    assert [one.text for one in find_request(facts)] == ["port it to rust"]
+    assert _find_task(facts) == "port it to rust"
 
 
 def test_a_session_of_greetings_still_has_a_task() -> None:
     """Better a poor task than none."""
-    assert [one.text for one in find_request(_talk("hello"))] == ["hello"]
+    assert _find_task(_talk("hello")) == "hello"
+    assert _find_task(_talk()) == ""
+
+
+@pytest.mark.parametrize(
+    ("turns", "task"),
+    [
+        (("hallo", "Hi", "was macht calc.py?", "Es rechnet.", "bau jetzt bitte den Parser für Rechnungen um"),
+         "bau jetzt bitte den Parser für Rechnungen um"),
+        (("dale", "ok", "arregla el parser del informe", "Hecho"), "arregla el parser del informe"),
+        (("rename it to foo", "ok?", "no wait, forget the rename, port the parser first", "ok"),
+         "no wait, forget the rename, port the parser first"),
+    ],
+)  # fmt: skip
+def test_the_task_is_an_order_that_still_holds(turns: tuple[str, ...], task: str) -> None:
+    """Greetings, consent and idle questions are none, and neither is what was taken back at once."""
+    assert _find_task(_talk(*turns)) == task
 
 
 def test_intent_is_the_last_thing_announced() -> None:

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
-from agent_relay.packet._merge import merge_remarks
-from agent_relay.packet.extract.requests import Quotation, find_constraints, find_request, weigh_rule
+from agent_relay.packet.extract.requests import find_constraints, find_request, weigh_rule
 from agent_relay.packet.extract.sentences import Passage, is_decision, split_passages, weigh
 from agent_relay.packet.extract.statements import sort_statements
 
@@ -105,7 +104,6 @@ def test_work_that_was_taken_back_makes_what_is_said_beside_it_an_attempt() -> N
         ("Two ways exist. Which one?", "the second", ["Two ways exist. Which one? → the second"]),
         ("Shall I run the tests now?", "yes", []),
         ("Is one file per day fine?", "what do you think?", []),
-        ("Is one file per day fine?", "hm", []),
         ("Is one file per day fine?", "x" * 200, []),
         ("x" * 300 + "?", "yes", []),
         ("One file per day.", "yes", []),
@@ -224,24 +222,9 @@ def test_wishes_with_a_reason_are_kept_and_repeated_ones_once() -> None:
     ]
 
 
-def test_what_is_said_twice_in_other_words_is_told_once() -> None:
-    """Agents sum up at every turn's end what they summed up before."""
-    found = [
-        Quotation(text, Message("assistant", text, 1))
-        for text in ("The key is a file", "The key is a file.", "No")
-    ]
-    assert [one.text for one in merge_remarks((), found, "a")] == ["The key is a file.", "No"]
-
-
 def test_a_question_explains_nothing() -> None:
     """It asks, whatever its commas."""
     assert weigh_rule("is it small, or is it large?") == 0
-
-
-def test_what_is_quoted_as_a_rule_is_not_asked_again() -> None:
-    """The same words twice cost twice."""
-    facts = _talk("port it", "ok", "ids stay global, the export joins them", "ok", "add a page", "ok")
-    assert [one.text for one in find_request(facts)] == ["port it", "add a page"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +239,7 @@ def test_leave_to_go_on_is_neither_a_rule_nor_a_request(text: str) -> None:
     """Sent at a limit it waits for its answer; as a rule it would be told until the session ends."""
     facts = _talk("add a parser", "I begin.", text)
     assert find_constraints(facts) == []
-    assert [said.text for said in find_request(facts)] == ["add a parser"]
+    assert find_request(facts) == facts.conversation[0]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ FULL: dict[str, object] = {
     "decisions": [{"id": "D1", "summary": "a DECISION", "why": "speed", "source": SOURCE}],
     "constraints": [{"text": "a CONSTRAINT", "source": SOURCE}],
     "blockers": [{"id": "B1", "summary": "a BLOCKER", "evidence": "E assert 1\nE more", "source": SOURCE}],
+    "narrative": "its DOCUMENT",
+    "exchanges": [{"said": "an EXCHANGE", "told": "an ANSWER", "source": SOURCE}],
     "attempts": [{"summary": "an ATTEMPT", "outcome": "too slow", "source": SOURCE}],
     "touched_files": [
         {"path": "changed.py", "status": "modified", "added": 3, "removed": 1},
@@ -85,6 +87,7 @@ def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> N
     }
     packet = build(
         resumes="/t/beta",
+        exchanges=[{"said": name, "source": source} for name, source in sources.items()],
         decisions=[{"id": name, "summary": name, "source": source} for name, source in sources.items()],
         attempts=[{"summary": name, "source": source} for name, source in sources.items()],
         recent_turns=[
@@ -92,8 +95,8 @@ def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> N
         ],
     )
     resumed, fresh = render(packet), render(packet.model_copy(update={"resumes": None}))
-    assert {name: resumed.count(name) for name in sources} == {"OWN": 0, "OTHER": 3, "NOBODYS": 3}
-    assert {name: fresh.count(name) for name in sources} == {"OWN": 3, "OTHER": 3, "NOBODYS": 3}
+    assert {name: resumed.count(name) for name in sources} == {"OWN": 0, "OTHER": 4, "NOBODYS": 4}
+    assert {name: fresh.count(name) for name in sources} == {"OWN": 4, "OTHER": 4, "NOBODYS": 4}
     assert "a CONSTRAINT" in resumed
     assert ["in this very conversation" in text for text in (resumed, fresh)] == [True, False]
     assert len(packet.decisions) == 3
@@ -101,11 +104,23 @@ def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> N
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
-    """Who and why, task, next step, decisions, rules, blockers, attempts, files, checks, plan, prompt."""
+    """Who and why, task, next step, rules, the agent's document, what was said, decisions, and the rest."""
     text = render(build(), agent)
     marks = [
-        *("<handoff-context>", "alpha was working", "limit WORDS", "FIX", "FOCUS", "NEXTSTEP", "DECISION"),
-        *("CONSTRAINT", "BLOCKER", "/t/alpha.jsonl", "ATTEMPT", "/r, branch main", "changed.py", "pytest -q"),
+        *("<handoff-context>", "alpha was working", "limit WORDS", "FIX", "FOCUS", "NEXTSTEP"),
+        *(
+            "CONSTRAINT",
+            "DOCUMENT",
+            "EXCHANGE",
+            "ANSWER",
+            "DECISION",
+            "BLOCKER",
+            "/t/alpha.jsonl",
+            "ATTEMPT",
+            "/r, branch main",
+            "changed.py",
+            "pytest -q",
+        ),
         *("first STEP", "WAITING", "what you pick up", "4 things that were tried", "2 aws-key"),
         *("2026-03-04T00:00:00Z", "</handoff-context>"),
     ]
@@ -171,7 +186,17 @@ def test_an_almost_empty_packet_is_still_a_document() -> None:
     )
     assert "## Task\nNot known.\n" in text
     assert "Not recorded" in text
-    for heading in ("Decisions", "Rules", "In the way", "Tried", "Files", "Checks", "Plan", "Waiting"):
+    for heading in (
+        "Decisions",
+        "Rules",
+        "What was said",
+        "In the way",
+        "Tried",
+        "Files",
+        "Checks",
+        "Plan",
+        "Waiting",
+    ):
         assert f"## {heading}" not in text
 
 
