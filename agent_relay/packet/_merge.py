@@ -124,12 +124,11 @@ def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -
     ended = {_find_place(one.source) for one in exchanges if one.ended_in}
     decisions = [one for one in before if not (one.in_ledger and _find_place(one.source) in ended)]
     number = max((_number(decision.id) for decision in decisions), default=0)
-    known = {_find_place(one.source) for one in decisions if one.in_ledger}
-    for one in exchanges:
-        if one.is_settled and _find_place(one.source) not in known:
-            number += 1
-            told = {"id": f"D{number}", "summary": one.said, "why": one.on, "source": one.source}
-            decisions.append(Decision.model_validate({**told, "in_ledger": True}))
+    known = [decision.summary for decision in decisions]
+    for one in _leave_known((one for one in exchanges if one.is_settled), known, attrgetter("said")):
+        number += 1
+        told = {"id": f"D{number}", "summary": one.said, "why": one.on, "source": one.source}
+        decisions.append(Decision.model_validate({**told, "in_ledger": True}))
     return tuple(decisions[-_DECISIONS:])
 
 

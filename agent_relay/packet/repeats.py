@@ -17,10 +17,12 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     """Return the packet as its text tells it."""
     told = [_flatten(text) for text in (packet.task, _text(packet.unprocessed_prompt)) if text]
     exchanges = _flat_words(packet)
+    ledgers = {one.source.agent for one in packet.exchanges if one.source}
     rules = tuple(
         rule
         for rule in packet.constraints
-        if not _stands_in(rule.text, [*told, *exchanges]) and (rule.source is None or _is_standing(rule.text))
+        if not _stands_in(rule.text, [*told, *exchanges])
+        and (_is_alone(rule, ledgers) or _is_standing(rule.text))
     )
     recent = tuple(_list_recent(packet, told))
     quoted = [_flatten(one.text) for one in recent]
@@ -43,6 +45,11 @@ def _is_standing(text: str) -> bool:
     return weigh_rule(text) >= _STANDING and is_rule(text) and len(_flatten(text)) > _FEW_LETTERS
 
 
+def _is_alone(rule: Quote, ledgers: set[str]) -> bool:
+    """Check whether only the rule tells what it says, as in packets from before there were exchanges."""
+    return rule.source is None or rule.source.agent not in ledgers
+
+
 def _flat_words(packet: ResumePacket) -> list[str]:
     return [_flatten(one.said) for one in packet.exchanges if one.said]
 
@@ -61,7 +68,8 @@ def _shorten(one: Exchange, said: list[str], quoted: list[str], obstacles: list[
     ]
     update["failed"] = "\n".join(failed)
     if one.said and _stands_in(one.said.rstrip("…"), said):
-        update["said"] = ""
+        # Without the user's words beside it, the mark would be the agent's.
+        update |= {"said": "", "is_settled": False}
     if one.told and _stands_in(one.told.rpartition("\n")[2].rstrip("…"), quoted):
         update["told"] = one.told.rpartition("\n")[0]
     return one.model_copy(update=update)
