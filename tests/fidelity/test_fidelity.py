@@ -26,7 +26,7 @@ BARS = Bars(
     talk=0.12,
     settled_untrue=0.10,
     characters=8_000,
-    kinds={"constraint": 0.98, "correction": 0.96, "decision": 0.95, "gotcha": 0.80, "rejected": 0.90},
+    kinds={"constraint": 1.0, "correction": 0.96, "decision": 0.95, "gotcha": 0.80, "rejected": 0.90},
 )
 """With ordinary talk. To be raised with whatever makes packets better."""
 BARS_WITHOUT_TALK = Bars(
