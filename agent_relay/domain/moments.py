@@ -50,6 +50,15 @@ def render_moment(at: datetime, now: datetime, zone: "tzinfo | None") -> str:
     return local.strftime("%H:%M" if is_today else "%b %-d, %H:%M")
 
 
+def render_age(at: datetime, now: datetime) -> str:
+    """Render how long before `now` that was: `5 min`, `3 h`, `12 days`; both are aware."""
+    minutes = max(0, int((now - at).total_seconds() // 60))
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h" if hours < 48 else f"{hours // 24} days"  # noqa: PLR2004 - two days
+
+
 _UNKNOWN_REST = timedelta(hours=1)
 """How long a limit without a reset counts, unless it is about money: agents say "later", not "never"."""
 _FARTHEST_AHEAD = timedelta(days=1)

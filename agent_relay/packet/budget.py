@@ -18,6 +18,44 @@ TARGET_LENGTH = 7_800
 """Characters a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
 _WHOLE = 6000
 """Characters of an agent's own document that stay while a line stands that was guessed from its words."""
+CUT_NAMES = {
+    "recent_turns": "messages of the latest exchange",
+    "recent_turns text": "characters of the latest exchange",
+    "touched_files": "files",
+    "touched_files read": "files that were only read",
+    "attempts": "things that were tried",
+    "attempts text": "characters of what was tried",
+    "remarks": "remarks",
+    "validation_runs": "earlier checks",
+    "validation_runs text": "characters of the checks' output",
+    "blockers": "blockers",
+    "blockers text": "characters of what stands in the way",
+    "decisions": "decisions",
+    "decisions text": "characters of decisions",
+    "constraints": "rules of the user",
+    "constraints text": "characters of the user's rules",
+    "plan": "steps of the plan",
+    "plan text": "characters of the plan",
+    "background": "things still running",
+    "exchanges": "exchanges",
+    "exchanges text": "characters of exchanges",
+    "lineage": "earlier legs",
+    "last_lines": "characters of its record's end",
+    "last_screen": "characters of its last screen",
+    "narrative": "characters of the predecessor's own words",
+    "expectations": "expectations",
+    "expectations text": "characters of what is expected",
+    "rollback text": "characters of what is to be answered",
+    "rollback questions": "questions to answer",
+    "rollback": "word on who takes over if it fails",
+    "unprocessed_prompt text": "characters of the waiting prompt",
+    "task text": "characters of the task",
+    "task_pasted": "characters pasted with the task",
+    "next_task text": "characters of the next step",
+    "focus text": "characters of the focus",
+    "limit text": "characters of the limit's own words",
+}
+"""How people call what a section of `cuts` counts."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 

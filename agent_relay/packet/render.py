@@ -10,35 +10,12 @@ from typing import cast
 from jinja2 import ChainableUndefined, DictLoader, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from agent_relay.domain.documents.packet import Provenance, ResumePacket, render_document
+from agent_relay.domain.documents.packet import ResumePacket, render_document
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.text.plain import clean_text, quote_text
+from agent_relay.packet.budget import CUT_NAMES
+from agent_relay.packet.extract.provenance import find_record
 from agent_relay.packet.repeats import leave_out_repeated
-
-
-def leave_out_own(packet: ResumePacket) -> ResumePacket:
-    """Remove what the packet's target decided, tried and said in the conversation it resumes.
-
-    The user's rules stay: they are short, and an agent may have forgotten a part of a long conversation.
-    """
-    own = packet.resumes
-    if not own:
-        return packet
-    # Readers add the line or the message's id to the transcript's path.
-    inside = (f"{own}:", f"{own}#")
-
-    def is_new(source: Provenance | None) -> bool:
-        return source is None or not (source.transcript == own or source.transcript.startswith(inside))
-
-    return packet.model_copy(
-        update={
-            "exchanges": tuple(one for one in packet.exchanges if is_new(one.source)),
-            "decisions": tuple(one for one in packet.decisions if is_new(one.source)),
-            "attempts": tuple(one for one in packet.attempts if is_new(one.source)),
-            "recent_turns": tuple(one for one in packet.recent_turns if is_new(one.source)),
-        }
-    )
-
 
 SHARED = "shared/resume.md.j2"
 """The name under which an adapter's template extends the one all agents share."""
@@ -47,7 +24,6 @@ _OPEN, _CLOSE = "<handoff-context>", "</handoff-context>"
 _BLANKS = re.compile(r"\n{3,}")
 _TICKS = re.compile(r"`{3,}")
 _DEEPEST = 60
-_PLACE = re.compile(r"(?::\d+|#[^/]*)$")
 # Stands for a line feed of the packet's own while the template's blank lines are tidied. No packet text
 # can hold it: it is a control character.
 _LINE = "\x00"
@@ -86,12 +62,12 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
     packets of the session are stored. The same packet gives the same text. Raises ConfigurationError if the
     template fails.
     """
-    shown = leave_out_repeated(leave_out_own(packet))
+    shown = leave_out_repeated(packet)
     records = {quote_text(file): name for file, name in name_records(shown).items()}
 
     def cite(place: object) -> str:
         """Return the short name of a record, with the line or the message in it."""
-        file = _PLACE.sub("", str(place))
+        file = find_record(str(place))
         return f"{records[file]}{str(place)[len(file) :]}" if file in records else str(place)
 
     values = {
@@ -100,6 +76,7 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
         "packet": _view(render_document(shown), 0),
         "title": quote_text(title),
         "folder": quote_text(folder),
+        "names": CUT_NAMES,
     }
     try:
         body = template.render(values)
@@ -134,7 +111,7 @@ def name_records(packet: ResumePacket) -> dict[str, str]:
     """Return the files that a packet points into, each with the short name its text calls it by."""
     places = [blocker.source.transcript for blocker in packet.blockers if blocker.source]
     places += [cut.path for cut in packet.cuts]
-    files = list(dict.fromkeys(_PLACE.sub("", place) for place in places if place))
+    files = list(dict.fromkeys(find_record(place) for place in places if place))
     return {file: "record" if len(files) == 1 else f"record {number}" for number, file in enumerate(files, 1)}
 
 

@@ -1,4 +1,4 @@
-"""Leave out of a packet's text what it says elsewhere: nothing is told twice.
+"""Leave out of a packet's text what it says elsewhere, and what its target said: nothing is told twice.
 
 The document keeps all of it. What the waiting prompt and the task say is told there, an exchange tells the
 user's words otherwise, and a rule that holds throughout stands among the rules.
@@ -6,7 +6,14 @@ user's words otherwise, and a rule that holds throughout stands among the rules.
 
 from collections.abc import Iterator
 
-from agent_relay.domain.documents.packet import Blocker, Exchange, Quote, ResumePacket, TurnExcerpt
+from agent_relay.domain.documents.packet import (
+    Blocker,
+    Exchange,
+    Provenance,
+    Quote,
+    ResumePacket,
+    TurnExcerpt,
+)
 from agent_relay.packet.extract.requests import is_rule, weigh_rule
 
 _FEW_LETTERS = 12
@@ -15,6 +22,7 @@ _STANDING = 2
 
 def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     """Return the packet as its text tells it."""
+    packet = _leave_out_own(packet)
     told = [_flatten(text) for text in (packet.task, _text(packet.unprocessed_prompt)) if text]
     exchanges = _flat_words(packet)
     ledgers = {one.source.agent for one in packet.exchanges if one.source}
@@ -48,6 +56,30 @@ def _is_standing(text: str) -> bool:
 def _is_alone(rule: Quote, ledgers: set[str]) -> bool:
     """Check whether only the rule tells what it says, as in packets from before there were exchanges."""
     return rule.source is None or rule.source.agent not in ledgers
+
+
+def _leave_out_own(packet: ResumePacket) -> ResumePacket:
+    """Remove what the packet's target decided, tried and said in the conversation it resumes.
+
+    The user's rules stay: they are short, and an agent may have forgotten a part of a long conversation.
+    """
+    own = packet.resumes
+    if not own:
+        return packet
+    # Readers add the line or the message's id to the transcript's path.
+    inside = (f"{own}:", f"{own}#")
+
+    def is_new(source: Provenance | None) -> bool:
+        return source is None or not (source.transcript == own or source.transcript.startswith(inside))
+
+    return packet.model_copy(
+        update={
+            "exchanges": tuple(one for one in packet.exchanges if is_new(one.source)),
+            "decisions": tuple(one for one in packet.decisions if is_new(one.source)),
+            "attempts": tuple(one for one in packet.attempts if is_new(one.source)),
+            "recent_turns": tuple(one for one in packet.recent_turns if is_new(one.source)),
+        }
+    )
 
 
 def _flat_words(packet: ResumePacket) -> list[str]:

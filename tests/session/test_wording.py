@@ -160,7 +160,7 @@ def test_a_packet_nobody_took_is_told_with_the_way_to_read_it() -> None:
     leg = Leg("L2", "bob", 2, NOW, handoff="H")
     session = replace(SESSION, state=State.READY, failure="bob did not take its packet", legs=(leg,))
     assert render_message(session, UTC) == (
-        "→ bob did not take its packet. What it should have read: agent-relay packet show S"
+        "→ bob did not take its packet. What it should have read: agent-relay packet show S --text"
     )
 
 

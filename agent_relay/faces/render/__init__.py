@@ -1,6 +1,7 @@
 """Print what faces show: lines and tables for people, JSON for programs, turns on a terminal.
 
 `output` prints lines, tables, errors and JSON and escapes control characters of foreign text;
-`turn_view.TurnView` shows a turn as it goes; `turn_printer` shows the turns of `run` and `chat`. Called by
-every face. `output` is hot: it imports nothing heavy.
+`turn_view.TurnView` shows a turn as it goes; `turn_printer` shows the turns of `run` and `chat`;
+`packet_view` shows a packet to people (`render_head`, `render_told`). Called by every face. `output` is
+hot: it imports nothing heavy.
 """

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
-from agent_relay.domain.text.plain import compile_late
+from agent_relay.domain.text.plain import compile_late, render_count
 from agent_relay.packet.extract.later_changes import (
     LaterChange,
     find_changed_edits,
@@ -310,7 +310,7 @@ def _describe_failure(run: CommandRun) -> str:
 
 def _describe_paste(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return f"{len(lines)} lines, beginning: {_cut(lines[0], _PASTE)}" if lines else ""
+    return f"{render_count(len(lines), 'line')}, beginning: {_cut(lines[0], _PASTE)}" if lines else ""
 
 
 def _say_once(exchanges: list[Exchange]) -> list[Exchange]:

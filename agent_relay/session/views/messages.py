@@ -265,7 +265,7 @@ def _render_standing(session: Session, zone: tzinfo) -> str:
     if session.failure and session.leg is not None and not session.leg.handoff:
         return f"→ The handoff failed: {session.failure}. {session.agent} goes on in its own session"
     if session.failure:
-        return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
+        return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id} --text"
     return offer
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.events.session import LegNamed, LegStarting, SessionCreated
+from agent_relay.domain.moments import render_age
 from agent_relay.domain.names import build_ulid
-from agent_relay.faces.cli.session.native_sessions import render_age
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal

@@ -13,6 +13,7 @@ from agent_relay.agents.catalog import load_adapters
 from agent_relay.agents.launch import chooses_session
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.moments import render_age
 from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.values import AgentName
 from agent_relay.faces.render.output import ask, plain, warn
@@ -69,15 +70,6 @@ def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoic
         found += [_build(name, native) for native in own.sessions if native.native_id not in known]
         unread += [(name, error.sentence) for error in own.unread]
     return sorted(found, key=lambda native: native.changed_at, reverse=True), unread
-
-
-def render_age(changed_at: datetime, now: datetime) -> str:
-    """Return how long ago that was: `5 min`, `3 h`, `12 days`."""
-    minutes = max(0, int((now - changed_at).total_seconds() // 60))
-    if minutes < 60:  # noqa: PLR2004 - an hour
-        return f"{minutes} min"
-    hours = minutes // 60
-    return f"{hours} h" if hours < 48 else f"{hours // 24} days"  # noqa: PLR2004 - two days
 
 
 def build_row(native: NativeChoice, now: datetime) -> dict[str, object]:

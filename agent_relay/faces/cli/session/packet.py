@@ -7,9 +7,11 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -24,9 +26,10 @@ from agent_relay.domain.documents.packet import (
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.names import JOURNAL
 from agent_relay.domain.text.names import agent_command
+from agent_relay.domain.text.plain import clean_text
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.typer_runner import AsJson, Functions
-from agent_relay.faces.render.output import print_contents, print_either, print_json
+from agent_relay.faces.render.output import get_width, print_contents, print_either, print_json, print_lines
 from agent_relay.packet.edits import diff_texts
 from agent_relay.store.edit_buffer import EditBuffer, open_edit_buffer, sweep_edit_buffers
 from agent_relay.store.packets import (
@@ -34,6 +37,7 @@ from agent_relay.store.packets import (
     PUBLISHED,
     find_edited,
     list_packets,
+    read_as_left,
     read_body,
     read_delivery_text,
     read_document,
@@ -51,11 +55,23 @@ SessionWord = Annotated[
 Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; by default the newest.")]
 
 
-def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
-    """Print the packet as its target reads it, with your edits; with --json, the document.
+def show(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    as_text: Annotated[
+        bool, typer.Option("--text", help="Exactly what the target reads, with your edits, and nothing else.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the packet tells its target, where each line is from, and what was left out.
 
-    Below the text: what was removed as a secret, and what was edited.
+    What a secret was removed from, and what was edited, is said at the end; with --json, the document.
     """
+    if as_text and as_json:
+        raise WrongUseError("--text and --json exclude each other", hint="Name one of them")
+    from agent_relay.faces.render.packet_view import render_head, render_told
+
     found = find_packet(session, number)
     packet = read_packet(found.document)
     if as_json:
@@ -63,11 +79,21 @@ def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
         return
     edited = find_edited(found.folder, found.sequence, found.target)
     if edited == "nothing":
-        text = read_body(found.folder, found.sequence, found.target)
+        text = clean_text(read_body(found.folder, found.sequence, found.target))
     else:
         render = get_renderer(found)
         text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
-    print_contents(*text.splitlines(), *_list_remarks(packet, edited))
+    if as_text:
+        sys.stdout.write(text)
+        return
+    left = read_as_left(found.folder, found.sequence, found.target)
+    command = f"agent-relay packet show {found.folder.rpartition('/')[2]} --number {found.sequence} --text"
+    print_contents(
+        *render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
+    )
+    print_lines(f"Word for word: {command}")
+    told = render_told(left, width=get_width(), changes=find_changes(found, left))
+    print_contents(*told, *_list_remarks(packet, edited))
 
 
 def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
@@ -155,6 +181,24 @@ def is_picked_up(found: FoundPacket, packet_id: str) -> bool:
 
     session = read_session(f"{found.folder}/{JOURNAL}")
     return session is not None and any(leg.packet == packet_id for leg in session.legs)
+
+
+def find_changes(found: FoundPacket, packet: ResumePacket) -> tuple[str, ...]:
+    """Return what changed in the tree since the packet was written, a sentence each."""
+    from agent_relay.packet.freshness import list_touched, verify_freshness
+    from agent_relay.system.git.file_look_up import look_up_files
+    from agent_relay.system.git.tree_state import read_tree
+
+    tree = read_tree(found.cwd)
+    return verify_freshness(packet, look_up_files(tree, list_touched(tree.root, packet)))
+
+
+def _ask_picked_up(found: FoundPacket, packet: ResumePacket) -> bool | None:
+    """Check whether a leg was started on the packet; `None` if the journal cannot tell."""
+    try:
+        return is_picked_up(found, packet.packet_id)
+    except RelayError:
+        return None
 
 
 def find_fingerprint(found: FoundPacket, packet_id: str) -> str:

@@ -17,18 +17,17 @@ from agent_relay.faces.cli.session.packet import (
     FoundPacket,
     Number,
     SessionWord,
+    find_changes,
     find_fingerprint,
     find_packet,
     is_picked_up,
 )
 from agent_relay.faces.cli.typer_runner import AsJson
 from agent_relay.faces.render.output import get_rows, print_either
-from agent_relay.packet.freshness import Planting, Score, list_touched, score_text, verify_freshness
+from agent_relay.packet.freshness import Planting, Score, score_text
 from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
 from agent_relay.system.config_file import parse_toml
 from agent_relay.system.disk.files import read_bounded
-from agent_relay.system.git.file_look_up import look_up_files
-from agent_relay.system.git.tree_state import read_tree
 
 _LIMIT_BYTES = 4 << 20
 _FORM = "A [[fact]] has a kind and says = [words that must be kept]; see tests/corpus."
@@ -153,7 +152,6 @@ def _examine(found: FoundPacket) -> dict[str, object]:
             f"packet {found.sequence} is not the one that its session's journal names",
             hint="See what was changed: agent-relay packet diff",
         )
-    tree = read_tree(found.cwd)
     return {
         "packet_id": packet.packet_id,
         "sequence": found.sequence,
@@ -162,7 +160,7 @@ def _examine(found: FoundPacket) -> dict[str, object]:
         "text": found.text,
         "edited": find_edited(found.folder, found.sequence, found.target),
         "picked_up": is_picked_up(found, packet.packet_id),
-        "stale": list(verify_freshness(packet, look_up_files(tree, list_touched(tree.root, packet)))),
+        "stale": list(find_changes(found, packet)),
         "redactions": {entry.kind: entry.count for entry in packet.redactions},
         "spared": {entry.kind: entry.count for entry in packet.spared},
     }

@@ -9,6 +9,7 @@ import typer
 
 from agent_relay.client.autostart import ask_daemon
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.moments import render_age
 from agent_relay.faces.cli.session.lookup import choose_running, find_root_here, list_matching, list_strangers
 from agent_relay.faces.cli.session.status import HEADERS, list_columns, render_strangers
 from agent_relay.faces.render.output import plain, print_either, print_json, print_lines, print_table, warn
@@ -96,7 +97,7 @@ def _print_native(*, as_json: bool) -> None:
         [
             [
                 one.agent,
-                native_sessions.render_age(one.changed_at, datetime.now(UTC)),
+                render_age(one.changed_at, datetime.now(UTC)),
                 one.title or "-",
                 one.word,
             ]
