@@ -37,7 +37,7 @@ PACKET: dict[str, object] = {
     "constraints": [
         {"text": "Never touch the old door.", "source": at(2, 9)},
         {
-            "text": "Only ever use a brush.",
+            "text": "Never ever use a roller for this.",
             "source": at(3, 12),
             "ended_in": 6,
             "ended_by": "a roller is fine",
