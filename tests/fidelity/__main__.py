@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from tests.fidelity.packets import TARGETS, Workshop, find_recall, own_folder
+from tests.fidelity.packets import TARGETS, Workshop, build_recall, own_folder
 from tests.fidelity.scoring import Score, Total
 from tests.fidelity.script import CASES, list_cases
 
@@ -12,9 +12,7 @@ from tests.fidelity.script import CASES, list_cases
 def main() -> None:
     """Score the packets of all cases, or of those named."""
     wanted = _parse()
-    recall = find_recall() if wanted.recall else None
-    if wanted.recall and recall is None:
-        sys.exit("there is no `agent-relay recall` yet")
+    recall = build_recall() if wanted.recall else None
     names = wanted.names or list_cases(wanted.cases)
     with own_folder() as folder:
         os.environ["AGENT_RELAY_HOME"] = os.path.join(folder, "home")

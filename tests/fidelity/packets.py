@@ -5,8 +5,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
+from agent_relay.agents.catalog import read_catalog
 from agent_relay.faces.cli.session.packet_transfer import build_offline
+from agent_relay.faces.cli.session.recall.record import build_cleaner
+from agent_relay.packet.recall.search import Search
+from agent_relay.packet.recall.turns import PastTurn, build_turns
+from agent_relay.packet.render import prefix_lines
+from agent_relay.sources.transcript_reader import read_whole_facts
+from agent_relay.system.disk.folders import get_folders
 from tests.fidelity.scoring import Score, Total, score_text
 from tests.fidelity.script import CASES, list_cases, load_case
 from tests.fidelity.transcripts import LaidOut, lay_out
@@ -19,6 +27,9 @@ TARGETS = {
     "opencode": ("claude", "codex"),
 }
 
+_FOUND = 3
+"""Turns that `agent-relay recall` prints."""
+
 Recall = Callable[[LaidOut, Question], str]
 """What `agent-relay recall` finds in the transcript with the question as its query."""
 
@@ -30,9 +41,35 @@ def own_folder() -> Iterator[str]:
         yield folder
 
 
-def find_recall() -> Recall | None:
-    """How to look a question up; `None` as long as there is no `agent-relay recall`."""
-    return None
+def build_recall() -> Recall:
+    """How a successor looks a question up: the question is the query, of a transcript that is read once."""
+    return _TranscriptSearch().recall
+
+
+@dataclass(slots=True)
+class _TranscriptSearch:
+    """What `agent-relay recall` does for a session of one leg; answers are kept for the next packet."""
+
+    _turns: dict[str, list[PastTurn]] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def recall(self, laid: LaidOut, question: Question) -> str:
+        """The best turns' excerpts, as they are printed."""
+        key = (laid.transcript, question.question)
+        if key not in self._answers:
+            self._answers[key] = self._search(laid, question.question)
+        return self._answers[key]
+
+    def _search(self, laid: LaidOut, query: str) -> str:
+        agent, path = laid.case.agent, laid.transcript
+        if path not in self._turns:
+            spec = read_catalog(get_folders()).get(agent).adapter.transcript
+            assert spec is not None
+            self._turns[path] = build_turns(read_whole_facts(spec.reader, path, agent=agent), leg=1)
+        search = Search(self._turns[path], query)
+        clean = build_cleaner(laid.repository, laid.repository)
+        found = [(turn, search.excerpt(turn, clean)) for turn, _ in search.rank(_FOUND)]
+        return "\n\n".join(f"Turn {agent}:{turn.number}\n{prefix_lines(text)}" for turn, text in found)
 
 
 def build_text(laid: LaidOut, target: str) -> tuple[str, str]:
@@ -67,10 +104,19 @@ class Workshop:
         if (name, target) not in self._scored:
             laid, recall = self.lay_out(name), self.recall
             text, document = build_text(laid, target)
-            lookup = (lambda question: recall(laid, question)) if recall else None
+            lookup = partial(recall, laid) if recall else None
             score = score_text(text, laid.case.truth, document=document, lookup=lookup)
             self._scored[name, target] = (text, score)
         return self._scored[name, target]
+
+    def total_with_recall(self, place: int, recall: Recall) -> Total:
+        """The same packets as `total` judges, to successors who look up what they do not know."""
+        scores = []
+        for name in list_cases(self.cases):
+            laid = self.lay_out(name)
+            text, _ = self.score(name, TARGETS[laid.case.agent][place])
+            scores.append(score_text(text, laid.case.truth, lookup=partial(recall, laid)))
+        return Total(tuple(scores))
 
     def total(self, place: int, names: list[str] | None = None) -> Total:
         """The packets of all cases to their first (0) or second (1) target."""

@@ -14,6 +14,7 @@ NEAR = 700
 """Characters within which the patterns of one group have to stand."""
 CLOSE = 300
 """Characters within which a trap is made harmless."""
+_APART = "\n" * (NEAR + CLOSE)
 _SETTLED = re.compile(r"settled|decided|decisions", re.IGNORECASE)
 _MARKED = re.compile(r"\((?:\w+, )?turn \d+, settled")
 _SHOWN = slice(240, 420)
@@ -64,7 +65,7 @@ def score_text(text: str, truth: Truth, *, document: str = "", lookup: Lookup | 
     settled = list_settled(text)
     return Score(
         truth,
-        tuple(grade(_look_up(text, one, lookup), one) for one in truth.questions),
+        tuple(_grade_with(text, one, lookup) for one in truth.questions),
         tuple(find_misleading(text, truth.traps)),
         tuple(find_leaked(f"{text}\n{document}", truth.secrets)),
         len(text),
@@ -74,9 +75,10 @@ def score_text(text: str, truth: Truth, *, document: str = "", lookup: Lookup | 
     )
 
 
-def _look_up(text: str, question: Question, lookup: Lookup | None) -> str:
-    """The text, and far enough below it what was looked up."""
-    return text + "\n" * (NEAR + CLOSE) + lookup(question) if lookup else text
+def _grade_with(text: str, question: Question, lookup: Lookup | None) -> float:
+    """The grade of the text; where that is not full, with what was looked up far enough below it."""
+    given = grade(text, question)
+    return given if given == 1 or lookup is None else grade(text + _APART + lookup(question), question)
 
 
 def grade(text: str, question: Question) -> float:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fidelity.packets import TARGETS, Workshop, own_folder
+from tests.fidelity.packets import TARGETS, Workshop, build_recall, own_folder
 from tests.fidelity.scoring import Total
 from tests.fidelity.script import list_cases, load_case
 
@@ -39,6 +39,9 @@ BARS_WITHOUT_TALK = Bars(
 )
 """The same sessions without it."""
 
+WITH_RECALL = 0.98
+"""The share of all questions that is answered by the packet, or by what is looked up with the question."""
+
 _PACKETS = [(name, target) for name in list_cases() for target in TARGETS[load_case(name).agent]]
 
 
@@ -51,6 +54,12 @@ def test_a_packet_of_a_long_session_leaks_nothing_and_stays_short(
     assert score.leaked == ()
     assert len(text) <= BARS.characters
     assert score.full > 0
+
+
+def test_packet_and_recall_together_answer_nearly_everything(workshop: Workshop) -> None:
+    """What the packet has no room for is one `agent-relay recall` away, with the question as its query."""
+    total = workshop.total_with_recall(0, build_recall())
+    assert total.recall >= WITH_RECALL
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -60,7 +60,7 @@ def read_record(word: str) -> SessionRecord:
         if one.lacks
     )
     cwd = found.cwd or root
-    return SessionRecord(name, tuple(turns), tuple(legs), lacks, _build_cleaner(root, cwd))
+    return SessionRecord(name, tuple(turns), tuple(legs), lacks, build_cleaner(root, cwd))
 
 
 def _choose(leg: str) -> dict[str, object]:
@@ -86,7 +86,7 @@ def _find_by_journal(leg: str) -> str:
     return ""
 
 
-def _build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
+def build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
     """Return the function that makes a text fit to be shown: as a packet's texts are."""
     wishes = read_user_config(get_folders().config).redaction
     known = gather_secrets(root, os.environ, cwd=cwd)
