@@ -4,7 +4,8 @@ The document keeps all of it. What the waiting prompt and the task say is told t
 user's words otherwise, and a rule that holds throughout stands among the rules.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from agent_relay.domain.documents.packet import (
     Blocker,
@@ -16,7 +17,11 @@ from agent_relay.domain.documents.packet import (
 )
 from agent_relay.packet.extract.requests import is_rule, weigh_rule
 
+_EndingT = TypeVar("_EndingT", Exchange, Quote)
 _FEW_LETTERS = 12
+_NAMED = 58
+# Where the middle of a text was cut out.
+_LEFT_OUT = "\n[… "
 _STANDING = 2
 
 
@@ -32,14 +37,16 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
         if not _stands_in(rule.text, [*told, *exchanges])
         and (_is_alone(rule, ledgers) or _is_standing(rule.text))
     )
-    recent = tuple(_list_recent(packet, told))
+    recent = tuple(_list_recent(packet, [*told, *exchanges, *(_flatten(rule.text) for rule in rules)]))
     quoted = [_flatten(one.text) for one in recent]
     obstacles = [_flatten(one.summary) for one in packet.blockers]
-    ledger = (_shorten(one, told, quoted, obstacles) for one in packet.exchanges)
+    words = [*told, *exchanges]
+    ledger = _list_failures_once(_shorten(one, told, quoted, obstacles) for one in packet.exchanges)
     return packet.model_copy(
         update={
-            "constraints": rules,
-            "exchanges": tuple(one for one in ledger if _says_something(one)),
+            "next_task": _leave_line(packet.next_task, obstacles),
+            "constraints": tuple(_leave_ending(rule, words) for rule in rules),
+            "exchanges": tuple(_leave_ending(one, words) for one in ledger if _says_something(one)),
             "decisions": tuple(one for one in packet.decisions if not one.in_ledger),
             "recent_turns": recent,
             "blockers": tuple(map(_leave_evidence, packet.blockers)),
@@ -86,10 +93,23 @@ def _flat_words(packet: ResumePacket) -> list[str]:
     return [_flatten(one.said) for one in packet.exchanges if one.said]
 
 
-def _list_recent(packet: ResumePacket, told: list[str]) -> Iterator[TurnExcerpt]:
-    words = [*told, *_flat_words(packet)]
+def _leave_line(next_task: str | None, obstacles: list[str]) -> str | None:
+    """Leave out of the next step the line of a failing check that stands in the way below."""
+    head, mark, line = (next_task or "").partition("` pass: ")
+    return f"{head}` pass" if mark and _stands_in(line, obstacles) else next_task
+
+
+def _leave_ending(one: _EndingT, words: list[str]) -> _EndingT:
+    """Name the words by which something was taken back only by their beginning, if they stand elsewhere."""
+    if len(one.ended_by) <= _NAMED or not _stands_in(one.ended_by.rstrip("…"), words):
+        return one
+    begun = one.ended_by[:_NAMED].rpartition(" ")[0] or one.ended_by[: _NAMED - 1]
+    return one.model_copy(update={"ended_by": f"{begun}…"})
+
+
+def _list_recent(packet: ResumePacket, words: list[str]) -> Iterator[TurnExcerpt]:
     for one in packet.recent_turns:
-        if one.role != "user" or not _stands_in(one.text, words):
+        if one.role != "user" or not _stands_in(one.text.partition(_LEFT_OUT)[0], words):
             yield one
 
 
@@ -105,6 +125,15 @@ def _shorten(one: Exchange, said: list[str], quoted: list[str], obstacles: list[
     if one.told and _stands_in(one.told.rpartition("\n")[2].rstrip("…"), quoted):
         update["told"] = one.told.rpartition("\n")[0]
     return one.model_copy(update=update)
+
+
+def _list_failures_once(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
+    """Yield the exchanges, each failed run only where it failed first with that line."""
+    seen: set[str] = set()
+    for one in exchanges:
+        lines = one.failed.split("\n")
+        yield one.model_copy(update={"failed": "\n".join(line for line in lines if line not in seen)})
+        seen.update(lines)
 
 
 def _says_something(one: Exchange) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.fidelity.packets import TARGETS, Workshop, build_recall, own_folder
+from tests.fidelity.repeats import list_repeated
 from tests.fidelity.scoring import Total
 from tests.fidelity.script import list_cases, load_case
 
@@ -60,6 +61,13 @@ def test_packet_and_recall_together_answer_nearly_everything(workshop: Workshop)
     """What the packet has no room for is one `agent-relay recall` away, with the question as its query."""
     total = workshop.total_with_recall(0, build_recall())
     assert total.recall >= WITH_RECALL
+
+
+@pytest.mark.parametrize(("name", "target"), _PACKETS)
+def test_a_packet_says_nothing_twice(workshop: Workshop, name: str, target: str) -> None:
+    """What stands there twice takes the room of something that stands nowhere."""
+    text, _ = workshop.score(name, target)
+    assert list(list_repeated(text)) == []
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -16,9 +16,11 @@ _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-# So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word.
+# So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
+# and so are three letters: where few prompts are, every article is rare.
 _SHARED = 6
 _WORD_COUNTS = 2
+_WHOLE = 4
 _BOTH = 2
 _LONGEST = 4000
 
@@ -86,7 +88,7 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
 
 
 def _weigh(term: str) -> int:
-    return 1 if _WIDE.search(term) else _WORD_COUNTS
+    return 1 if len(term) < _WHOLE else _WORD_COUNTS
 
 
 def list_terms(text: str) -> set[str]:

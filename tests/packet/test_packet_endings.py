@@ -1,0 +1,155 @@
+"""What no longer holds says so: found by the edited lines themselves, and by words that two prompts share."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from agent_relay.domain.facts import Facts, FileChange, Message
+from agent_relay.packet.build import build_packet
+from agent_relay.packet.extract.corrections import find_corrections
+from agent_relay.packet.extract.edit_history import Ending, find_endings
+from tests.session.first_leg import OCCASION
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of `path` in a turn: the lines it removed and added."""
+
+    turn: int
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    path: str = "cache.py"
+
+
+def change(*edits: Edit) -> list[FileChange]:
+    """The edits as a record has them."""
+    return [
+        FileChange(
+            one.path,
+            "modified" if one.removed else "created",
+            one.turn,
+            added_lines=one.added,
+            removed_lines=one.removed,
+        )
+        for one in edits
+    ]
+
+
+OLD, NEW, NEWER, OTHER = ("size = 100",), ("size = 200",), ("size = 300",), ("keep = 7",)
+
+
+@pytest.mark.parametrize(
+    ("edits", "endings"),
+    [
+        ([Edit(1, OLD, NEW), Edit(3, NEW, OLD)], [Ending(1, 3, "taken back")]),
+        ([Edit(1, OLD, NEW), Edit(3, NEW, NEWER)], [Ending(1, 3, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(2, NEW, NEWER), Edit(3, NEWER, OLD)],
+         [Ending(1, 2, "replaced"), Ending(2, 3, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(1, NEW, OLD)], [Ending(1, 1, "taken back")]),
+        ([Edit(1, OLD, NEW), Edit(1, NEW, OLD), Edit(1, OLD, NEWER)], []),
+        ([Edit(1, (), ("a", "b"), "new.py"), Edit(4, ("a", "b"), (), "new.py")], [Ending(1, 4, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(3, NEW, OLD, "other.py")], []),
+        ([Edit(1, OLD, (*NEW, *OTHER)), Edit(3, NEW, OLD)], []),
+        ([Edit(1, OLD, (*NEW, *OTHER)), Edit(3, NEW, OLD), Edit(5, OTHER, ())], [Ending(1, 5, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(3, NEW, (*NEW, *OTHER))], []),
+        ([Edit(1, OLD, NEW)], []),
+        ([Edit(1, OLD, NEW), Edit(3, OLD, NEW)], []),
+        ([], []),
+    ],
+    ids=[
+        "taken-back", "replaced", "replaced-twice", "in-its-own-turn", "tried-and-kept", "created-and-gone",
+        "another-file", "partly", "partly-twice", "added-to", "kept", "the-same-again", "nothing",
+    ],
+)  # fmt: skip
+def test_an_edit_is_gone_once_none_of_its_lines_is_left(edits: list[Edit], endings: list[Ending]) -> None:
+    """By the lines alone: nobody has to say that they took it back."""
+    assert find_endings(change(*edits)) == endings
+
+
+def talk(*prompts: str) -> list[Message]:
+    """What the user said, a prompt a turn."""
+    return [Message("user", text, turn) for turn, text in enumerate(prompts, 1)]
+
+
+def test_an_undone_edit_is_told_at_both_ends() -> None:
+    """Whoever reads the first must not build on it, and whoever reads the second must know what went."""
+    said = []
+    for message in talk(
+        "raise the size of the cache to 200", "how is it?", "no, that eats memory. put it back"
+    ):
+        said += [message, Message("assistant", "Done.", message.turn)]
+    facts = Facts(
+        "alpha", conversation=tuple(said), files=tuple(change(Edit(1, OLD, NEW), Edit(3, NEW, OLD)))
+    )
+    packet = build_packet(facts, OCCASION)
+    first, last = packet.exchanges[0], packet.exchanges[-1]
+    assert (first.ended_in, first.ended_how, first.is_settled) == (3, "taken back", False)
+    assert first.ended_by == "no, that eats memory. put it back"
+    assert (last.took_back, last.is_settled, last.ended_in) == (1, True, None)
+    assert [one.summary for one in packet.decisions] == ["no, that eats memory. put it back"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "corrected"),
+    [
+        (("the tombstones of the importer stay 14 days", "run it",
+          "correction: tombstones of the importer stay 30 days"), [(1, 3)]),
+        (("Grabsteine im Importer 14 Tage", "los", "Korrektur, Grabsteine im Importer 30 Tage"), [(1, 3)]),
+        (("去重窗口是两小时的滑动窗口", "跑一下", "说错了,去重窗口是三天的滑动窗口"), [(1, 3)]),
+        (("tombstones of the importer stay 14 days", "i said tombstones of the importer stay 20 days",
+          "correction: tombstones of the importer stay 30 days"), []),
+        (("never mind the importer", "tombstones stay"), []),
+        (("the tombstones of the importer stay 14 days", "run it", "tombstones of the importer: red"), []),
+        (("the tombstones of the importer stay 14 days", "run it", "actually, the door is red"), []),
+        (("run the tests", "run the tests", "sorry, run the tests"), []),
+        (("correction: tombstones of the importer stay 30 days",), []),
+        ((), []),
+    ],
+    ids=["english", "german", "chinese", "said-by-all", "no-sign", "no-sign-of-it", "nothing-shared",
+         "common-words", "alone", "nothing"],
+)  # fmt: skip
+def test_a_correction_is_of_the_prompt_whose_rare_words_it_shares(
+    prompts: tuple[str, ...], corrected: list[tuple[int, int]]
+) -> None:
+    """A word that many prompts have says nothing of which one is meant; like prompts correct nothing."""
+    found = find_corrections(talk(*prompts))
+    assert [(one.earlier, one.later) for one in found] == corrected
+    assert {one.how for one in found} <= {"corrected"}
+
+
+def test_the_last_of_several_corrections_counts() -> None:
+    """It is what holds."""
+    found = find_corrections(
+        talk(
+            "the importer and its tombstones: 14 days, shown in the sidebar of the dashboard",
+            "actually, importer tombstones 30 days",
+            "actually, the sidebar of the dashboard is gone",
+        )
+    )
+    assert found == [Ending(1, 3, "corrected")]
+
+
+def test_a_rule_that_was_taken_back_says_so_among_the_rules() -> None:
+    """It stays told: the successor may find it followed in the files."""
+    said = []
+    for message in talk(
+        "never write tombstones from the importer",
+        "run it",
+        "scratch that: the importer may write tombstones now",
+    ):
+        said += [message, Message("assistant", "Ok.", message.turn)]
+    packet = build_packet(Facts("alpha", conversation=tuple(said)), OCCASION)
+    [rule] = [one for one in packet.constraints if one.text.startswith("never")]
+    assert rule.ended_in == 3
+    assert rule.text not in [one.summary for one in packet.decisions]
+
+
+@pytest.mark.timeout(60)
+def test_endings_are_found_in_bounded_time() -> None:
+    """One forged turn with a megabyte of lines must not hold a packet up."""
+    lines = tuple(f"line {number}" for number in range(100_000))
+    found = find_endings(
+        change(Edit(1, (), lines), Edit(2, lines, ()), *(Edit(3, (), (f"{n}",)) for n in range(2000)))
+    )
+    assert found == [Ending(1, 2, "replaced")]
+    assert find_corrections(talk("importer " * 200_000, "actually " * 200_000)) == []
