@@ -161,9 +161,9 @@ def _read_leg(
     facts: Facts, context: PacketContext, *, tree: Tree | None, previous: documents.ResumePacket | None
 ) -> _Leg:
     own, waits = strip_relay(select_since(facts, context.since), context.relay_texts)
-    own, pasted = set_pastes_apart(own)
     before = previous or _nothing(context)
     waiting = before if waits or not own.conversation else None
+    own, pasted = set_pastes_apart(own)
     root = tree.root if tree else context.root or facts.cwd
     places = merging.Places(root=root, cwd=facts.cwd, prefix=context.prefix)
     return _Leg(

@@ -2,6 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.catalog import build_renderer
+from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND, build_first, say
@@ -95,3 +101,147 @@ def test_words_added_after_an_unanswered_packet_come_with_the_carried_prompt() -
     )
     assert packet.unprocessed_prompt is not None
     assert packet.unprocessed_prompt.text == "actually, make the size configurable\n\nand hurry up"
+
+
+OPENING = "Read {packet} and go on."
+render = build_renderer(load_adapter(f"{find_builtin_folder()}/codex"), folder="/s")
+
+
+def hand_over(before: ResumePacket | None, agent: str, *turns: str, number: int = 1) -> ResumePacket:
+    """The packet after a leg of `agent`, which was given the packet `before` and then talked in `turns`.
+
+    The first of them is what it answered to the packet, if there is one.
+    """
+    given = f"{render(before)}\n\nRead /s/resume/1.md and go on." if before else ""
+    facts = Facts(agent=agent, conversation=say(*((given,) if given else ()), *turns))
+    context = replace(
+        OCCASION, packet_id=f"P{number}", sequence=number, previous_agent=agent, relay_texts=(OPENING,)
+    )
+    return build_packet(facts, context, previous=before)
+
+
+BEGUN = (
+    *("make a bill splitter for the trip to Lisbon", "split.py rounds to cents."),
+    *("the rest goes to whoever paid, never to the first", "The payer takes the rest."),
+)
+
+
+def test_what_was_said_in_the_first_leg_is_told_in_the_fourth_packet() -> None:
+    """Its transcript is three conversations away."""
+    first = hand_over(None, "alpha", *BEGUN)
+    second = hand_over(
+        first, "beta", "I take over the bill splitter.", "add a --json flag", "Added.", number=2
+    )
+    third = hand_over(
+        second, "gamma", "Picking up the splitter.", "no, call it --format", "Renamed.", number=3
+    )
+    fourth = hand_over(third, "delta", "Ich übernehme.", "only euros, never dollars", "Euros.", number=4)
+    assert fourth.task == "make a bill splitter for the trip to Lisbon"
+    assert [one.said for one in fourth.exchanges] == [
+        "make a bill splitter for the trip to Lisbon",
+        "the rest goes to whoever paid, never to the first",
+        "add a --json flag",
+        "no, call it --format",
+        "only euros, never dollars",
+    ]
+    assert [one.source.agent for one in fourth.exchanges if one.source] == [
+        *("alpha", "alpha", "beta", "gamma", "delta")
+    ]
+    text = render(fourth)
+    assert [text.count(one.said) for one in fourth.exchanges] == [1] * 5
+    assert [one.agent for one in fourth.lineage] == ["alpha", "beta", "gamma", "delta"]
+
+
+def test_of_too_many_exchanges_the_weightiest_stay_whoever_spoke() -> None:
+    """An early choice outlives late talk, and the order stays that of time."""
+    packet: ResumePacket | None = None
+    for number in range(1, 5):
+        turns = []
+        for at in range(20):
+            turns += [f"paint part {'abcdefghijklmnopqrst'[at]} of wall {number}", "It is painted."]
+        words = (f"never paint over the {number} sockets of src/wall.py, that broke 9 tests", "I will not.")
+        packet = hand_over(
+            packet, f"agent-{number}", *(("On it.",) if packet else ()), *words, *turns, number=number
+        )
+    assert packet is not None
+    assert len(packet.exchanges) <= 60
+    said = [one.said for one in packet.exchanges]
+    rules = [words for words in said if words.startswith("never")]
+    assert [words[words.index("the ") :][4] for words in rules] == ["1", "2", "3", "4"]
+    assert min(one.weight for one in packet.exchanges if one.said in rules) >= max(
+        one.weight for one in packet.exchanges if one.said not in rules
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I take over the bill splitter.",
+        "I take over the bill splitter. The rest goes to whoever paid, never to the first.",
+        "Picking up the bill splitter: split.py rounds to cents, and the payer takes the rest.",
+        "The bill splitter for the trip to Lisbon rounds to cents; the payer takes the rest.",
+        "Ich übernehme den Bill Splitter.",
+        "Retomo el bill splitter del viaje.",
+        "Je reprends le bill splitter.",
+        "Assumo o bill splitter da viagem.",
+        "我接手账单拆分工具。",
+        "割り勘ツールを引き継ぎます。",
+    ],
+)
+def test_what_relay_handed_over_does_not_come_back_as_a_statement(answer: str) -> None:
+    """The packet asks the agent to say what it picks up: these are relay's words, not news of the work."""
+    first = hand_over(None, "alpha", *BEGUN)
+    second = hand_over(first, "beta", answer, "add a --json flag", "Added, 3 tests pass.", number=2)
+    assert second.decisions == first.decisions
+    assert second.exchanges[:2] == first.exchanges
+    assert [(one.said, one.told) for one in second.exchanges[2:]] == [
+        ("add a --json flag", "Added, 3 tests pass.")
+    ]
+    assert answer not in render(second)
+    assert answer not in [one.text for one in second.recent_turns]
+
+
+def test_what_an_agent_adds_to_what_it_was_handed_is_kept() -> None:
+    """It took over, and found something."""
+    first = hand_over(None, "alpha", *BEGUN)
+    answer = "I take over the bill splitter. Decimal quantisation raises an exception for yen."
+    second = hand_over(first, "beta", answer, number=2)
+    assert [one.told for one in second.exchanges[2:]] == ["Decimal quantisation raises an exception for yen."]
+
+
+def test_a_report_of_work_in_the_first_answer_is_kept_though_its_words_are_known() -> None:
+    """The agent worked at once and said so in one message."""
+    first = hand_over(None, "alpha", *BEGUN)
+    facts = Facts(
+        agent="beta",
+        conversation=say(
+            f"{render(first)}\n\nRead /s/1.md and go on.", "The splitter rounds to cents, the rest too."
+        ),
+        files=(FileChange("split.py", "modified", 1),),
+    )
+    second = build_packet(facts, replace(SECOND, relay_texts=(OPENING,)), previous=first)
+    assert [one.told for one in second.exchanges[2:]] == ["The splitter rounds to cents, the rest too."]
+
+
+def test_an_agents_first_words_to_a_person_are_kept() -> None:
+    """Nobody handed it anything: it answers its user."""
+    answer = "I take over the bill splitter."
+    alone = build_packet(
+        Facts(agent="alpha", conversation=say("take over the bill splitter", answer)), OCCASION
+    )
+    assert alone.exchanges[0].told == answer
+
+
+def test_a_prompt_that_was_answered_does_not_come_back_because_the_answer_is_left_out() -> None:
+    """An answered prompt is not carried, though nothing is left of its answer."""
+    first = build_first()
+    said = say(
+        f"{render(first)}\n\nRead /s/1.md and go on.", "I take over the parser.", "and the docs", "Done."
+    )
+    second = build_packet(
+        Facts(agent="beta", conversation=said), replace(SECOND, relay_texts=(OPENING,)), previous=first
+    )
+    assert second.unprocessed_prompt is None
+    assert [one.said for one in second.exchanges if one.source and one.source.agent == "beta"] == [
+        "and the docs"
+    ]

@@ -43,6 +43,7 @@ _TURNED_DOWN = get_phrases("turned-down")
 _QUESTION_END = get_phrases("question-end")
 _DISPROOF = get_phrases("disproof")
 _MEASURED = get_phrases("measured")
+_NO_ANSWER = get_phrases("no-answer")
 _MARK = compile_late("[?\uff1f]")
 _GAP = " […] "
 _OPTION = compile_late(
@@ -131,7 +132,8 @@ class _Reading:
         is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False
-        return bool(self.answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
+        answers = self.answers and not _NO_ANSWER.fullmatch(plain_apostrophes(self.said.strip()))
+        return bool(answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
 
     def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
         """Build the exchange; with what the agent decided in its last answer if `with_closing`."""
@@ -319,9 +321,9 @@ def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
     for at, (one, after) in enumerate(pairwise(exchanges)):
         above, _, last = one.told.rpartition("\n")
         start = last.rstrip("…")[: _ON - 1]
-        if not start or start[: len(after.on.rstrip("…"))] not in after.on:
+        if not start or not (start in after.on or start.startswith(after.on.rstrip("…") or "\n")):
             continue
-        if len(after.on) > _ON:
+        if len(after.on) > min(_ON, len(last)):
             kept[at] = kept[at].model_copy(update={"told": above})
         else:
             kept[at + 1] = kept[at + 1].model_copy(update={"on": ""})
