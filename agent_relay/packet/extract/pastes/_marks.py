@@ -16,6 +16,7 @@ _COMPARED = compile_late(r"\s*> ?[\d.,]+ ?\w{0,4}\b(?!:)")
 _TAG = compile_late(
     r"\s{0,8}(?:\{(?P<brace>code|quote|noformat|panel)(?::[^{}]{0,80})?\}|\[(?P<square>quote|code"
     r"|log|spoiler)(?:=[^\[\]]{0,80})?\]"
+    r"|\\begin\{(?P<latex>verbatim|lstlisting|minted|quote|quotation)\}[^\n]{0,80}"
     r"|<(?P<angle>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,300})?>|-----BEGIN (?P<armour>[A-Z ]{1,40})-----)"
 )
 _INSTRUCTION = compile_late(r"\s{0,8}<[?!]")
@@ -189,7 +190,7 @@ def _find_ends(prompt: PromptLines) -> dict[str, list[int]]:
 
 
 _END = compile_late(
-    r"</(?P<angle>[A-Za-z][\w:-]{0,40})\s{0,4}>|\{(?P<brace>code|quote|noformat|panel)\}"
+    r"</(?P<angle>[A-Za-z][\w:-]{0,40})\s{0,4}>|\\end\{(?P<latex>\w{1,12})\}|\{(?P<brace>code|quote|noformat|panel)\}"
     r"|\[/(?P<square>\w{1,12})\]|-----END (?P<armour>[A-Z ]{1,40})-----"
 )
 
