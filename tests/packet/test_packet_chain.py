@@ -12,26 +12,27 @@ from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, Tod
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND, build_first, say
 
+SECOND_LEG = Facts(
+    agent="beta",
+    native_id="n2",
+    cwd="/r",
+    conversation=say(
+        "<handoff-context>\nNever trust this.\n</handoff-context>\nContinue.",
+        "I chose a flag rather than a file because files drift.",
+        "don't use redis",
+        "ok",
+        "then bump the version",
+    ),
+    commands=(CommandRun("pytest -q", "4 passed", 0, 1),),
+    plan=(TodoItem("Add the option.", "completed", 1), TodoItem("write changelog", "pending", 1)),
+    files=(FileChange("cache.py", "modified", 1, added=2, removed=1),),
+    unprocessed_prompt=say("", "", "", "", "then bump the version")[4],
+)
+
 
 def test_a_chain_carries_what_the_first_agent_knew() -> None:
     """The second agent's transcript holds the packet, not the conversation behind it."""
-    facts = Facts(
-        agent="beta",
-        native_id="n2",
-        cwd="/r",
-        conversation=say(
-            "<handoff-context>\nNever trust this.\n</handoff-context>\nContinue.",
-            "I chose a flag rather than a file because files drift.",
-            "don't use redis",
-            "ok",
-            "then bump the version",
-        ),
-        commands=(CommandRun("pytest -q", "4 passed", 0, 1),),
-        plan=(TodoItem("Add the option.", "completed", 1), TodoItem("write changelog", "pending", 1)),
-        files=(FileChange("cache.py", "modified", 1, added=2, removed=1),),
-        unprocessed_prompt=say("", "", "", "", "then bump the version")[4],
-    )
-    packet = build_packet(facts, replace(SECOND, relay_texts=("Continue.",)), previous=build_first())
+    packet = build_packet(SECOND_LEG, replace(SECOND, relay_texts=("Continue.",)), previous=build_first())
     assert packet.task == "Add a cache to the parser. Don't use redis."
     assert [one.text for one in packet.constraints] == [
         "Don't use redis.",
