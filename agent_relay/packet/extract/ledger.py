@@ -52,7 +52,7 @@ _OPTION = compile_late(
 )
 _INLINE_OPTION = compile_late(r"(?<!\w)\(?(?:[1-4]|[A-Da-d])\)[ \t]*\S")
 _BULLET = compile_late(r"^[ \t]*[-*•][ \t]+\S", re.MULTILINE)
-_NAMES_CODE = compile_late(r"`[^`\n]+`|\w[\w-]*[/\\]\w|\w\.[a-z]{1,5}\b|\w_\w|[a-z][A-Z]\w")
+_NAMES_CODE = compile_late(r"`[^`\n]+`|[\w-][/\\]\w|\w\.[a-z]{1,5}\b|\w_\w|[a-z][A-Z]\w")
 _NUMBER = compile_late(r"\d")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PARAGRAPH = compile_late(r"\n[ \t]*\n")
