@@ -208,9 +208,15 @@ class _Reading:
         """Quote the beginning of the answer, below what was decided before it."""
         head = _cut(_find_head(self._choose_answer()), _TOLD)
         decided = [*self.turn.words, *(self.turn.closing if with_closing else ())]
-        strong = [word.rpartition(ARROW)[2] for word in decided if with_closing or weigh(word) >= FIRM]
-        lines = [_cut(word, _TOLD) for word in dict.fromkeys(strong) if word[:_ON] not in head]
+        strong = [word for word in decided if with_closing or weigh(word) >= FIRM]
+        answered = [self._leave_question(word) for word in strong]
+        lines = [_cut(word, _TOLD) for word in dict.fromkeys(answered) if word[:_ON] not in head]
         return "\n".join([*lines[-_STATEMENTS:], *([head] if head else [])])
+
+    def _leave_question(self, word: str) -> str:
+        """Leave out the user's question, which the exchange quotes, from an answer that was kept with it."""
+        question, arrow, answer = word.partition(ARROW)
+        return answer if arrow and question in " ".join(self.said.split()) else word
 
     def _choose_answer(self) -> str:
         """Choose the last long message, or one about what was asked if that speaks of something else."""
