@@ -21,6 +21,7 @@ from agent_relay.packet.extract.requests import (
     set_pastes_apart,
     strip_relay,
 )
+from agent_relay.packet.extract.restated import find_handed_over, leave_out_restated
 from agent_relay.packet.extract.statements import find_intent, sort_statements
 from agent_relay.packet.extract.turns import list_turns
 from agent_relay.packet.freshness import count_changes
@@ -160,9 +161,11 @@ def _build_from_leg(
 def _read_leg(
     facts: Facts, context: PacketContext, *, tree: Tree | None, previous: documents.ResumePacket | None
 ) -> _Leg:
-    own, waits = strip_relay(select_since(facts, context.since), context.relay_texts)
+    whole = select_since(facts, context.since)
+    own, waits = strip_relay(whole, context.relay_texts)
     before = previous or _nothing(context)
     waiting = before if waits or not own.conversation else None
+    own = leave_out_restated(own, find_handed_over(whole, own), before)
     own, pasted = set_pastes_apart(own)
     root = tree.root if tree else context.root or facts.cwd
     places = merging.Places(root=root, cwd=facts.cwd, prefix=context.prefix)
@@ -238,10 +241,13 @@ def _find_next(
 
 
 def _build_recent(facts: Facts, agent: str) -> tuple[documents.TurnExcerpt, ...]:
-    """Quote the last exchange, and the one before it if the last was not answered."""
+    """Quote the last exchange, and the one before it if the last was not answered.
+
+    Where relay alone prompted, that is what the agent said last.
+    """
     users = [index for index, said in enumerate(facts.conversation) if said.role == "user"]
     if not users:
-        return ()
+        return tuple(_quote(said, agent) for said in facts.conversation[-_EXCERPTS:])
     last = facts.conversation[users[-1] :]
     excerpts = [*last[:1], *last[1:][-_EXCERPTS:]]
     if len(last) == 1 and len(users) > 1:

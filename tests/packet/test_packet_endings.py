@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import pytest
+from agent_relay.packet.extract.corrections import find_corrections
+from agent_relay.packet.extract.edit_history import Ending, find_endings
 
 from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.packet.build import build_packet
-from agent_relay.packet.extract.corrections import find_corrections
-from agent_relay.packet.extract.edit_history import Ending, find_endings
 from tests.session.first_leg import OCCASION
 
 

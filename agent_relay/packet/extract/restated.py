@@ -1,0 +1,155 @@
+"""Leave out of a leg what only repeats relay's own words, so that no later packet tells them as somebody's.
+
+A packet asks its reader to say what it picks up: the answer restates the packet. A successor also opens
+earlier packets and searches them, and what is printed then was said and run by others.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.sentences import get_phrases, is_failure, plain_apostrophes, split_sentences
+
+_TAKES_OVER = get_phrases("takes-over")
+_CHOICE = get_phrases("choice")
+_CORRECTS = get_phrases("corrects")
+_CLAUSE_END = compile_late(r"[:;\u2013\u2014\uff1a\uff1b\uff0c\u3001]\s*|,\s+|\s-\s")
+_WORD = compile_late(r"\w+")
+_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_PUNCTUATION = ".,;:!?()[]\"'`*\u2026"
+_IN_NAMES = "._/\\:"
+# Shorter words say little; of longer ones so much is compared, as endings differ.
+_LEAST_LETTERS, _STEM = 4, 5
+# A sentence that restates has at most this share of words that were not handed over.
+_NEW_SHARE = 0.25
+_LONGEST = 4000
+# Commands that print what relay itself keeps or knows.
+_PRINTS_RELAY = compile_late(r"\.agent-relay/sessions/|\bagent-relay +(?:recall|packet|handoff)\b")
+
+
+def find_handed_over(facts: Facts, stripped: Facts) -> dict[int, str]:
+    """Find by turn the prompts relay typed; `stripped` are the facts without its words."""
+    left = {said.turn: said.text for said in stripped.conversation if said.role == "user"}
+    return {
+        said.turn: said.text
+        for said in facts.conversation
+        if said.role == "user" and left.get(said.turn) != said.text
+    }
+
+
+def leave_out_restated(facts: Facts, handed_over: Mapping[int, str], before: ResumePacket) -> Facts:
+    """Return the facts without what restates the packet `before`, or prints one.
+
+    In each turn of `handed_over`, relay's prompts by turn, the agent's first message loses the sentences that
+    say nothing new. A message that ends a turn's work is its report: there only the announcement goes.
+    """
+    commands = tuple(run for run in facts.commands if not _PRINTS_RELAY.search(run.command[:_LONGEST]))
+    facts = replace(facts, commands=commands)
+    if not handed_over:
+        return facts
+    known = _list_terms([*handed_over.values(), *_list_texts(before.model_dump(mode="json"))])
+    first: dict[int, Message] = {}
+    last: dict[int, Message] = {}
+    for said in facts.conversation:
+        if said.role == "assistant" and said.turn in handed_over:
+            first.setdefault(said.turn, said)
+            last[said.turn] = said
+    conversation: list[Message] = []
+    for said in facts.conversation:
+        if said is not first.get(said.turn):
+            conversation.append(said)
+            continue
+        begins = _is_before_work(said, facts, is_last=said is last[said.turn])
+        text = _leave_out(said.text, known, begins=begins)
+        if text:
+            conversation.append(said if text == said.text else replace(said, text=text))
+    return replace(facts, conversation=tuple(conversation))
+
+
+def _is_before_work(said: Message, facts: Facts, *, is_last: bool) -> bool:
+    """Check whether the message was said before anything was done in its turn."""
+    runs = [run.at for run in facts.commands if run.turn == said.turn]
+    edits = [change.at for change in facts.files if change.turn == said.turn and change.action != "read"]
+    work = [*runs, *edits]
+    moments = [at for at in work if at is not None]
+    if not work:
+        return True
+    return said.at <= min(moments) if said.at is not None and moments else not is_last
+
+
+def _leave_out(text: str, known: set[str], *, begins: bool) -> str:
+    for sentence in split_sentences(text):
+        kept = _keep_new(sentence, known, begins=begins)
+        if kept != sentence:
+            text = _replace(text, sentence, kept)
+    return text.strip() if _WORD.search(text) else ""
+
+
+def _replace(text: str, sentence: str, kept: str) -> str:
+    """Replace the sentence, between whose words the text may have other blanks."""
+    pattern = re.compile(r"\s+".join(map(re.escape, sentence.split())))
+    found = pattern.search(text)
+    return f"{text[: found.start()]}{kept}{text[found.end() :]}" if found else text
+
+
+def _keep_new(sentence: str, known: set[str], *, begins: bool) -> str:
+    """Return what the sentence says beside what was handed over, or an empty string."""
+    plain = plain_apostrophes(sentence)
+    if announced := _TAKES_OVER.match(plain):
+        end = _CLAUSE_END.search(sentence, announced.end())
+        clause, rest = (sentence[: end.start()], sentence[end.end() :]) if end else (sentence, "")
+        if _names_new(clause, known):
+            return sentence
+        return rest if rest and not (begins and _restates(rest, known)) else ""
+    return "" if begins and _restates(sentence, known) else sentence
+
+
+def _restates(text: str, known: set[str]) -> bool:
+    plain = plain_apostrophes(text)
+    if plain.rstrip().endswith(("?", "\uff1f")) or _names_new(text, known):
+        return False
+    terms = _list_terms([text])
+    new = len(terms - known)
+    if _CHOICE.search(plain) or _CORRECTS.search(plain) or is_failure(plain):
+        return not new
+    return new <= _NEW_SHARE * len(terms)
+
+
+def _names_new(text: str, known: set[str]) -> bool:
+    """Check whether the text names a number, or something of the code, that was not handed over."""
+    words = [word.strip(_PUNCTUATION) for word in text.split()]
+    return not _list_terms(word for word in words if _is_name(word)) <= known
+
+
+def _is_name(word: str) -> bool:
+    """Check whether a word names a number or something of the code: its signs or its capitals say so."""
+    inner = word[1:]
+    return word[:1].isdigit() or any(sign in inner for sign in _IN_NAMES) or inner != inner.lower()
+
+
+def _list_terms(texts: Iterable[str]) -> set[str]:
+    """List the beginnings of words, the numbers, and pairs of signs written without blanks."""
+    found: set[str] = set()
+    for text in texts:
+        folded = text.casefold()
+        for run in _WIDE.findall(folded):
+            found.update(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+        for word in _WORD.findall(_WIDE.sub(" ", folded)):
+            if word[0].isdigit() or len(word) >= _LEAST_LETTERS:
+                found.add(word if word[0].isdigit() else word[:_STEM])
+    return found
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    """Yield the strings in a document's values."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _list_texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _list_texts(part)
