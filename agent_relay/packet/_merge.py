@@ -64,8 +64,8 @@ def mark_ended(quotes: Iterable[Quote], exchanges: Iterable[Exchange]) -> tuple[
     )
 
 
-def _find_record(source: Provenance | None) -> tuple[str, str] | None:
-    return (source.agent, source.transcript) if source and source.transcript else None
+def _find_record(source: Provenance | None) -> tuple[object, ...]:
+    return (source.agent, source.transcript, source.turn, source.at) if source else ()
 
 
 def _find_place(source: Provenance | None) -> tuple[str, int] | None:

@@ -32,11 +32,11 @@ BARS = Bars(
 """With ordinary talk. To be raised with whatever makes packets better."""
 BARS_WITHOUT_TALK = Bars(
     full=0.97,
-    misleading=1.0,
+    misleading=0.2,
     talk=0.0,
     settled_untrue=0.10,
-    characters=6_600,
-    kinds={"constraint": 1.0, "correction": 1.0, "decision": 0.88, "gotcha": 1.0, "rejected": 1.0},
+    characters=8_000,
+    kinds={"constraint": 0.98, "correction": 0.96, "decision": 0.95, "gotcha": 0.85, "rejected": 0.93},
 )
 """The same sessions without it."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.facts import Facts
-from agent_relay.sources.transcript_reader import read_facts
+from agent_relay.sources.transcript_reader import read_whole_facts
 from tests.fidelity.__main__ import main
 from tests.fidelity.scoring import NEAR, find_misleading, grade, is_near, list_settled, score_text
 from tests.fidelity.script import CASES, Case, list_cases, load_case, parse_case
@@ -80,7 +80,7 @@ def _write(case: Case, agent: str, form: str, folder: Path) -> LaidOut:
 
 def _read(laid: LaidOut) -> Facts:
     agent = laid.case.agent
-    return read_facts(_READERS[agent], laid.transcript, agent=agent)
+    return read_whole_facts(_READERS[agent], laid.transcript, agent=agent)
 
 
 def _list_changes(events: Iterable[Event], root: str) -> list[tuple[str, str, int, int]]:

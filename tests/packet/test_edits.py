@@ -289,7 +289,7 @@ def test_an_exchange_deleted_from_the_text_is_said_nowhere_in_the_document() -> 
     )
     before = render(packet)
     lines = before.split("\n")
-    start = lines.index("- gamma had said: ladder or scaffold?")
+    start = lines.index("- before that gamma said: ladder or scaffold?")
     after = "\n".join([*lines[:start], *lines[start + 5 :]])
     text = absorb_edit(packet, before, after).model_dump_json()
     gone = ("ladder stays", "ladder or", "no disc", "9 square", "scaffold stands")

@@ -46,7 +46,7 @@ def test_a_packet_says_what_a_successor_needs() -> None:
     assert packet.validation_state.tests == "failed"
     assert packet.unprocessed_prompt is not None
     assert packet.unprocessed_prompt.text == "actually, make the size configurable"
-    assert packet.next_task == "add the option"
+    assert packet.next_task == "actually, make the size configurable"
     assert packet.turn_count == 2
     assert [(one.kind, one.text) for one in packet.background] == [
         ("subagent", "look at callers"),

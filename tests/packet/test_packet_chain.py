@@ -72,7 +72,7 @@ def test_a_leg_that_never_answered_passes_everything_on() -> None:
     facts = Facts(agent="beta", conversation=(delivered,), unprocessed_prompt=delivered)
     packet = build_packet(facts, replace(SECOND, relay_texts=("Continue.",)), previous=build_first())
     assert packet.unprocessed_prompt == build_first().unprocessed_prompt
-    assert packet.next_task == "add the option"
+    assert packet.next_task == "actually, make the size configurable"
     assert packet.recent_turns == build_first().recent_turns
     assert packet.blockers == build_first().blockers
     assert packet.turn_count == 2

@@ -29,7 +29,7 @@ FULL: dict[str, object] = {
     "focus": "the FOCUS",
     "next_task": "the NEXTSTEP",
     "decisions": [{"id": "D1", "summary": "a DECISION", "why": "speed", "source": SOURCE}],
-    "constraints": [{"text": "a CONSTRAINT", "source": SOURCE}],
+    "constraints": [{"text": "never break the CONSTRAINT", "source": SOURCE}],
     "blockers": [{"id": "B1", "summary": "a BLOCKER", "evidence": "E assert 1\nE more", "source": SOURCE}],
     "narrative": "its DOCUMENT",
     "exchanges": [{"said": "an EXCHANGE", "told": "an ANSWER", "source": SOURCE}],
@@ -97,7 +97,7 @@ def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> N
     resumed, fresh = render(packet), render(packet.model_copy(update={"resumes": None}))
     assert {name: resumed.count(name) for name in sources} == {"OWN": 0, "OTHER": 4, "NOBODYS": 4}
     assert {name: fresh.count(name) for name in sources} == {"OWN": 4, "OTHER": 4, "NOBODYS": 4}
-    assert "a CONSTRAINT" in resumed
+    assert "the CONSTRAINT" in resumed
     assert ["in this very conversation" in text for text in (resumed, fresh)] == [True, False]
     assert len(packet.decisions) == 3
 
@@ -138,7 +138,7 @@ def test_a_check_from_before_an_edit_says_so() -> None:
     runs = tuple(map(ValidationRun.model_validate, told))
     text = render(build().model_copy(update={"validation_runs": runs}))
     assert (
-        "- `pytest` ended with 0, before 2 files changed\n"
+        "- `pytest` passed, before 2 files changed\n"
         "- `ruff check | tail` passed, before 1 file changed\n"
         "- `mypy | tail`\n"
     ) in text
@@ -149,7 +149,7 @@ def test_details_are_there() -> None:
     text = render(build())
     assert "- modified: changed.py (+3 \u22121)\n- renamed: old.py → new.py\n- only read: seen.py\n" in text
     assert "HEAD aaaaaaaaaaaa, with uncommitted changes (a merge is in progress)" in text
-    assert "- `pytest -q` ended with 1\n  > 1 failed\n" in text
+    assert "- `pytest -q` failed (exit 1)\n  > 1 failed\n" in text
     assert "- [x] first STEP\n- [~] second\n- [ ] third\n" in text
     assert "(account, resets 2026-03-04T21:00:00Z)" in text
     assert "- a BLOCKER (turn 3)\n  > E assert 1\n  > E more\n" in text

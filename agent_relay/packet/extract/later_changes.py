@@ -18,7 +18,7 @@ _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
 # and so are three letters: where few prompts are, every article is rare.
-_SHARED = 6
+_SHARED = 5
 _WORD_COUNTS = 2
 _WHOLE = 4
 _BOTH = 2

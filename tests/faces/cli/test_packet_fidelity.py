@@ -138,4 +138,5 @@ def test_errors_name_where_their_evidence_stands(tmp_path: Path) -> None:
     sample = lay_out("claude-recorded", str(tmp_path))
     packet, text = build_offline(sample.agent, sample.path, "codex")
     assert [one.source.transcript for one in packet.blockers if one.source] == [f"{sample.path}:35"]
-    assert f"Evidence: {sample.path}:35" in text
+    assert "Evidence: record:35\n" in text
+    assert f"record: {sample.path}\n" in text
