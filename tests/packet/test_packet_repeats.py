@@ -67,7 +67,7 @@ def test_a_rule_of_a_packet_from_before_there_were_exchanges_is_told() -> None:
     packet = build("port the parser", "Ported.")
     old = {"text": "grammar 2, as agreed", "source": {"agent": "before", "transcript": "/t", "turn": 9}}
     carried = ResumePacket.model_validate({**packet.model_dump(), "constraints": [old]})
-    assert "- grammar 2, as agreed (turn 9)\n" in render(carried)
+    assert "- grammar 2, as agreed (before, turn 9)\n" in render(carried)
 
 
 def test_a_failing_line_is_told_once() -> None:

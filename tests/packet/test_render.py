@@ -115,13 +115,13 @@ def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
             "ANSWER",
             "DECISION",
             "BLOCKER",
-            "/t/alpha.jsonl",
+            "Evidence: record",
             "ATTEMPT",
             "/r, branch main",
             "changed.py",
             "pytest -q",
         ),
-        *("first STEP", "WAITING", "what you pick up", "4 things that were tried", "2 aws-key"),
+        *("first STEP", "WAITING", "what you pick up", "things that were tried (4)", "2 aws-key"),
         *("2026-03-04T00:00:00Z", "</handoff-context>"),
     ]
     places = [text.index(mark) for mark in marks]
