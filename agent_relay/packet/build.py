@@ -115,13 +115,12 @@ def _build_from_leg(
 ) -> documents.ResumePacket:
     """Build all of the packet but the document its agent wrote."""
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
-    runs = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
-    runs = count_changes(runs, facts, tree, before=before, places=leg.places)
+    ran = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
+    runs = count_changes(ran, facts, tree, before=before, places=leg.places)
     blockers = outcomes.build_blockers(facts, runs, agent=agent, before=before.blockers)
     plan = merging.merge_plan(before.plan, facts, agent)
     task = _find_task(leg, context)
-    turns = list_turns(facts, leg.pasted.turns, sort_statements(facts))
-    exchanges = merging.merge_exchanges(before.exchanges, build_exchanges(turns, agent))
+    exchanges = _build_exchanges(leg, agent)
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -156,6 +155,11 @@ def _build_from_leg(
         usage=_build_usage(facts.tokens),
         lineage=(*before.lineage, _build_entry(facts, context)),
     )
+
+
+def _build_exchanges(leg: _Leg, agent: str) -> tuple[documents.Exchange, ...]:
+    turns = list_turns(leg.facts, leg.pasted.turns, sort_statements(leg.facts))
+    return merging.merge_exchanges(leg.before.exchanges, build_exchanges(turns, agent))
 
 
 def _read_leg(

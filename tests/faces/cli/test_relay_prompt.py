@@ -200,6 +200,7 @@ def test_everything_the_help_names_is_known() -> None:
         "/metrics",
         "/order",
         "/packet",
+        "/recall",
         "/relay",
         "/sessions",
         "/status",
