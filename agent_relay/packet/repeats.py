@@ -15,6 +15,7 @@ from agent_relay.domain.documents.packet import (
     ResumePacket,
     TurnExcerpt,
 )
+from agent_relay.packet.extract.ledger import BEGINNING, GAP
 from agent_relay.packet.extract.requests import is_rule, weigh_rule
 
 _EndingT = TypeVar("_EndingT", Exchange, Quote)
@@ -29,6 +30,7 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     """Return the packet as its text tells it."""
     packet = _leave_out_own(packet)
     told = [_flatten(text) for text in (packet.task, _text(packet.unprocessed_prompt)) if text]
+    pastes = [_flatten(text) for text in (packet.task_pasted, _pasted(packet.unprocessed_prompt)) if text]
     exchanges = _flat_words(packet)
     ledgers = {one.source.agent for one in packet.exchanges if one.source}
     rules = tuple(
@@ -41,7 +43,8 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     quoted = [_flatten(one.text) for one in recent]
     obstacles = [_flatten(one.summary) for one in packet.blockers]
     words = [*told, *exchanges]
-    ledger = _list_failures_once(_shorten(one, told, quoted, obstacles) for one in packet.exchanges)
+    shortened = (_shorten(_leave_said(one, told, pastes), quoted, obstacles) for one in packet.exchanges)
+    ledger = _list_failures_once(shortened)
     return packet.model_copy(
         update={
             "next_task": _leave_line(packet.next_task, obstacles),
@@ -113,15 +116,23 @@ def _list_recent(packet: ResumePacket, words: list[str]) -> Iterator[TurnExcerpt
             yield one
 
 
-def _shorten(one: Exchange, said: list[str], quoted: list[str], obstacles: list[str]) -> Exchange:
+def _leave_said(one: Exchange, said: list[str], pastes: list[str]) -> Exchange:
+    """Leave out the user's words that the task or the waiting prompt says, and what was pasted with them."""
+    if not one.said or not _stands_in(one.said.rstrip("…"), said):
+        return one
+    # Without the user's words beside it, the mark would be the agent's.
+    update: dict[str, object] = {"said": "", "is_settled": False}
+    if _stands_in(one.pasted.partition(BEGINNING)[2].rstrip("…"), pastes):
+        update["pasted"] = ""
+    return one.model_copy(update=update)
+
+
+def _shorten(one: Exchange, quoted: list[str], obstacles: list[str]) -> Exchange:
     update: dict[str, object] = {}
     failed = [
         line for line in one.failed.split("\n") if not _stands_in(line.partition(": ")[2] or line, obstacles)
     ]
     update["failed"] = "\n".join(failed)
-    if one.said and _stands_in(one.said.rstrip("…"), said):
-        # Without the user's words beside it, the mark would be the agent's.
-        update |= {"said": "", "is_settled": False}
     if one.told and _stands_in(one.told.rpartition("\n")[2].rstrip("…"), quoted):
         update["told"] = one.told.rpartition("\n")[0]
     return one.model_copy(update=update)
@@ -166,6 +177,10 @@ def _text(quote: Quote | None) -> str:
     return quote.text if quote else ""
 
 
+def _pasted(quote: Quote | None) -> str:
+    return quote.pasted if quote else ""
+
+
 def _stands_in(text: str, others: list[str]) -> bool:
     """Check whether one of `others` says `text`; a few letters stand in everything, and must be all of it."""
     flat = _flatten(text)
@@ -173,4 +188,5 @@ def _stands_in(text: str, others: list[str]) -> bool:
 
 
 def _flatten(text: str) -> str:
-    return " ".join(text.split())
+    """Return the words of `text` alone: without the mark of where a paste was taken out."""
+    return " ".join(text.replace(GAP, " ").split())

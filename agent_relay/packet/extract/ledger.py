@@ -33,6 +33,10 @@ from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4
 """The weight from which on an exchange is told, however many there are."""
+GAP = " […] "
+"""Stands where something was taken out of a text."""
+BEGINNING = ", beginning: "
+"""Stands between how many lines were pasted and the first of them."""
 FEW = 8
 """Where fewer exchanges weigh as much, the user seldom ruled: all are told, and what the agent decided."""
 _ROUTINE = -1
@@ -45,7 +49,6 @@ _DISPROOF = get_phrases("disproof")
 _MEASURED = get_phrases("measured")
 _NO_ANSWER = get_phrases("no-answer")
 _MARK = compile_late("[?\uff1f]")
-_GAP = " […] "
 _OPTION = compile_late(
     r"^[ \t]*(?:[-*•][ \t]+)?\**(?:\d{1,2}|[A-Ha-h])[.)\uff09、:][ \t]*\**\S|^[ \t]*\([\da-hA-H]\)[ \t]",
     re.MULTILINE,
@@ -142,7 +145,7 @@ class _Reading:
         place = turn.prompt or next(iter(facts), None)
         told, measured = self._tell(with_closing=with_closing), self._measure()
         return Exchange(
-            said=_cut(self.said.replace("\n\n", _GAP) if turn.pasted else self.said, _SAID),
+            said=_cut(self.said.replace("\n\n", GAP) if turn.pasted else self.said, _SAID),
             on=self._find_asked(),
             pasted=_describe_paste(turn.pasted),
             failed="\n".join(dict.fromkeys(map(_describe_failure, self.failed[-_FAILED:]))),
@@ -318,7 +321,7 @@ def _describe_failure(run: CommandRun) -> str:
 
 def _describe_paste(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return f"{render_count(len(lines), 'line')}, beginning: {_cut(lines[0], _PASTE)}" if lines else ""
+    return f"{render_count(len(lines), 'line')}{BEGINNING}{_cut(lines[0], _PASTE)}" if lines else ""
 
 
 def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
