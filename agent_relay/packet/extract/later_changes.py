@@ -14,11 +14,14 @@ from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
+_OUTRIGHT = get_phrases("outright-correction")
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
 # and so are three letters: where few prompts are, every article is rare.
 _SHARED = 5
+# Less is enough where the user says outright that they correct something.
+_SHARED_OUTRIGHT = 3
 _WORD_COUNTS = 2
 _WHOLE = 4
 _BOTH = 2
@@ -77,11 +80,12 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
     corrected: dict[int, LaterChange] = {}
     for at, said in enumerate(prompts):
         plain = plain_apostrophes(said.text[:_LONGEST])
-        if not (_CORRECTS.search(plain) or _RETRACTION.search(plain)):
+        is_outright = bool(_OUTRIGHT.search(plain))
+        if not (is_outright or _CORRECTS.search(plain) or _RETRACTION.search(plain)):
             continue
         shared = [(sum(map(_weigh, rare[at] & rare[before])), before) for before in range(at)]
         most, earlier = max(shared, default=(0, 0))
-        if most >= _SHARED:
+        if most >= (_SHARED_OUTRIGHT if is_outright else _SHARED):
             turn = prompts[earlier].turn
             corrected[turn] = LaterChange(turn, said.turn, "corrected")
     return list(corrected.values())
