@@ -69,15 +69,15 @@ def _target(sample: Sample) -> str:
     return "claude" if sample.agent == "codex" else "codex"
 
 
-def _place(sample: Sample, home: str) -> None:
+def place_transcript(agent: str, transcript: str, home: str) -> None:
     """The transcript where its agent keeps it; a name the agent would not give is replaced."""
-    path = os.path.join(home, _PLACES[sample.agent])
-    path = os.path.join(path, os.path.basename(sample.path)) if path.endswith("/") else path
+    path = os.path.join(home, _PLACES[agent])
+    path = os.path.join(path, os.path.basename(transcript)) if path.endswith("/") else path
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    shutil.copy(sample.path, path)
+    shutil.copy(transcript, path)
 
 
-def _run(words: list[str], home: str) -> str:
+def run_alone(words: list[str], home: str) -> str:
     """What a program printed, in a home of its own and without a network."""
     env = {"HOME": home, "PATH": f"{home}/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
     done = subprocess.run(
@@ -87,16 +87,20 @@ def _run(words: list[str], home: str) -> str:
 
 
 def _inspect(command: list[str], preset: str, sample: Sample, home: str) -> str:
+    return inspect_session(command, preset, sample.agent, sample.path, home)
+
+
+def inspect_session(command: list[str], preset: str, agent: str, transcript: str, home: str) -> str:
     """What `continues` writes of the newest session it lists."""
-    _place(sample, home)
-    if sample.agent == "opencode":
+    place_transcript(agent, transcript, home)
+    if agent == "opencode":
         _complete(os.path.join(home, _PLACES["opencode"]))
-    lines = _run([*command, "list", "--jsonl"], home).splitlines()
+    lines = run_alone([*command, "list", "--jsonl"], home).splitlines()
     listed = [json.loads(line) for line in lines if line.startswith("{")]
     if not listed:
         return ""
     path = os.path.join(home, "handoff.md")
-    _run([*command, "inspect", str(listed[0]["id"]), "--preset", preset, "--write-md", path], home)
+    run_alone([*command, "inspect", str(listed[0]["id"]), "--preset", preset, "--write-md", path], home)
     if not os.path.exists(path):
         return ""
     with open(path, encoding="utf-8") as file:
@@ -114,13 +118,15 @@ def _complete(path: str) -> None:
 
 
 def _hand_over(other: str, sample: Sample, home: str) -> str:
-    _place(sample, home)
+    place_transcript(sample.agent, sample.path, home)
     os.makedirs(f"{home}/bin")
     for agent in _PLACES:  # it looks for the agents it knows, and starts none
         with open(f"{home}/bin/{agent}", "w", encoding="ascii") as file:
             file.write("#!/bin/sh\necho 1.0\n")
         os.chmod(file.name, 0o700)
-    return _run(["sh", "-c", _REPOSITORY, "-", _find_cwd(sample), other, _target(sample), sample.agent], home)
+    return run_alone(
+        ["sh", "-c", _REPOSITORY, "-", _find_cwd(sample), other, _target(sample), sample.agent], home
+    )
 
 
 def _find_cwd(sample: Sample) -> str:
