@@ -42,7 +42,7 @@ SAID = {
 
 FACTS = {
     **SAID,
-    "that the order is over": "turn 5, corrected in turn 6)",
+    "that the order is over": "turn 5, corrected in part in turn 6)",
     "whose the paste is": "written by others: 4 lines, beginning: From: support@example.com",
 }
 """The same, and how a packet marks some of it."""
