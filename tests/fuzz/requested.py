@@ -23,7 +23,7 @@ from tests.fuzz.messages import make_body
 
 _TEXTS = ("agent", "focus", "model", "session", "task", "race", "message", "handoff", "note", "rollback")
 _LISTS = ("agents", "args", "expect", "accept", "constraint", "needs", "question")
-_FLAGS = ("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply")
+_FLAGS = ("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply", "digest")
 _NUMBERS = ("most", "seen", "after", "runner", "max_time_s", "test_limit_s")
 _FIELDS: dict[str, object] = {
     **dict.fromkeys(_TEXTS, "nobody"),

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import pytest
-from agent_relay.packet.extract.corrections import find_corrections
-from agent_relay.packet.extract.edit_history import Ending, find_endings
 
 from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.packet.build import build_packet
+from agent_relay.packet.extract.later_changes import LaterChange as Later
+from agent_relay.packet.extract.later_changes import find_changed_edits, find_corrections
 from tests.session.first_leg import OCCASION
 
 
@@ -41,16 +41,16 @@ OLD, NEW, NEWER, OTHER = ("size = 100",), ("size = 200",), ("size = 300",), ("ke
 @pytest.mark.parametrize(
     ("edits", "endings"),
     [
-        ([Edit(1, OLD, NEW), Edit(3, NEW, OLD)], [Ending(1, 3, "taken back")]),
-        ([Edit(1, OLD, NEW), Edit(3, NEW, NEWER)], [Ending(1, 3, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(3, NEW, OLD)], [Later(1, 3, "taken back")]),
+        ([Edit(1, OLD, NEW), Edit(3, NEW, NEWER)], [Later(1, 3, "replaced")]),
         ([Edit(1, OLD, NEW), Edit(2, NEW, NEWER), Edit(3, NEWER, OLD)],
-         [Ending(1, 2, "replaced"), Ending(2, 3, "replaced")]),
-        ([Edit(1, OLD, NEW), Edit(1, NEW, OLD)], [Ending(1, 1, "taken back")]),
+         [Later(1, 2, "replaced"), Later(2, 3, "replaced")]),
+        ([Edit(1, OLD, NEW), Edit(1, NEW, OLD)], [Later(1, 1, "taken back")]),
         ([Edit(1, OLD, NEW), Edit(1, NEW, OLD), Edit(1, OLD, NEWER)], []),
-        ([Edit(1, (), ("a", "b"), "new.py"), Edit(4, ("a", "b"), (), "new.py")], [Ending(1, 4, "replaced")]),
+        ([Edit(1, (), ("a", "b"), "new.py"), Edit(4, ("a", "b"), (), "new.py")], [Later(1, 4, "replaced")]),
         ([Edit(1, OLD, NEW), Edit(3, NEW, OLD, "other.py")], []),
         ([Edit(1, OLD, (*NEW, *OTHER)), Edit(3, NEW, OLD)], []),
-        ([Edit(1, OLD, (*NEW, *OTHER)), Edit(3, NEW, OLD), Edit(5, OTHER, ())], [Ending(1, 5, "replaced")]),
+        ([Edit(1, OLD, (*NEW, *OTHER)), Edit(3, NEW, OLD), Edit(5, OTHER, ())], [Later(1, 5, "replaced")]),
         ([Edit(1, OLD, NEW), Edit(3, NEW, (*NEW, *OTHER))], []),
         ([Edit(1, OLD, NEW)], []),
         ([Edit(1, OLD, NEW), Edit(3, OLD, NEW)], []),
@@ -61,9 +61,9 @@ OLD, NEW, NEWER, OTHER = ("size = 100",), ("size = 200",), ("size = 300",), ("ke
         "another-file", "partly", "partly-twice", "added-to", "kept", "the-same-again", "nothing",
     ],
 )  # fmt: skip
-def test_an_edit_is_gone_once_none_of_its_lines_is_left(edits: list[Edit], endings: list[Ending]) -> None:
+def test_an_edit_is_gone_once_none_of_its_lines_is_left(edits: list[Edit], endings: list[Later]) -> None:
     """By the lines alone: nobody has to say that they took it back."""
-    assert find_endings(change(*edits)) == endings
+    assert find_changed_edits(change(*edits)) == endings
 
 
 def talk(*prompts: str) -> list[Message]:
@@ -126,7 +126,7 @@ def test_the_last_of_several_corrections_counts() -> None:
             "actually, the sidebar of the dashboard is gone",
         )
     )
-    assert found == [Ending(1, 3, "corrected")]
+    assert found == [Later(1, 3, "corrected")]
 
 
 def test_a_rule_that_was_taken_back_says_so_among_the_rules() -> None:
@@ -148,8 +148,8 @@ def test_a_rule_that_was_taken_back_says_so_among_the_rules() -> None:
 def test_endings_are_found_in_bounded_time() -> None:
     """One forged turn with a megabyte of lines must not hold a packet up."""
     lines = tuple(f"line {number}" for number in range(100_000))
-    found = find_endings(
+    found = find_changed_edits(
         change(Edit(1, (), lines), Edit(2, lines, ()), *(Edit(3, (), (f"{n}",)) for n in range(2000)))
     )
-    assert found == [Ending(1, 2, "replaced")]
+    assert found == [Later(1, 2, "replaced")]
     assert find_corrections(talk("importer " * 200_000, "actually " * 200_000)) == []

@@ -53,7 +53,7 @@ class Decision(Document):
     id: str
     summary: str
     why: str = ""
-    in_ledger: bool = False
+    in_ledger: bool | None = None
     source: Provenance | None = None
 
 

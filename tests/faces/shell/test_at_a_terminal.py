@@ -169,7 +169,7 @@ def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person:
     person.wait_for("understudy goes on")
     person.wait_idle()
     person.type("/packet")
-    person.wait_for(r"(?s)> /packet.*handoff-context")
+    person.wait_for(r"(?s)> /packet.*Packet 1: demo → understudy.*Sources")
     person.type("/handoff history")
     person.wait_for(r"(?s)> /handoff history.*understudy")
     person.type("/watch")
