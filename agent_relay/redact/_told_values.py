@@ -225,7 +225,7 @@ def find_told(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
 
 
 def _find_words(text: str, lower: str) -> Iterator[_Word]:
-    for stem, pattern, sort in _WORDS:
+    for stem, pattern, sort in (one for one in _WORDS if one[0] in lower):
         for at in find_all(lower, stem):
             match = pattern.match(lower, at)
             if match and (sort is _Sort.PASSWORD or not _is_camel(text, at)):

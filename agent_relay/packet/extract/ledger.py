@@ -84,7 +84,10 @@ def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
     told = [reading.build(agent) for reading in readings]
     heavy = [one for one in told if one.weight >= LEAST]
     if len(heavy) < FEW:
-        told = [reading.build(agent, with_closing=True) for reading in readings]
+        told = [
+            reading.build(agent, with_closing=True) if reading.turn.closing else one
+            for reading, one in zip(readings, told, strict=True)
+        ]
         heavy = [one for one in told if one.weight > _ROUTINE]
     return _say_once(heavy)
 
@@ -105,6 +108,7 @@ class _Reading:
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
     words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `ended`
     is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits went here.
+    `failed` are the runs that failed and did not succeed before the turn was over.
     """
 
     turn: PromptTurn
@@ -117,17 +121,12 @@ class _Reading:
     ended: LaterChange | None
     ended_by: str
     took_back: int | None
+    failed: Sequence[CommandRun]
 
     @property
     def said(self) -> str:
         """The user's own words."""
         return self.turn.prompt.text if self.turn.prompt else ""
-
-    @property
-    def failed(self) -> list[CommandRun]:
-        """The runs that failed, and did not succeed before the turn was over."""
-        last = {run.command: run for run in self.turn.runs}
-        return [run for run in self.turn.runs if has_failed(run) and has_failed(last[run.command])]
 
     @property
     def is_settled(self) -> bool:
@@ -201,7 +200,7 @@ class _Reading:
         lines = [
             line.strip()
             for run in self.turn.runs
-            if not has_failed(run) and not find_checks(run.command)
+            if run.output and not run.exit_code and not find_checks(run.command)
             for line in run.output.splitlines()
             if _MEASURED.search(line)
         ]
@@ -259,10 +258,16 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
                 ended=end,
                 ended_by=_get_words(prompts.get(end.later)) if end and end.later not in ended else "",
                 took_back=taking.get(turn.number),
+                failed=_list_failed(turn.runs),
             )
         )
         before = turn.answers[-1].text if turn.answers else before
     return found
+
+
+def _list_failed(runs: Sequence[CommandRun]) -> list[CommandRun]:
+    last = {run.command: run for run in runs}
+    return [run for run in runs if has_failed(run) and has_failed(last[run.command])]
 
 
 def _is_meant(change: LaterChange, prompts: Mapping[int, Message]) -> bool:
