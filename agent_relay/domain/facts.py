@@ -29,9 +29,9 @@ class CommandRun:
 
 
 MOST_EDITED_LINES = 40
-"""How many of the lines that an edit took out are kept, and of those it put in: the first ones."""
+"""The most lines kept of those that an edit took out, and of those it put in: the first ones."""
 EDITED_LINE_LENGTH = 160
-"""How many characters of an edited line are kept; longer ones end with a whole word."""
+"""The most characters kept of an edited line; a longer one ends with a whole word."""
 
 
 @dataclass(frozen=True, slots=True)

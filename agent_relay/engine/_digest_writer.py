@@ -5,10 +5,9 @@ goes on without it.
 """
 
 import asyncio
-import json
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -23,7 +22,7 @@ from agent_relay.engine.narrative_writer import RunFolders, prepare_document_run
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import finish, finish_or_end
 from agent_relay.packet import narrative
-from agent_relay.packet.narrative import NarrativeOutcome, NarrativeResult
+from agent_relay.packet.narrative import NarrativeOutcome, NarrativeResult, read_records
 from agent_relay.session.decision import Outcome
 from agent_relay.session.turns.output import read_record
 from agent_relay.sources.native_fork import expect_session
@@ -42,7 +41,7 @@ BuildDigest = Callable[[Session, Handoff, Mapping[str, str]], str]
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """Who writes for which handoff, with the user's environment and the model they chose."""
+    """A document to be written: its handoff, its agent, the user's environment and the model they chose."""
 
     handoff: Handoff
     loaded: LoadedAdapter
@@ -219,20 +218,10 @@ def _read_tokens(request: _Request, output: str) -> dict[str, int]:
     headless = request.loaded.adapter.headless
     sayings = [saying for saying in headless.says if saying.means == "usage"] if headless else []
     found = dict.fromkeys(_KINDS, 0)
-    for record in _read_records(output):
+    for record in read_records(output):
         for said in read_record(sayings, record):
             for kind, count in said.tokens.items():
                 found[kind] += count
     if request.spec.input_has_cached:
         found["input"] = max(0, found["input"] - found["cached"] - found["cache_write"])
     return found
-
-
-def _read_records(output: str) -> Iterator[Mapping[str, object]]:
-    for line in output.splitlines():
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            yield record

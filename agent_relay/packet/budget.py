@@ -55,7 +55,7 @@ CUT_NAMES = {
     "focus text": "characters of the focus",
     "limit text": "characters of the limit's own words",
 }
-"""How people call what a section of `cuts` counts."""
+"""Names for people of what each section of `cuts` counts, by section."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 

@@ -25,7 +25,7 @@ _EDIT_LINES = 2
 
 @dataclass(frozen=True, slots=True)
 class _Detail:
-    """How many characters are quoted of each thing; 0 leaves it out."""
+    """The most characters quoted of each thing; 0 leaves it out."""
 
     user: int
     answer: int
@@ -43,7 +43,7 @@ _DETAILS = (
     _Detail(user=120, answer=0, options=0, output=0, edits=0),
     _Detail(user=50, answer=0, options=0, output=0, edits=0),
 )
-"""What gives way when the record is long: first what agents said, last what the user said."""
+"""Levels of detail for longer and longer records: agents' words give way first, the user's last."""
 
 
 def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: str = "") -> str:

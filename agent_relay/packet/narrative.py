@@ -243,7 +243,7 @@ def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -
         )
     text, is_done = "", False
     was_text = False
-    for record in _read_records(output):
+    for record in read_records(output):
         for failure in answer.failures:
             if _matches(record, failure.when):
                 if failure.is_empty:
@@ -266,7 +266,7 @@ def _judge(text: str) -> NarrativeResult:
     )
 
 
-def _read_records(output: str) -> Iterator[Mapping[str, object]]:
+def read_records(output: str) -> Iterator[Mapping[str, object]]:
     """Yield the JSON objects among the lines; other lines are the program's messages."""
     for line in output.splitlines():
         try:

@@ -79,7 +79,7 @@ class DigestBegun:
 
 @dataclass(frozen=True, slots=True)
 class DigestEnded:
-    """What came of it: `outcome` is written, empty, failed, cancelled or nothing; `why` says why it failed.
+    """The end of a digest: `outcome` is written, empty, failed, cancelled or nothing, `why` the failure.
 
     The tokens are what the request used, as far as its agent reports it; they are relay's own.
     """

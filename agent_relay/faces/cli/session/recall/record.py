@@ -24,7 +24,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """What is searched: the turns of all legs, where each conversation is, and what is missing."""
+    """The record to search: the turns of all legs, the place of each conversation, and what is missing."""
 
     session: str
     turns: tuple[PastTurn, ...]
