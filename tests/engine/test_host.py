@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -20,8 +22,13 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.state import State
+from agent_relay.engine.sessions.commands import await_start
 from agent_relay.session.decision import Outcome
+from agent_relay.session.handoffs import begin_leg
 from tests.support.scripted_host import LIMIT, Disk, Scene, begin, find_pid, leg_of, play
+
+if TYPE_CHECKING:
+    from agent_relay.engine.sessions.registry import SessionRegistry
 
 
 @pytest.mark.parametrize("line", ["signal.seen", "handoff.begun"])
@@ -292,5 +299,27 @@ def test_a_journals_lines_wait_for_no_other_work_of_the_daemon() -> None:
             may.set()
         assert await hanging
         assert scene.disk.names()[-1] == "leg.ready"
+
+    play(Scene(), script)
+
+
+def test_a_start_that_failed_is_told_with_its_reason_although_somebody_looks_between_two_lines() -> None:
+    """The end of the leg is journalled before why: others' changes wake whoever waits for the start."""
+    looked = threading.Event()
+
+    async def script(scene: Scene) -> None:
+        host = scene.host
+        await host.ask(begin_leg(host.session, "ann", await scene.build_context(host.session)))
+        scene.disk.refuses = lambda body: body.name == "session.ended" and not looked.wait(60)
+        registry = cast("SessionRegistry", SimpleNamespace(changes=host.changes))
+        waiting = asyncio.create_task(await_start(registry, host))
+        host.tell(LegGone(leg_of(scene), "unstarted", why="ann cannot be started: no such file"))
+        await scene.until(lambda: "leg.ended" in scene.disk.names(), "half of the end is journalled")
+        for _ in range(10):
+            host.changes.notify()
+            await asyncio.sleep(0.005)
+        looked.set()
+        with pytest.raises(RelayError, match="ann cannot be started: no such file"):
+            await waiting
 
     play(Scene(), script)

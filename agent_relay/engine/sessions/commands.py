@@ -112,7 +112,7 @@ async def open_session(registry: SessionRegistry, request: creation.OpenRequest)
             )
             note = await find_config_note(registry.services)
         session = await _go_on(registry, host, request)
-    return (session if session.handoff is not None else await _await_start(registry, host)), note
+    return (session if session.handoff is not None else await await_start(registry, host)), note
 
 
 async def find_config_note(services: Services) -> str:
@@ -217,12 +217,15 @@ def _check_conversations(registry: SessionRegistry, session: Session, agent: str
         check_conversations(newest.agent, known, at_work, successor=agent, but=session.id)
 
 
-async def _await_start(registry: SessionRegistry, host: Host) -> Session:
+async def await_start(registry: SessionRegistry, host: Host) -> Session:
     """Return the session once its leg lives. Raise RelayError if it did not start."""
 
     def is_decided() -> bool:
         leg = host.session.leg
-        return leg is not None and (leg.child_pid > 0 or leg.is_over)
+        if leg is None or not leg.is_over:
+            return leg is not None and leg.child_pid > 0
+        # The line that says why it ended is journalled after the one that says that it did.
+        return bool(host.session.why or host.refusal) or host.is_idle
 
     if not await registry.changes.wait_while(lambda: not is_decided(), _START_S):
         raise RelayError(host.trouble or f"{host.session.agent} has not started within {_START_S:.0f} s")

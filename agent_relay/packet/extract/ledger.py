@@ -85,7 +85,7 @@ def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
     heavy = [one for one in told if one.weight >= LEAST]
     if len(heavy) < FEW:
         told = [
-            reading.build(agent, with_closing=True) if reading.turn.closing else one
+            reading.build(agent, with_closing=True) if reading.turn.words or reading.turn.closing else one
             for reading, one in zip(readings, told, strict=True)
         ]
         heavy = [one for one in told if one.weight > _ROUTINE]

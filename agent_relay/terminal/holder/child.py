@@ -114,10 +114,11 @@ class Child:
     def __init__(self, spec: "HolderSpec", *, slave: int) -> None:
         self._said = spec.streams[1:]
         self._given = os.open(spec.streams[0], os.O_RDONLY | os.O_CLOEXEC) if spec.streams else -1
+        # Before the start: what leaves the agent in its first milliseconds would be the system's else.
+        _adopt_orphans()
         self.pid = spawn(
             spec.argv, env=spec.env, cwd=spec.cwd, slave=slave, given=self._given, streams=self._said
         )
-        _adopt_orphans()
         self.pidfd = os.pidfd_open(self.pid)
         self.born = _read_born(self.pid)
         self.exit: tuple[int, int] | None = None

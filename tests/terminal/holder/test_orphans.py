@@ -3,10 +3,13 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from agent_relay.system.processes import born, is_alive
 from tests.support.legs import Held, Wire, hold, python, wait_until
+from tests.support.relay_world import CHECKOUT
 
 SHELL = """
 import os, signal, sys
@@ -77,6 +80,44 @@ def test_a_holder_nobody_can_find_any_more_leaves_with_its_agent(tmp_path: objec
         shutil.rmtree(folder)
         os.kill(held.started.child_pid, signal.SIGKILL)
         wait_until(lambda: not os.path.exists(f"/proc/{held.started.holder_pid}/fd/0"), "the holder's end")
+
+
+# Whoever starts the child is slow to say so: on a busy machine the service has long left its agent by then.
+SLOW_START = """
+import json, os, signal, sys, time
+from agent_relay.terminal.holder import child
+from agent_relay.terminal.holder.wire import HolderSpec
+
+spawn, (folder, *argv) = child.spawn, sys.argv[1:]
+
+def spawn_slowly(*given, **named):
+    pid = spawn(*given, **named)
+    while not os.path.exists(f"{folder}/pid") or not os.path.getsize(f"{folder}/pid"):
+        time.sleep(0.005)
+    return pid
+
+child.spawn = spawn_slowly
+_, slave = child.open_pty(rows=24, cols=80)
+size = {"rows": 24, "cols": 80}
+spec = HolderSpec(argv=argv, env=dict(os.environ), cwd=folder, leg_folder=folder, lock_fd=-1, **size)
+started = child.Child(spec, slave=slave)
+service = int(open(f"{folder}/pid").read())
+while open(f"/proc/{service}/stat").read().rpartition(")")[2].split()[1] == str(started.pid):
+    time.sleep(0.005)
+started.see_leaving()
+left = open(f"{folder}/left").read().split() if os.path.exists(f"{folder}/left") else ["nobody"]
+print(left[0] == str(service), left[0])
+for pid in (started.pid, service):
+    os.kill(pid, signal.SIGKILL)
+"""
+
+
+def test_a_service_that_leaves_its_agent_at_once_is_noticed(tmp_path: object) -> None:
+    """Started by a wrapper, it is gone from under the agent before its holder has heard of the start."""
+    program = start(str(tmp_path), detach=DETACH)
+    slow = [sys.executable, "-c", SLOW_START, str(tmp_path), *program]
+    told = subprocess.run(slow, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=True)
+    assert told.stdout.startswith("True "), told.stdout
 
 
 def remove_all(held: Held, project: str) -> None:
