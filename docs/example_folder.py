@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from agent_relay.domain.documents.packet import parse_packet
+from agent_relay.domain.documents.packet_json import parse_packet
 from agent_relay.faces.cli.demo import FIRST_PROMPT, GREET, SECOND_PROMPT
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import list_packets

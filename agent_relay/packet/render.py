@@ -10,7 +10,8 @@ from typing import cast
 from jinja2 import ChainableUndefined, DictLoader, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from agent_relay.domain.documents.packet import ResumePacket, render_document
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import render_document
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.text.plain import clean_text, quote_text
 from agent_relay.packet.budget import CUT_NAMES

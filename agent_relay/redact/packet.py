@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import cast
 
-from agent_relay.domain.documents.packet import ResumePacket, parse_packet, render_document
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work

@@ -10,13 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from agent_relay.domain.documents.packet import (
-    ResumePacket,
-    fingerprint,
-    parse_packet,
-    render_document,
-    render_json,
-)
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import fingerprint, parse_packet, render_document, render_json
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import Body, Event, LegEnded, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.events.work import PacketSaved

@@ -10,7 +10,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Literal
 
-from agent_relay.domain.documents.packet import ResumePacket, fingerprint, parse_document, parse_packet
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import fingerprint, parse_document, parse_packet
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_resume_folder
 from agent_relay.domain.text.plain import clean_text

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.documents.packet import (
-    ResumePacket,
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import (
     fingerprint,
     parse_document,
     parse_packet,

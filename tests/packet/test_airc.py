@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.documents.packet import ResumePacket, parse_packet, render_document
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.packet.airc import is_airc, name_agent, parse_airc, render_airc
 from tests.domain.test_packet_json import build

@@ -11,7 +11,8 @@ import pytest
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import Provenance, ResumePacket, parse_packet, render_document
+from agent_relay.domain.documents.packet import Provenance, ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import build_packet

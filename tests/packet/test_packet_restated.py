@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.documents.packet import ResumePacket, render_document
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import render_document
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import parse_packet
+from agent_relay.domain.documents.packet_json import parse_packet
 from agent_relay.domain.state import State
 from agent_relay.store.packets import list_packets
 from tests.support import real_seeds

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.documents.packet import Reason, render_document, render_json
+from agent_relay.domain.documents.packet import Reason
+from agent_relay.domain.documents.packet_json import render_document, render_json
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.packet.build import PacketContext, build_packet
 from agent_relay.redact.packet import redact_facts, redact_packet

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.documents.packet import Redaction, ResumePacket, render_document, render_json
+from agent_relay.domain.documents.packet import Redaction, ResumePacket
+from agent_relay.domain.documents.packet_json import render_document, render_json
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.redact.packet import redact_packet
 

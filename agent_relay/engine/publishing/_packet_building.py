@@ -14,7 +14,8 @@ from functools import partial
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.config import UserConfig
-from agent_relay.domain.documents.packet import Reason, ResumePacket, parse_packet
+from agent_relay.domain.documents.packet import Reason, ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source

@@ -7,7 +7,8 @@ from datetime import UTC
 from functools import partial
 
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import ResumePacket, parse_document, render_json
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import parse_document, render_json
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.inputs import Published

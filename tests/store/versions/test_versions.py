@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.packet import parse_packet, render_document
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.codec import parse_event, render_event
 from agent_relay.domain.events.session import Unknown

@@ -16,13 +16,8 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.domain.documents.packet import (
-    Redaction,
-    ResumePacket,
-    parse_document,
-    parse_packet,
-    render_json,
-)
+from agent_relay.domain.documents.packet import Redaction, ResumePacket
+from agent_relay.domain.documents.packet_json import parse_document, parse_packet, render_json
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.names import JOURNAL
 from agent_relay.domain.text.names import agent_command

@@ -13,9 +13,8 @@ import typer
 from agent_relay.agents.adapters import LoadedAdapter, list_default_roster
 from agent_relay.agents.catalog import build_renderer, read_catalog
 from agent_relay.domain.documents.config import build_roster
-from agent_relay.domain.documents.packet import (
-    Reason,
-    ResumePacket,
+from agent_relay.domain.documents.packet import Reason, ResumePacket
+from agent_relay.domain.documents.packet_json import (
     parse_document,
     parse_packet,
     render_document,

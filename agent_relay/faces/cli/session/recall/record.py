@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_relay.agents.catalog import load_adapters
-from agent_relay.domain.documents.packet import render_document
+from agent_relay.domain.documents.packet_json import render_document
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import JOURNAL, LEG_VARIABLE, get_session_folder
 from agent_relay.domain.text.plain import clean_text, quote_text
