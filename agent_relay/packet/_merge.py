@@ -14,16 +14,17 @@ from agent_relay.domain.documents.packet import Decision, Exchange, PlanStep, Pr
 from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
-from agent_relay.packet.extract.later_changes import find_corrections
+from agent_relay.packet.extract.later_changes import LaterWords, find_corrections, find_later_words
 from agent_relay.packet.extract.provenance import tell_source
-from agent_relay.packet.extract.requests import Quotation, weigh_rule
-from agent_relay.packet.extract.sentences import is_alike, normalise
+from agent_relay.packet.extract.requests import Quotation, is_rule, weigh_rule
+from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
 
 _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _EXCHANGES = 60
 _ENDED_BY = 56
+_MARKS = ("ended_in", "ended_how", "ended_by", "revisited_in", "revisited_by")
 _DECISIONS = 30
 TASK_LENGTH = 12_000
 """The most characters of a task."""
@@ -51,14 +52,24 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
     return _keep(quotes, ranks, _CONSTRAINTS)
 
 
-def mark_ended(quotes: Iterable[Quote], exchanges: Iterable[Exchange]) -> tuple[Quote, ...]:
-    """Mark the rules of prompts that a later one took back or corrected."""
-    ended = {
-        _find_place(one.source): one for one in exchanges if one.ended_in and one.ended_how != "replaced"
+def mark_ended(
+    quotes: Iterable[Quote], exchanges: Iterable[Exchange], prompts: Sequence[Message], agent: str
+) -> tuple[Quote, ...]:
+    """Mark the rules of prompts that a later one took back or corrected, or seems to change.
+
+    `prompts` are those of `agent`'s leg; not each of them is among the exchanges.
+    """
+    marks = {
+        (agent, one.earlier): {"revisited_in": one.later, "revisited_by": one.words[:_ENDED_BY]}
+        for one in find_later_words(prompts)
     }
+    for one in exchanges:
+        place = _find_place(one.source)
+        if place and ((one.ended_in and one.ended_how != "replaced") or one.revisited_in):
+            marks[place] = {name: getattr(one, name) for name in _MARKS}
     return tuple(
-        quote.model_copy(update={"ended_in": end.ended_in, "ended_by": end.ended_by})
-        if (end := ended.get(_find_place(quote.source)))
+        quote.model_copy(update=marks[place])
+        if (place := _find_place(quote.source)) in marks and place
         else quote
         for quote in quotes
     )
@@ -101,10 +112,13 @@ def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tu
     carried = [Message("user", one.said, -1 - at) for at, one in enumerate(before)]
     prompts = [Message("user", one.said, one.source.turn or 0) for one in fresh if one.source]
     changes = {one.earlier: one.later for one in find_corrections([*carried, *prompts]) if one.later > 0}
+    revisits = {one.earlier: one for one in find_later_words([*carried, *prompts]) if one.later > 0}
     words = {said.turn: said.text for said in prompts}
     exchanges = [
-        _mark_corrected(one, changes[-1 - at], words[changes[-1 - at]]) if -1 - at in changes else one
-        for at, one in enumerate(before)
+        _mark_corrected(one, changes[place], words[changes[place]])
+        if place in changes
+        else _mark_revisited(one, revisits.get(place))
+        for place, one in zip((said.turn for said in carried), before, strict=True)
     ]
     exchanges += fresh
     ranks = [(-one.weight, -at) for at, one in enumerate(exchanges)]
@@ -114,6 +128,13 @@ def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tu
 def _mark_corrected(exchange: Exchange, turn: int, words: str) -> Exchange:
     ended = {"ended_in": turn, "ended_how": "corrected", "ended_by": words[:_ENDED_BY], "is_settled": False}
     return exchange.model_copy(update=ended)
+
+
+def _mark_revisited(exchange: Exchange, later: LaterWords | None) -> Exchange:
+    if later is None or exchange.ended_in or not any(map(is_rule, split_sentences(exchange.said))):
+        return exchange
+    update = {"revisited_in": later.later, "revisited_by": later.words[:_ENDED_BY]}
+    return exchange.model_copy(update=update)
 
 
 def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -> tuple[Decision, ...]:

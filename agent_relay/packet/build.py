@@ -121,6 +121,8 @@ def _build_from_leg(
     plan = merging.merge_plan(before.plan, facts, agent)
     task = _find_task(leg, context)
     exchanges = _build_exchanges(leg, agent)
+    prompts = [said for said in facts.conversation if said.role == "user"]
+    rules = merging.merge_constraints(before.constraints, find_constraints(facts), agent)
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -129,14 +131,12 @@ def _build_from_leg(
         previous_agent=agent,
         target_agent=context.target_agent,
         checkpoint_reason=context.reason,
-        turn_count=(before.turn_count or 0) + sum(said.role == "user" for said in facts.conversation),
+        turn_count=(before.turn_count or 0) + len(prompts),
         task=task.text,
         task_pasted=task.pasted,
         task_source=task.source,
         focus=context.focus or None,
-        constraints=merging.mark_ended(
-            merging.merge_constraints(before.constraints, find_constraints(facts), agent), exchanges
-        ),
+        constraints=merging.mark_ended(rules, exchanges, prompts, agent),
         exchanges=exchanges,
         decisions=merging.merge_decisions(before.decisions, exchanges),
         attempts=before.attempts,

@@ -23,8 +23,8 @@ _FIELDS = (
 _PARTS: dict[str, tuple[str, ...]] = {
     "limit": ("evidence",),
     "decisions": ("summary", "why"),
-    "exchanges": ("on", "said", "ended_by", "pasted", "failed", "measured", "told"),
-    "constraints": ("text",),
+    "exchanges": ("on", "said", "ended_by", "revisited_by", "pasted", "failed", "measured", "told"),
+    "constraints": ("text", "ended_by", "revisited_by"),
     "blockers": ("summary", "evidence"),
     "attempts": ("summary", "outcome"),
     "remarks": ("text",),

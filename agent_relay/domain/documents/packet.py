@@ -33,12 +33,19 @@ class Provenance(Document):
 
 
 class Quote(Document):
-    """Words quoted verbatim; `pasted` came with them from others, `ended_by` took them back in `ended_in`."""
+    """Words quoted verbatim; `pasted` came with them from others.
+
+    They were taken back or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`. The words
+    `revisited_by` of the turn `revisited_in` seem to change them, which a reader has to judge.
+    """
 
     text: str
     pasted: str = ""
     ended_in: int | None = None
+    ended_how: Literal["taken back", "corrected"] | None = None
     ended_by: str = ""
+    revisited_in: int | None = None
+    revisited_by: str = ""
     source: Provenance | None = None
 
 
@@ -69,7 +76,9 @@ class Exchange(Document):
     `measured` what was measured, `told` the beginning of the agent's last answer and what it decided.
     `is_settled` is whether the user chose or confirmed something that still holds. What does not was taken
     back, replaced or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`; `took_back` is
-    the turn whose edits were taken back here. `weight` is how much would be missed without it.
+    the turn whose edits were taken back here. `revisited_in` and `revisited_by` are as for a quote.
+    `is_broken_off` is whether the user broke it off before any answer or work. `weight` is how much would be
+    missed without it.
     """
 
     said: str = ""
@@ -83,6 +92,9 @@ class Exchange(Document):
     ended_in: int | None = None
     ended_how: Literal["taken back", "replaced", "corrected"] | None = None
     ended_by: str = ""
+    revisited_in: int | None = None
+    revisited_by: str = ""
+    is_broken_off: bool = False
     weight: int = 0
     source: Provenance | None = None
 

@@ -12,6 +12,7 @@ from string import ascii_uppercase
 from agent_relay.domain.documents.packet import (
     Exchange,
     Provenance,
+    Quote,
     Reason,
     ResumePacket,
     TouchedFile,
@@ -170,10 +171,7 @@ def _list_sections(packet: ResumePacket) -> Iterator[tuple[str, str, list[_Entry
     yield (
         "Rules and corrections of the user",
         "constraints",
-        [
-            _Entry(one.text, one.source, _tell_end("taken back", one.ended_in, one.ended_by), lines=2)
-            for one in packet.constraints
-        ],
+        [_Entry(one.text, one.source, _tell_end(one), lines=2) for one in packet.constraints],
     )
     yield f"In {_flatten(_find_author(packet))}'s own words", "", _list_document(packet)
     yield (
@@ -285,6 +283,8 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
     elif one.ended_in is not None:
         what = "edit replaced" if one.ended_how == "replaced" else one.ended_how or "taken back"
         marks.append(f"{what} in turn {one.ended_in}")
+    if one.is_broken_off:
+        marks.append("broken off before any answer")
     said = f"“{_flatten(one.said)}”" if one.said else where
     text = f"{', '.join(marks)}: {said}" if marks else said
     return _Entry(text, one.source, _tell_outcome(one))
@@ -293,7 +293,7 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
 def _tell_outcome(one: Exchange) -> str:
     """Return what the record shows of an exchange, what tells most first."""
     parts = (
-        ("later", one.ended_by),
+        ("later", one.ended_by or one.revisited_by),
         ("failed", one.failed),
         ("measured", one.measured),
         ("in answer to", one.on),
@@ -303,10 +303,13 @@ def _tell_outcome(one: Exchange) -> str:
     return " · ".join(f"{name}: {_flatten(text)}" for name, text in parts if text)
 
 
-def _tell_end(how: str, turn: int | None, words: str) -> str:
-    if turn is None:
-        return ""
-    return f"{how} in turn {turn}: {words}" if words else f"{how} in turn {turn}"
+def _tell_end(one: Quote) -> str:
+    if one.ended_in is None:
+        return f"see turn {one.revisited_in}: {one.revisited_by}" if one.revisited_in is not None else ""
+    how = one.ended_how or "taken back"
+    return (
+        f"{how} in turn {one.ended_in}: {one.ended_by}" if one.ended_by else f"{how} in turn {one.ended_in}"
+    )
 
 
 def _name_tree(packet: ResumePacket) -> str:

@@ -1,20 +1,23 @@
 """Find which turns took back, replaced or corrected what an earlier one did or said.
 
-Edits are followed by their lines alone; words by those that only two of the user's prompts share.
+Edits are followed by their lines alone; words by those that only two or three of the user's prompts share.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent_relay.domain.facts import FileChange, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
+from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes, split_sentences
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
 _OUTRIGHT = get_phrases("outright-correction")
+_RULE_CHANGE = get_phrases("rule-change")
+_OPPOSES = get_phrases("opposes")
+_SIGNS = (_CORRECTS, _RETRACTION, _OUTRIGHT, _RULE_CHANGE)
 _WORD = compile_late(r"[^\W_]{3,}")
 _WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
@@ -25,6 +28,16 @@ _SHARED_OUTRIGHT = 3
 _WORD_COUNTS = 2
 _WHOLE = 4
 _BOTH = 2
+# A word the user quotes is one of their own.
+_QUOTED = compile_late(
+    '[\u00ab\u201c\u201e\u2018\u300c\u300e"]\\s?(\\w[^\u00bb\u201c\u201d\u2019\u300d\u300f"\n]{1,40})'
+)
+# What fewer words point to is only pointed at; a word of more prompts than these points nowhere.
+_SHARED_LOOSELY = 3
+_FEW = 3
+# An opposed word stands that near: an article may be between.
+_NEAR = 12
+_SHORT = 120
 _LONGEST = 4000
 
 
@@ -38,6 +51,15 @@ class LaterChange:
     earlier: int
     later: int
     how: Literal["taken back", "replaced", "corrected"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaterWords:
+    """The sentence `words` of turn `later`, which seems to change what turn `earlier` said."""
+
+    earlier: int
+    later: int
+    words: str
 
 
 def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
@@ -83,12 +105,64 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
         is_outright = bool(_OUTRIGHT.search(plain))
         if not (is_outright or _CORRECTS.search(plain) or _RETRACTION.search(plain)):
             continue
-        shared = [(sum(map(_weigh, rare[at] & rare[before])), before) for before in range(at)]
+        quoted = list_terms(" ".join(_QUOTED.findall(plain)))
+        shared = [(_weigh_shared(rare[at] & rare[before], quoted), before) for before in range(at)]
         most, earlier = max(shared, default=(0, 0))
         if most >= (_SHARED_OUTRIGHT if is_outright else _SHARED):
             turn = prompts[earlier].turn
             corrected[turn] = LaterChange(turn, said.turn, "corrected")
     return list(corrected.values())
+
+
+def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
+    """Find the sentences that seem to change what an earlier prompt said, for each prompt the last.
+
+    Fewer words in common are enough than for a correction: a reader sees both and judges.
+    """
+    terms = [list_terms(said.text) for said in prompts]
+    counts = Counter(term for found in terms for term in found)
+    places: dict[str, list[int]] = {}
+    for at, found in enumerate(terms):
+        for term in found:
+            if counts[term] <= _FEW:
+                places.setdefault(term, []).append(at)
+    later: dict[int, LaterWords] = {}
+    for at, said in enumerate(prompts):
+        plain = plain_apostrophes(said.text[:_LONGEST])
+        changes = any(sign.search(plain) for sign in _SIGNS)
+        least = _WORD_COUNTS if _RULE_CHANGE.search(plain) else _SHARED_LOOSELY
+        for sentence in split_sentences(plain):
+            shared = _find_shared(sentence, at, places)
+            for before, words in shared.items():
+                weight = sum(map(_weigh, words))
+                is_opposed = weight > _SHARED_LOOSELY and _is_opposed(sentence, words)
+                if (changes and weight >= least) or is_opposed:
+                    turn = prompts[before].turn
+                    later[turn] = LaterWords(turn, said.turn, sentence)
+    return list(later.values())
+
+
+def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) -> dict[int, set[str]]:
+    """Find by earlier prompt the rare words it shares with `sentence`, those aside that tell of a change."""
+    signal = {term for sign in _SIGNS for match in sign.finditer(sentence) for term in list_terms(match[0])}
+    shared: dict[int, set[str]] = {}
+    for term in list_terms(sentence) - signal:
+        for before in places.get(term, ()):
+            if before < at:
+                shared.setdefault(before, set()).add(term)
+    return shared
+
+
+def _is_opposed(sentence: str, words: set[str]) -> bool:
+    """Check whether one of the words stands behind a "not", in a sentence that says little else."""
+    return len(sentence) <= _SHORT and any(
+        list_terms(sentence[match.end() :][: _NEAR + max(map(len, words))]) & words
+        for match in _OPPOSES.finditer(sentence)
+    )
+
+
+def _weigh_shared(terms: set[str], quoted: set[str]) -> int:
+    return sum(map(_weigh, terms)) + sum(map(_weigh, terms & quoted))
 
 
 def _weigh(term: str) -> int:

@@ -14,8 +14,10 @@ from agent_relay.domain.facts import CommandRun, FileChange, Message
 from agent_relay.domain.text.plain import compile_late, render_count
 from agent_relay.packet.extract.later_changes import (
     LaterChange,
+    LaterWords,
     find_changed_edits,
     find_corrections,
+    find_later_words,
     list_terms,
 )
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
@@ -108,6 +110,7 @@ class _Reading:
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
     words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `ended`
     is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits went here.
+    `revisited` are later words that seem to change what was said here, where nothing shows that it ended.
     `failed` are the runs that failed and did not succeed before the turn was over.
     """
 
@@ -120,6 +123,7 @@ class _Reading:
     is_turned_down: bool
     ended: LaterChange | None
     ended_by: str
+    revisited: LaterWords | None
     took_back: int | None
     failed: Sequence[CommandRun]
 
@@ -155,6 +159,9 @@ class _Reading:
             ended_in=self.ended.later if self.ended else None,
             ended_how=self.ended.how if self.ended else None,
             ended_by=_cut(self.ended_by, _ENDED_BY),
+            revisited_in=self.revisited.later if self.revisited else None,
+            revisited_by=_cut(self.revisited.words, _ENDED_BY) if self.revisited else "",
+            is_broken_off=turn.is_interrupted and bool(self.said) and not facts,
             weight=self._weigh(told, measured),
             source=tell_source(agent, place) if place else None,
         )
@@ -238,6 +245,7 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
     ended = {one.earlier: one for one in find_corrections([*prompts.values()])}
     ended |= {one.earlier: one for one in ends if _is_meant(one, prompts)}
+    revisits = {one.earlier: one for one in find_later_words([*prompts.values()])}
     found: list[_Reading] = []
     before = ""
     for turn, after in zip(turns, [*turns[1:], None], strict=False):
@@ -246,6 +254,7 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
         offered, end = find_offer(before), ended.get(turn.number)
         if offered and _PICKS.match(plain_apostrophes(said)):
             offered = 2
+        revisit = revisits.get(turn.number)
         found.append(
             _Reading(
                 turn=turn,
@@ -256,7 +265,8 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
                 is_consent=bool(said) and is_consent(said),
                 is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
                 ended=end,
-                ended_by=_get_words(prompts.get(end.later)) if end and end.later not in ended else "",
+                ended_by=_quote_end(end, revisit, prompts) if end and end.later not in ended else "",
+                revisited=revisit if not end and any(map(is_rule, split_sentences(said))) else None,
                 took_back=taking.get(turn.number),
                 failed=_list_failed(turn.runs),
             )
@@ -268,6 +278,11 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
 def _list_failed(runs: Sequence[CommandRun]) -> list[CommandRun]:
     last = {run.command: run for run in runs}
     return [run for run in runs if has_failed(run) and has_failed(last[run.command])]
+
+
+def _quote_end(end: LaterChange, revisit: LaterWords | None, prompts: Mapping[int, Message]) -> str:
+    """Quote what ended a turn: the sentence that speaks of it, else the beginning of the later prompt."""
+    return revisit.words if revisit and revisit.later == end.later else _get_words(prompts.get(end.later))
 
 
 def _is_meant(change: LaterChange, prompts: Mapping[int, Message]) -> bool:
