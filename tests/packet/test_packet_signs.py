@@ -18,28 +18,20 @@ def _talk(*turns: str) -> Facts:
 
 
 @pytest.mark.parametrize(
-    ("words", "summary", "clause"),
+    ("words", "decision"),
     [
-        (
-            "Decision: one file per day. Bigger ones take minutes.",
-            "Decision: one file per day.",
-            "Bigger ones take minutes.",
-        ),
-        ("We settled on TOML. It is in the library.", "We settled on TOML.", "It is in the library."),
-        ("We settled on TOML. I'll write the reader now.", "We settled on TOML.", ""),
-        ("YAML over JSON was my choice.", "YAML over JSON was my choice.", ""),
+        ("Decision: one file per day. Bigger ones take minutes.", "Decision: one file per day."),
+        ("We settled on TOML. I'll write the reader now.", "We settled on TOML."),
+        ("YAML over JSON was my choice.", "YAML over JSON was my choice."),
         (
             "The key goes into the header, so that proxies see it.",
             "The key goes into the header, so that proxies see it.",
-            "proxies see it.",
         ),
     ],
 )
-def test_a_decisions_reason_may_follow_it(words: str, summary: str, clause: str) -> None:
-    """People state first and explain after; an announcement is no explanation."""
-    assert [(one.text, one.clause) for one in sort_statements(_talk("go", words)).decisions] == [
-        (summary, clause)
-    ]
+def test_a_sentence_that_decides_by_its_words_alone_is_quoted_alone(words: str, decision: str) -> None:
+    """What stands beside it is told with the agent's answer."""
+    assert [one.text for one in sort_statements(_talk("go", words)).decisions] == [decision]
 
 
 @pytest.mark.parametrize(

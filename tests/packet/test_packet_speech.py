@@ -102,7 +102,7 @@ def test_what_the_user_said_when_refusing_a_tool_is_a_constraint() -> None:
     assert [one.text for one in find_constraints(replace(_talk("go"), errors=(error,)))] == ["use git rm"]
 
 
-def test_decisions_carry_their_reason() -> None:
+def test_decisions_are_quoted_with_their_reason() -> None:
     """Without the why the successor would relitigate."""
     facts = _talk(
         "go",
@@ -110,12 +110,9 @@ def test_decisions_carry_their_reason() -> None:
         "- Going with sqlite; postgres needs a server.\n"
         "- add() subtracts instead of adding.",
     )
-    assert [(one.text, one.clause) for one in sort_statements(facts).decisions] == [
-        (
-            "I'll use a lock instead of a queue because the queue loses ordering.",
-            "the queue loses ordering.",
-        ),
-        ("Going with sqlite; postgres needs a server.", "postgres needs a server."),
+    assert [one.text for one in sort_statements(facts).decisions] == [
+        "I'll use a lock instead of a queue because the queue loses ordering.",
+        "Going with sqlite; postgres needs a server.",
     ]
 
 
@@ -124,9 +121,9 @@ def test_failed_approaches_are_attempts_and_no_decisions() -> None:
     facts = _talk(
         "go", "I tried a regex, but it fails on nested quotes. That broke the parser because of tabs."
     )
-    assert [(one.text, one.clause) for one in sort_statements(facts).attempts] == [
-        ("I tried a regex, but it fails on nested quotes.", "it fails on nested quotes."),
-        ("That broke the parser because of tabs.", "of tabs."),
+    assert [one.text for one in sort_statements(facts).attempts] == [
+        "I tried a regex, but it fails on nested quotes.",
+        "That broke the parser because of tabs.",
     ]
     assert sort_statements(facts).decisions == []
 

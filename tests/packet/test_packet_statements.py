@@ -97,27 +97,6 @@ def test_work_that_was_taken_back_makes_what_is_said_beside_it_an_attempt() -> N
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "expected"),
-    [
-        ("Do you want zeros, or the real dates?", "dates", ["Do you want zeros, or the real dates? → dates"]),
-        ("Is one file per day fine?", "yes please", ["Is one file per day fine? → yes please"]),
-        ("Two ways exist. Which one?", "the second", ["Two ways exist. Which one? → the second"]),
-        ("Shall I run the tests now?", "yes", []),
-        ("Is one file per day fine?", "what do you think?", []),
-        ("Is one file per day fine?", "x" * 200, []),
-        ("x" * 300 + "?", "yes", []),
-        ("One file per day.", "yes", []),
-        ("```\ncode\n```", "yes", []),
-    ],
-)
-def test_a_question_of_the_agents_and_its_answer_are_one_decision(
-    question: str, answer: str, expected: list[str]
-) -> None:
-    """A bare yes says nothing to somebody who was not there."""
-    assert _decided(_talk("go", question, answer, "On it.")) == expected
-
-
-@pytest.mark.parametrize(
     ("message", "expected"),
     [
         ("-m 'Share one socket\n\nA clone bought nothing.'", ["Share one socket. A clone bought nothing."]),
@@ -140,24 +119,6 @@ def test_a_commit_that_failed_and_other_words_are_none() -> None:
     """What a hook refused is not settled."""
     assert _decided(_commit("-m 'Share it\n\nIt is cheaper.'", code=1)) == []
     assert _decided(replace(_talk("go", "ok"), commands=(CommandRun("echo commit", "", 0, 1),))) == []
-
-
-def test_what_ends_a_turn_and_is_nothing_else_is_a_remark() -> None:
-    """Told apart from decisions, it can be read without being believed."""
-    facts = _talk("go", "Every row is a line of the table.", "continue", "Every key is read once.", "ok")
-    found = sort_statements(facts)
-    assert [one.text for one in found.remarks] == [
-        "Every row is a line of the table.",
-        "Every key is read once.",
-    ]
-    assert (found.decisions, found.attempts) == ([], [])
-
-
-def test_what_is_said_within_a_turn_has_to_say_more() -> None:
-    """Between two commands agents mostly tell what they do next."""
-    said = [Message("user", "go", 1), Message("assistant", "Every row is a line of the table.", 1)]
-    facts = Facts(agent="a", conversation=(*said, Message("assistant", "Done.", 1)))
-    assert sort_statements(facts).remarks == []
 
 
 def test_passages_keep_what_stands_above_them() -> None:

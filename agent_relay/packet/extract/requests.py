@@ -24,11 +24,10 @@ USER_SAID = "the user said:"
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """One quoted sentence or message, with the clause that gives its reason or outcome."""
+    """One quoted sentence or message, and the message it is from."""
 
     text: str
     said: Message
-    clause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

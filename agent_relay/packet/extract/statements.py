@@ -1,13 +1,11 @@
-"""Sort what was said into decisions, failed attempts, remarks and the next intention.
+"""Sort what an agent said into decisions, failed attempts and the next intention.
 
-Beside the agent's messages these are its questions with the user's short answers, and commit messages
-that explain themselves.
+Commit messages that explain themselves count as said.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.domain.text.plain import compile_late
@@ -25,7 +23,6 @@ from agent_relay.packet.extract.sentences import (
     plain_apostrophes,
     split_passages,
     split_sentences,
-    weigh,
     weigh_choice,
     weigh_refusal,
 )
@@ -34,12 +31,7 @@ _OTHER_HEADING = get_phrases("other-heading")
 _QUESTION = get_phrases("question")
 _DESIGN_QUESTION = get_phrases("design-question")
 _STATUS_QUESTION = get_phrases("status-question")
-_PROCEDURAL_QUESTION = get_phrases("procedural-question")
 _CONSENT = get_phrases("consent")
-_ALTERNATIVES = get_phrases("alternatives")
-_LABEL = get_phrases("label")
-_REASON = get_phrases("reason")
-_OUTCOME = get_phrases("outcome")
 _INTENT = get_phrases("intent")
 _QUESTION_MARKS = "?! \t\n"
 # Commands by which work is taken back.
@@ -56,9 +48,6 @@ _MESSAGE = compile_late(
 _TRAILER = compile_late(
     r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^[^\w\n]*Generated with .*$", re.MULTILINE
 )
-_LONGEST_REPLY = 160
-_LONGEST_QUESTION = 240
-_BARE = 48
 _NAME = 2
 _COMMIT_LENGTH = 320
 # Of a command no more is read: forged here-documents in one another would take for ever.
@@ -109,41 +98,6 @@ def _is_question(text: str) -> bool:
     return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_QUESTION_MARKS)) :]
 
 
-def _find_replies(facts: Facts) -> list[Quotation]:
-    """Quote each question an agent asked together with the user's short answer."""
-    found: list[Quotation] = []
-    for said, after in pairwise(facts.conversation):
-        if (said.role, after.role) != ("assistant", "user"):
-            continue
-        answer = " ".join(after.text.split())
-        question = _find_last_question(said.text)
-        if question and len(answer) <= _LONGEST_REPLY and _settles(question, answer):
-            found.append(Quotation(f"{question}{ARROW}{answer}", after))
-    return found
-
-
-def _find_last_question(text: str) -> str:
-    """Return the question that ends a message; a short one with the sentence before it."""
-    sentences = split_sentences(text)
-    if not sentences or not sentences[-1].endswith("?"):
-        return ""
-    question = sentences[-1]
-    if len(question) <= _BARE and len(sentences) > 1:
-        question = f"{sentences[-2]} {question}"
-    return question if len(question) <= _LONGEST_QUESTION else ""
-
-
-def _settles(question: str, answer: str) -> bool:
-    """Check whether an answer settles more than that the work goes on."""
-    if answer.endswith("?"):
-        return False
-    if _ALTERNATIVES.search(question):
-        return True
-    return not _PROCEDURAL_QUESTION.search(question) and bool(
-        _CONSENT.match(answer) or len(answer.split()) > 1
-    )
-
-
 def _find_commits(facts: Facts) -> list[Quotation]:
     """Find the messages of commits that explain themselves."""
     found: list[Quotation] = []
@@ -176,31 +130,28 @@ _SHORT = 15
 _LONGEST_QUOTED_QUESTION = 120
 # An answer this short is about what was asked; of a longer one only its beginning surely is.
 _ANSWER = 700
-_REMARK = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """Quotations in the order they were made. `remarks` ended a turn and are neither of the others."""
+    """What an agent chose, and what it tried in vain or gave up, each in the order of the turns."""
 
     decisions: list[Quotation] = field(default_factory=list)
     attempts: list[Quotation] = field(default_factory=list)
-    remarks: list[Quotation] = field(default_factory=list)
 
 
 def sort_statements(facts: Facts) -> Statements:
-    """Sort the agent's statements into decisions, failed attempts and remarks.
+    """Sort the agent's statements into decisions and failed attempts.
 
-    Each comes with the clause that gives its reason or outcome. A sentence whose words alone decide is quoted
-    alone. A passage is weighed by its signs and its place: as the answer to a question about the design, in
-    a list of choices, at a turn's end. A short answer to such a question is quoted whole, with the question.
+    A sentence whose words alone decide is quoted alone. A passage is weighed by its signs and its place: as
+    the answer to a question about the design, in a list of choices, at a turn's end. A short answer to such
+    a question is quoted whole, with the question.
     """
     found = Statements()
     for moment in _iterate_messages(facts):
         is_answer = bool(moment.asked) and len(moment.said.text) <= LENGTH
         sure = [] if is_answer else _sort_sentences(moment.said, found)
         _sort_passages(moment, sure, found)
-    found.decisions.extend(_find_replies(facts))
     found.decisions.extend(_find_commits(facts))
     found.decisions.sort(key=lambda spoken: spoken.said.turn)
     return found
@@ -209,33 +160,18 @@ def sort_statements(facts: Facts) -> Statements:
 def _sort_sentences(said: Message, found: Statements) -> list[str]:
     """Sort the sentences whose words alone decide into `found`, and return them."""
     sure: list[str] = []
-    for sentence, after in pairwise([*split_sentences(said.text), ""]):
+    for sentence in split_sentences(said.text):
         if len(sentence) < _SHORT or sentence.endswith(("?", ":")):
             continue
         plain = plain_apostrophes(sentence)
         if is_decision(plain):
-            found.decisions.append(_explain(said, sentence, after, _REASON))
+            found.decisions.append(Quotation(sentence, said))
         elif is_failure(plain):
-            found.attempts.append(_explain(said, sentence, after, _OUTCOME))
+            found.attempts.append(Quotation(sentence, said))
         else:
             continue
         sure.append(sentence)
     return sure
-
-
-def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) -> Quotation:
-    """Quote the sentence with its clause.
-
-    If it has none, the next sentence is the clause, unless that says something new.
-    """
-    label = _LABEL.match(sentence)
-    found = clause.search(sentence, label.end() if label else 0)
-    words = next((words for words in found.groups() if words), "") if found else ""
-    plain = plain_apostrophes(after)
-    is_new = _INTENT.match(plain) or is_decision(plain) or is_failure(plain)
-    if not words and after and not is_new:
-        return Quotation(sentence, said, after)
-    return Quotation(sentence, said, words)
 
 
 def _sort_passages(moment: _AgentMessage, sure: list[str], found: Statements) -> None:
@@ -254,8 +190,6 @@ def _sort_passages(moment: _AgentMessage, sure: list[str], found: Statements) ->
         choice = choice + more if choice or is_short else 0
         refusal = refusal + more + 2 * moment.is_undone if refusal else 0
         if max(choice, refusal) < (FIRM if moment.is_closing or answers else FIRM + 1):
-            if moment.is_closing and weigh(plain) + more >= _REMARK:
-                found.remarks.append(Quotation(passage.text, said))
             continue
         text = f"{question}{ARROW}{passage.text}" if answers and question else passage.text
         question = ""

@@ -66,7 +66,7 @@ def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) 
 
 def _add_words(turns: Mapping[int, PromptTurn], quoted: Quotation) -> None:
     turn = turns.get(quoted.said.turn)
-    if turn is None or quoted.said.role == "user":
+    if turn is None:
         return
     is_closing = bool(turn.answers) and quoted.said is turn.answers[-1]
     (turn.closing if is_closing else turn.words).append(quoted.text)
