@@ -131,6 +131,49 @@ class Facts:
     unread: str = ""
 
 
+@dataclass(slots=True)
+class TurnFacts:
+    """What was said and done in one turn, each kind in the transcript's order.
+
+    `number` counts the user's prompts from 1; turn 0 is what stands before the first. `prompt` is `None` for
+    work nobody prompted. `files` has those that were only read, too; `edits` has not.
+    """
+
+    number: int
+    prompt: Message | None = None
+    answers: list[Message] = field(default_factory=list)
+    commands: list[CommandRun] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    errors: list[ToolError] = field(default_factory=list)
+
+    @property
+    def edits(self) -> list[FileChange]:
+        """The changes of files."""
+        return [change for change in self.files if change.action != "read"]
+
+
+def group_by_turn(facts: Facts) -> list[TurnFacts]:
+    """Group what was said and done by turn, in the order of the turns."""
+    turns: dict[int, TurnFacts] = {}
+
+    def get(number: int) -> TurnFacts:
+        return turns.setdefault(number, TurnFacts(number))
+
+    for said in facts.conversation:
+        turn = get(said.turn)
+        if said.role == "assistant":
+            turn.answers.append(said)
+        elif turn.prompt is None:
+            turn.prompt = said
+    for run in facts.commands:
+        get(run.turn).commands.append(run)
+    for change in facts.files:
+        get(change.turn).files.append(change)
+    for error in facts.errors:
+        get(error.turn).errors.append(error)
+    return [turns[number] for number in sorted(turns)]
+
+
 @dataclass(frozen=True, slots=True)
 class NativeSession:
     """A session an agent keeps itself, as adoption lists it.

@@ -5,12 +5,11 @@ is not in the digest was made up, and is marked.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.facts import Facts, Message, TurnFacts, group_by_turn
 from agent_relay.packet.extract.outcomes import find_telling_line
 from agent_relay.packet.extract.requests import set_pastes_apart
 
@@ -92,21 +91,19 @@ def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Ite
     `pasted` is by turn what the user pasted, and others wrote.
     """
     yield f"# What {facts.agent} was asked and did"
-    runs, edits = _list_runs(facts, detail), _list_edits(facts)
-    answers: dict[int, list[Message]] = defaultdict(list)
-    for said in facts.conversation:
-        if said.role == "assistant":
-            answers[said.turn].append(said)
-    prompts = {said.turn: said for said in facts.conversation if said.role == "user"}
-    for turn in sorted(prompts.keys() | answers.keys() | runs.keys() | edits.keys()):
-        lines = [f"## Turn {turn}"]
-        if turn in prompts:
-            lines.append(f"user: {_cut(prompts[turn].text, detail.user)}")
-        if turn in pasted:
-            lines.append(f"pasted by the user, and written by others:\n{_quote(pasted[turn], detail.user)}")
-        lines += runs[turn][-2 * detail.edits :] if detail.output else []
-        lines += edits[turn][: detail.edits]
-        lines += _tell_answer(answers[turn], facts.agent, detail)
+    for turn in group_by_turn(facts):
+        runs, edits = _list_runs(turn, detail), _list_edits(turn)
+        if not (turn.prompt or turn.answers or runs or edits):
+            continue
+        lines = [f"## Turn {turn.number}"]
+        if turn.prompt:
+            lines.append(f"user: {_cut(turn.prompt.text, detail.user)}")
+        if turn.number in pasted:
+            quoted = _quote(pasted[turn.number], detail.user)
+            lines.append(f"pasted by the user, and written by others:\n{quoted}")
+        lines += runs[-2 * detail.edits :] if detail.output else []
+        lines += edits[: detail.edits]
+        lines += _tell_answer(turn.answers, facts.agent, detail)
         yield "\n".join(lines)
 
 
@@ -114,28 +111,27 @@ def _quote(text: str, most: int) -> str:
     return "\n".join(f"> {line}" for line in _cut(text, most).splitlines())
 
 
-def _list_runs(facts: Facts, detail: _Detail) -> dict[int, list[str]]:
-    """List by turn what was run, what failed with the line that tells."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for run in facts.commands:
+def _list_runs(turn: TurnFacts, detail: _Detail) -> list[str]:
+    """List the commands of a turn; of those that failed with the line that tells."""
+    found: list[str] = []
+    for run in turn.commands:
         if run.exit_code:
             line = find_telling_line(run.output)[: detail.output]
-            found[run.turn].append(f"ran `{run.command[:300]}`: exit {run.exit_code}: {line}")
+            found.append(f"ran `{run.command[:300]}`: exit {run.exit_code}: {line}")
         else:
-            found[run.turn].append(f"ran `{run.command[:120]}`")
-    for error in facts.errors:
-        found[error.turn].append(f"{error.tool} failed: {find_telling_line(error.text)[: detail.output]}")
-    return found
+            found.append(f"ran `{run.command[:120]}`")
+    return found + [
+        f"{error.tool} failed: {find_telling_line(error.text)[: detail.output]}" for error in turn.errors
+    ]
 
 
-def _list_edits(facts: Facts) -> dict[int, list[str]]:
-    """List by turn which files were changed."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for change in facts.files:
-        if change.action != "read":
-            found[change.turn].append(f"{change.action} {change.path}{_count(change.added, change.removed)}")
-            found[change.turn] += [f"  - {line}" for line in change.removed_lines[:_EDIT_LINES]]
-            found[change.turn] += [f"  + {line}" for line in change.added_lines[:_EDIT_LINES]]
+def _list_edits(turn: TurnFacts) -> list[str]:
+    """List the files that a turn changed, each with the beginning of what it took out and put in."""
+    found: list[str] = []
+    for change in turn.edits:
+        found.append(f"{change.action} {change.path}{_count(change.added, change.removed)}")
+        found += [f"  - {line}" for line in change.removed_lines[:_EDIT_LINES]]
+        found += [f"  + {line}" for line in change.added_lines[:_EDIT_LINES]]
     return found
 
 

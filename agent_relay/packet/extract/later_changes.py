@@ -11,6 +11,7 @@ from typing import Literal
 from agent_relay.domain.facts import FileChange, Message
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes, split_sentences
+from agent_relay.packet.extract.terms import list_words
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
@@ -18,8 +19,6 @@ _OUTRIGHT = get_phrases("outright-correction")
 _RULE_CHANGE = get_phrases("rule-change")
 _OPPOSES = get_phrases("opposes")
 _SIGNS = (_CORRECTS, _RETRACTION, _OUTRIGHT, _RULE_CHANGE)
-_WORD = compile_late(r"[^\W_]{3,}")
-_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
 # and so are three letters: where few prompts are, every article is rare.
 _SHARED = 5
@@ -96,7 +95,7 @@ def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
 
 def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
     """Find the prompts that a later one corrects, each with the last that does."""
-    terms = [list_terms(said.text) for said in prompts]
+    terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
     rare = [{term for term in found if counts[term] == _BOTH} for found in terms]
     corrected: dict[int, LaterChange] = {}
@@ -105,7 +104,7 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
         is_outright = bool(_OUTRIGHT.search(plain))
         if not (is_outright or _CORRECTS.search(plain) or _RETRACTION.search(plain)):
             continue
-        quoted = list_terms(" ".join(_QUOTED.findall(plain)))
+        quoted = list_words(" ".join(_QUOTED.findall(plain)))
         shared = [(_weigh_shared(rare[at] & rare[before], quoted), before) for before in range(at)]
         most, earlier = max(shared, default=(0, 0))
         if most >= (_SHARED_OUTRIGHT if is_outright else _SHARED):
@@ -119,7 +118,7 @@ def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
 
     Fewer words in common are enough than for a correction: a reader sees both and judges.
     """
-    terms = [list_terms(said.text) for said in prompts]
+    terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
     places: dict[str, list[int]] = {}
     for at, found in enumerate(terms):
@@ -144,9 +143,9 @@ def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
 
 def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) -> dict[int, set[str]]:
     """Find by earlier prompt the rare words it shares with `sentence`, those aside that tell of a change."""
-    signal = {term for sign in _SIGNS for match in sign.finditer(sentence) for term in list_terms(match[0])}
+    signal = {term for sign in _SIGNS for match in sign.finditer(sentence) for term in list_words(match[0])}
     shared: dict[int, set[str]] = {}
-    for term in list_terms(sentence) - signal:
+    for term in list_words(sentence) - signal:
         for before in places.get(term, ()):
             if before < at:
                 shared.setdefault(before, set()).add(term)
@@ -156,7 +155,7 @@ def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) ->
 def _is_opposed(sentence: str, words: set[str]) -> bool:
     """Check whether one of the words stands behind a "not", in a sentence that says little else."""
     return len(sentence) <= _SHORT and any(
-        list_terms(sentence[match.end() :][: _NEAR + max(map(len, words))]) & words
+        list_words(sentence[match.end() :][: _NEAR + max(map(len, words))]) & words
         for match in _OPPOSES.finditer(sentence)
     )
 
@@ -167,11 +166,3 @@ def _weigh_shared(terms: set[str], quoted: set[str]) -> int:
 
 def _weigh(term: str) -> int:
     return 1 if len(term) < _WHOLE else _WORD_COUNTS
-
-
-def list_terms(text: str) -> set[str]:
-    """List the words of a text, and of scripts without blanks the pairs of signs; case aside."""
-    folded = text[:_LONGEST].casefold()
-    words = {word for word in _WORD.findall(folded) if not _WIDE.search(word)}
-    pairs = {run[at : at + 2] for run in _WIDE.findall(folded) for at in range(len(run) - 1)}
-    return words | pairs

@@ -18,7 +18,6 @@ from agent_relay.packet.extract.later_changes import (
     find_changed_edits,
     find_corrections,
     find_later_words,
-    list_terms,
 )
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
@@ -31,6 +30,7 @@ from agent_relay.packet.extract.sentences import (
     split_sentences,
     weigh,
 )
+from agent_relay.packet.extract.terms import WIDE, list_words
 from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4
@@ -59,7 +59,7 @@ _INLINE_OPTION = compile_late(r"(?<!\w)\(?(?:[1-4]|[A-Da-d])\)[ \t]*\S")
 _BULLET = compile_late(r"^[ \t]*[-*•][ \t]+\S", re.MULTILINE)
 _NAMES_CODE = compile_late(r"`[^`\n]+`|[\w-][/\\]\w|\w\.[a-z]{1,5}\b|\w_\w|[a-z][A-Z]\w")
 _NUMBER = compile_late(r"\d")
-_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WIDE = compile_late(WIDE)
 _PARAGRAPH = compile_late(r"\n[ \t]*\n")
 _FEW_WORDS = 60
 # A line that only leads to a list says nothing by itself.
@@ -231,10 +231,10 @@ class _Reading:
         """Choose the last long message, or one about what was asked if that speaks of something else."""
         texts = [one.text for one in self.turn.answers]
         long = [text for text in texts if len(text) > _FEW_WORDS] or texts[-1:]
-        asked = list_terms(self.said)
-        shared = [len(asked & list_terms(_find_head(text))) for text in texts]
+        asked = list_words(self.said)
+        shared = [len(asked & list_words(_find_head(text))) for text in texts]
         most = max(shared, default=0)
-        if most < _SHARED_WORDS or not long or asked & list_terms(_find_head(long[-1])):
+        if most < _SHARED_WORDS or not long or asked & list_words(_find_head(long[-1])):
             return long[-1] if long else ""
         return texts[len(shared) - 1 - shared[::-1].index(most)]
 
@@ -292,7 +292,7 @@ def _is_meant(change: LaterChange, prompts: Mapping[int, Message]) -> bool:
         return True
     if _turns_down(earlier):
         return False
-    return bool(list_terms(earlier) & list_terms(later)) or all(map(_NUMBER.search, (earlier, later)))
+    return bool(list_words(earlier) & list_words(later)) or all(map(_NUMBER.search, (earlier, later)))
 
 
 def _get_words(prompt: Message | None) -> str:

@@ -5,24 +5,22 @@ earlier packets and searches them, and what is printed then was said and run by 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.sentences import get_phrases, is_failure, plain_apostrophes, split_sentences
+from agent_relay.packet.extract.terms import list_stems
 
 _TAKES_OVER = get_phrases("takes-over")
 _CHOICE = get_phrases("choice")
 _CORRECTS = get_phrases("corrects")
 _CLAUSE_END = compile_late(r"[:;\u2013\u2014\uff1a\uff1b\uff0c\u3001]\s*|,\s+|\s-\s")
 _WORD = compile_late(r"\w+")
-_WIDE = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _PUNCTUATION = ".,;:!?()[]\"'`*\u2026"
 _IN_NAMES = "._/\\:"
-# Shorter words say little; of longer ones so much is compared, as endings differ.
-_LEAST_LETTERS, _STEM = 4, 5
 # A sentence that restates has at most this share of words that were not handed over.
 _NEW_SHARE = 0.25
 _LONGEST = 4000
@@ -50,7 +48,7 @@ def leave_out_restated(facts: Facts, handed_over: Mapping[int, str], before: Res
     facts = replace(facts, commands=commands)
     if not handed_over:
         return facts
-    known = _list_terms([*handed_over.values(), *_list_texts(before.model_dump(mode="json"))])
+    known = list_stems([*handed_over.values(), *_list_texts(before.model_dump(mode="json"))])
     first: dict[int, Message] = {}
     last: dict[int, Message] = {}
     for said in facts.conversation:
@@ -111,7 +109,7 @@ def _restates(text: str, known: set[str]) -> bool:
     plain = plain_apostrophes(text)
     if plain.rstrip().endswith(("?", "\uff1f")) or _names_new(text, known):
         return False
-    terms = _list_terms([text])
+    terms = list_stems([text])
     new = len(terms - known)
     if _CHOICE.search(plain) or _CORRECTS.search(plain) or is_failure(plain):
         return not new
@@ -121,26 +119,13 @@ def _restates(text: str, known: set[str]) -> bool:
 def _names_new(text: str, known: set[str]) -> bool:
     """Check whether the text names a number, or something of the code, that was not handed over."""
     words = [word.strip(_PUNCTUATION) for word in text.split()]
-    return not _list_terms(word for word in words if _is_name(word)) <= known
+    return not list_stems(word for word in words if _is_name(word)) <= known
 
 
 def _is_name(word: str) -> bool:
     """Check whether a word names a number or something of the code: its signs or its capitals say so."""
     inner = word[1:]
     return word[:1].isdigit() or any(sign in inner for sign in _IN_NAMES) or inner != inner.lower()
-
-
-def _list_terms(texts: Iterable[str]) -> set[str]:
-    """List the beginnings of words, the numbers, and pairs of signs written without blanks."""
-    found: set[str] = set()
-    for text in texts:
-        folded = text.casefold()
-        for run in _WIDE.findall(folded):
-            found.update(run[at : at + 2] for at in range(max(1, len(run) - 1)))
-        for word in _WORD.findall(_WIDE.sub(" ", folded)):
-            if word[0].isdigit() or len(word) >= _LEAST_LETTERS:
-                found.add(word if word[0].isdigit() else word[:_STEM])
-    return found
 
 
 def _list_texts(value: object) -> Iterator[str]:

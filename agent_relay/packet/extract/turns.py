@@ -1,10 +1,10 @@
-"""Group a leg's facts by the prompts they followed, without what the session only repeats."""
+"""List a leg's turns as the ledger reads them: what was pasted and decided in each, repetitions left out."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, group_by_turn
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.requests import Quotation
 from agent_relay.packet.extract.sentences import normalise, split_sentences
@@ -43,21 +43,17 @@ def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) 
     `pasted` is by turn what the user pasted; the user's messages in `facts` are without it. What a session
     repeats, with other numbers in it, tells nothing about where it stands: such sentences are left out.
     """
-    turns: dict[int, PromptTurn] = {}
-    for said in facts.conversation:
-        turn = turns.setdefault(said.turn, PromptTurn(said.turn, pasted=pasted.get(said.turn, "")))
-        if said.role == "assistant":
-            turn.answers.append(said)
-        elif turn.prompt is None:
-            turn.prompt = said
-    for run in facts.commands:
-        turns.setdefault(run.turn, PromptTurn(run.turn)).runs.append(run)
-    for change in facts.files:
-        if change.action != "read":
-            turns.setdefault(change.turn, PromptTurn(change.turn)).edits.append(change)
+    turns = {
+        one.number: PromptTurn(
+            one.number, one.prompt, pasted.get(one.number, ""), one.answers, one.commands, one.edits
+        )
+        for one in group_by_turn(facts)
+        # Files that were only read, and failed tool calls, are told elsewhere.
+        if one.prompt or one.answers or one.commands or one.edits
+    }
     for quoted in (*statements.decisions, *statements.attempts):
         _add_words(turns, quoted)
-    found = [turns[number] for number in sorted(turns)]
+    found = list(turns.values())
     _leave_out_repeated(found)
     for turn in found:
         turn.is_interrupted = turn.number in facts.interrupted_turns

@@ -1,7 +1,8 @@
 """Read a query into weighted terms, and count terms in a text, in any language.
 
 A text is prepared once (lower case, accents and punctuation away) and then only the query's terms are counted
-in it: no word of a transcript of many megabytes becomes an object.
+in it: no word of a transcript of many megabytes becomes an object. `extract.terms` lists all terms of short
+texts instead, of which none weighs more than another.
 """
 
 import unicodedata

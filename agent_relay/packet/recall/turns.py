@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError, group_by_turn
 from agent_relay.domain.text.plain import compile_late
 
 EntryKind = Literal[
@@ -79,19 +79,17 @@ def build_turns(facts: Facts, *, leg: int) -> list[PastTurn]:
         row.append((_sort_key(place, at, len(row)), entry))
         began[turn] = began.get(turn) or at
 
-    for said in facts.conversation:
-        add(
-            said.turn,
-            PastEntry("prompt" if said.role == "user" else "answer", said.text),
-            said.place,
-            said.at,
-        )
-    for run in facts.commands:
-        add(run.turn, _describe_run(run), run.place, run.at)
-    for change in facts.files:
-        add(change.turn, _describe_change(change, facts.cwd), change.place, change.at)
-    for error in facts.errors:
-        add(error.turn, _describe_error(error), error.place, error.at)
+    for one in group_by_turn(facts):
+        if one.prompt is not None:
+            add(one.number, PastEntry("prompt", one.prompt.text), one.prompt.place, one.prompt.at)
+        for said in one.answers:
+            add(one.number, PastEntry("answer", said.text), said.place, said.at)
+        for run in one.commands:
+            add(one.number, _describe_run(run), run.place, run.at)
+        for change in one.files:
+            add(one.number, _describe_change(change, facts.cwd), change.place, change.at)
+        for error in one.errors:
+            add(one.number, _describe_error(error), error.place, error.at)
     for turn in sorted({step.turn for step in facts.plan}):
         marks = (f"[{step.status}] {step.text}" for step in facts.plan if step.turn == turn)
         add(turn, PastEntry("plan", "\n".join(marks), "the plan, as it was last changed"), "", facts.ended_at)
