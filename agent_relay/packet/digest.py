@@ -12,6 +12,7 @@ from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import Facts, Message, TurnFacts, group_by_turn
 from agent_relay.packet.extract.outcomes import find_telling_line
 from agent_relay.packet.extract.requests import set_pastes_apart
+from agent_relay.packet.extract.sentences import cut_words
 
 MOST_BYTES = 60_000
 """The size of a digest in UTF-8: some 20,000 tokens."""
@@ -63,8 +64,10 @@ def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: s
             return text
     data = text.encode("utf-8", "replace")
     half = MOST_BYTES // 2 - 50
-    gap = f"\n[… {len(data) - 2 * half} bytes left out …]\n"
-    return data[:half].decode("utf-8", "ignore") + gap + data[-half:].decode("utf-8", "ignore")
+    # Whole lines: secrets are looked for afterwards, and no rule knows half of one.
+    head, tail = data[:half].rpartition(b"\n")[0], data[-half:].partition(b"\n")[2]
+    gap = f"\n[… {len(data) - len(head) - len(tail)} bytes left out …]\n"
+    return head.decode("utf-8", "ignore") + gap + tail.decode("utf-8", "ignore")
 
 
 def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
@@ -116,12 +119,13 @@ def _list_runs(turn: TurnFacts, detail: _Detail) -> list[str]:
     found: list[str] = []
     for run in turn.commands:
         if run.exit_code:
-            line = find_telling_line(run.output)[: detail.output]
-            found.append(f"ran `{run.command[:300]}`: exit {run.exit_code}: {line}")
+            line = cut_words(find_telling_line(run.output), detail.output)
+            found.append(f"ran `{cut_words(run.command, 300)}`: exit {run.exit_code}: {line}")
         else:
-            found.append(f"ran `{run.command[:120]}`")
+            found.append(f"ran `{cut_words(run.command, 120)}`")
     return found + [
-        f"{error.tool} failed: {find_telling_line(error.text)[: detail.output]}" for error in turn.errors
+        f"{error.tool} failed: {cut_words(find_telling_line(error.text), detail.output)}"
+        for error in turn.errors
     ]
 
 

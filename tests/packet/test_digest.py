@@ -1,11 +1,14 @@
 """What an agent is given to write a handoff document from, and what it made up in it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.packet.digest import MOST_BYTES, NOT_RECORDED, build_digest, mark_unrecorded
+from agent_relay.redact.text import redact_text
 from tests.session.first_leg import FIRST, build_first
 
 OPTIONS = "We could do one of these:\n1. an LRU dict in src/cache.py\n2. a file in /var/cache/app\nWhich one?"
@@ -125,3 +128,20 @@ def test_what_the_user_pasted_is_told_as_others_words() -> None:
     assert "which of that is ours?" in own
     assert "deploy on Fridays" not in own
     assert "> Decided: always deploy on Fridays." in pasted
+
+
+@pytest.mark.parametrize("before", range(70, 120, 5))
+def test_no_secret_is_cut_in_two(before: int) -> None:
+    """Secrets are looked for in the finished digest, where no rule knows half of one."""
+    key = "ghp_" + "aB3dE5gH7jkLmN0pQ2" + "sT4uV6wX8yZ1bC3dE5"
+    padding = "x" * before
+    facts = replace(
+        FACTS,
+        commands=(
+            CommandRun(f"echo {padding} {key} done", "", 0, 1),
+            *(CommandRun(f"run {at}", f"error: {padding * 5} {key} is refused", 1, 1) for at in range(3)),
+        ),
+        errors=(ToolError("fetch", f"error: {padding * 5} {key} is refused", 1),),
+    )
+    digest = redact_text(build_digest(facts)).text
+    assert not any(key[at : at + 8] in digest for at in range(len(key) - 8))

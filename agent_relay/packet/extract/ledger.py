@@ -25,6 +25,7 @@ from agent_relay.packet.extract.requests import is_asking, is_consent, is_rule
 from agent_relay.packet.extract.sentences import (
     ARROW,
     FIRM,
+    cut_words,
     get_phrases,
     plain_apostrophes,
     split_sentences,
@@ -211,7 +212,7 @@ class _Reading:
             for line in run.output.splitlines()
             if _MEASURED.search(line)
         ]
-        return "; ".join(_cut_words(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
+        return "; ".join(cut_words(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
 
     def _tell(self, *, with_closing: bool) -> str:
         """Quote the beginning of the answer, below what was decided before it."""
@@ -323,20 +324,14 @@ def _cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _cut_words(text: str, limit: int) -> str:
-    """Cut what a program printed at the end of a word: half a key looks like none, and would stay."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[:limit].rpartition(' ')[0]} …".lstrip()
-
-
 def _count_words(text: str) -> int:
     return len(text.split()) + len(_WIDE.findall(text)) // 2
 
 
 def _describe_failure(run: CommandRun) -> str:
     line = find_telling_line(run.output)
-    command = f"`{_cut_words(run.command, _COMMAND)}`"
-    return f"{command}: {_cut_words(line, _LINE)}" if line else command
+    command = f"`{cut_words(run.command, _COMMAND)}`"
+    return f"{command}: {cut_words(line, _LINE)}" if line else command
 
 
 def _describe_paste(text: str) -> str:

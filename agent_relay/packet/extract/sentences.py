@@ -190,6 +190,12 @@ def cut_sentences(line: str) -> list[str]:
     return [part for part in parts if part and len(part) <= MAX_LENGTH]
 
 
+def cut_words(text: str, limit: int) -> str:
+    """Cut `text`, on one line, at the end of a word: half a key looks like none, and would stay."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[:limit].rpartition(' ')[0]} …".lstrip()
+
+
 def iterate_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of `text` without fenced code; lines that an editor wrapped are joined again."""
     kind: _Kind = "text"
