@@ -15,7 +15,7 @@ from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.packet.extract.later_changes import LaterWords, find_corrections, find_later_words
-from agent_relay.packet.extract.provenance import tell_source
+from agent_relay.packet.extract.provenance import get_turn, tell_source
 from agent_relay.packet.extract.requests import Quotation, is_rule, weigh_rule
 from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
 
@@ -59,28 +59,16 @@ def mark_ended(
 
     `prompts` are those of `agent`'s leg; not each of them is among the exchanges.
     """
-    marks = {
-        (agent, one.earlier): {"revisited_in": one.later, "revisited_by": one.words[:_ENDED_BY]}
+    sources = {said.turn: get_turn(tell_source(agent, said)) for said in prompts}
+    marks: dict[tuple[str, str, int] | None, dict[str, object]] = {
+        sources[one.earlier]: {"revisited_in": one.later, "revisited_by": one.words[:_ENDED_BY]}
         for one in find_later_words(prompts)
     }
     for one in exchanges:
-        place = _find_place(one.source)
-        if place and ((one.ended_in and one.ended_how != "replaced") or one.revisited_in):
-            marks[place] = {name: getattr(one, name) for name in _MARKS}
-    return tuple(
-        quote.model_copy(update=marks[place])
-        if (place := _find_place(quote.source)) in marks and place
-        else quote
-        for quote in quotes
-    )
-
-
-def _find_record(source: Provenance | None) -> tuple[object, ...]:
-    return (source.agent, source.transcript, source.turn, source.at) if source else ()
-
-
-def _find_place(source: Provenance | None) -> tuple[str, int] | None:
-    return (source.agent, source.turn) if source and source.turn else None
+        if (one.ended_in and one.ended_how != "replaced") or one.revisited_in:
+            marks[get_turn(one.source)] = {name: getattr(one, name) for name in _MARKS}
+    marks.pop(None, None)
+    return tuple(quote.model_copy(update=marks.get(get_turn(quote.source), {})) for quote in quotes)
 
 
 def _leave_known(
@@ -107,8 +95,8 @@ def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tu
     What the leg's own record repeats of an earlier one is told once.
     """
     fresh = list(found)
-    places = {_find_record(one.source) for one in fresh}
-    before = [one for one in before if _find_record(one.source) not in places or one.source is None]
+    known = {_get_moment(one.source) for one in fresh if one.source}
+    before = [one for one in before if one.source is None or _get_moment(one.source) not in known]
     carried = [Message("user", one.said, -1 - at) for at, one in enumerate(before)]
     prompts = [Message("user", one.said, one.source.turn or 0) for one in fresh if one.source]
     changes = {one.earlier: one.later for one in find_corrections([*carried, *prompts]) if one.later > 0}
@@ -123,6 +111,10 @@ def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tu
     exchanges += fresh
     ranks = [(-one.weight, -at) for at, one in enumerate(exchanges)]
     return _keep(exchanges, ranks, _EXCHANGES)
+
+
+def _get_moment(source: Provenance) -> tuple[object, ...]:
+    return (source.agent, source.transcript, source.turn, source.at)
 
 
 def _mark_corrected(exchange: Exchange, turn: int, words: str) -> Exchange:
@@ -142,8 +134,8 @@ def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -
 
     What the ledger says was corrected since is settled no more; of too many the last are kept.
     """
-    ended = {_find_place(one.source) for one in exchanges if one.ended_in}
-    decisions = [one for one in before if not (one.in_ledger and _find_place(one.source) in ended)]
+    ended = {turn for one in exchanges if one.ended_in and (turn := get_turn(one.source))}
+    decisions = [one for one in before if not (one.in_ledger and get_turn(one.source) in ended)]
     number = max((_number(decision.id) for decision in decisions), default=0)
     known = [decision.summary for decision in decisions]
     for one in _leave_known((one for one in exchanges if one.is_settled), known, attrgetter("said")):

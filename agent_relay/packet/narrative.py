@@ -13,6 +13,7 @@ from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePack
 from agent_relay.domain.documents.record_matching import find_dotted
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
+from agent_relay.packet.extract.provenance import find_record
 
 if TYPE_CHECKING:
     from agent_relay.domain.facts import Facts
@@ -187,10 +188,13 @@ def leave_out_known(
     known = document.turn if document else None
     if document is None or known is None or last - known > _FRESH:
         return told
+    conversation = (document.agent, document.transcript)
     return tuple(
         one
         for one in told
-        if one.source is None or one.source.agent != document.agent or (one.source.turn or 0) > known
+        if one.source is None
+        or (one.source.agent, find_record(one.source.transcript)) != conversation
+        or (one.source.turn or 0) > known
     )
 
 

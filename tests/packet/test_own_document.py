@@ -128,6 +128,17 @@ def test_the_next_leg_hands_an_earlier_document_on_as_that_agents() -> None:
     assert third.narrative == "(written 2026-11-22 09:03 UTC by alpha, before gamma went on)\n\n## Goal"
 
 
+def test_an_earlier_document_of_the_agents_knows_nothing_of_its_second_conversation() -> None:
+    """Its prompts are counted from one again: those of the first are not meant."""
+    first = build_packet(talk(4), OCCASION_AT, written=keep(talk(4), "## Goal", at=AT + timedelta(minutes=4)))
+    said = tuple(replace(one, place="later:1") for one in talk(2).conversation)
+    again = replace(talk(2), transcript="later", conversation=said)
+    packet = build_packet(again, replace(SECOND, previous_agent="alpha"), previous=first)
+    assert packet.narrative_source == first.narrative_source
+    told = [one.source.turn for one in packet.exchanges if one.source and one.source.transcript == "later:1"]
+    assert told == [1, 2]
+
+
 def test_a_summary_older_than_what_was_handed_over_gives_way_to_it() -> None:
     """An agent that goes on in its old conversation has the summary from before somebody else's work."""
     facts = talk(4)

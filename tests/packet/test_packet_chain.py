@@ -7,7 +7,7 @@ import pytest
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
-from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet import Quote, ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND, build_first, say
@@ -246,3 +246,43 @@ def test_a_prompt_that_was_answered_does_not_come_back_because_the_answer_is_lef
     assert [one.said for one in second.exchanges if one.source and one.source.agent == "beta"] == [
         "and the docs"
     ]
+
+
+def talk_in(transcript: str, *turns: str) -> Facts:
+    """A conversation of alpha's in a transcript of its own."""
+    said = tuple(replace(one, place=f"{transcript}:{at}") for at, one in enumerate(say(*turns)))
+    return Facts(agent="alpha", transcript=transcript, conversation=said)
+
+
+AGAIN = replace(SECOND, packet_id="P3", sequence=3, previous_agent="alpha", target_agent="beta")
+TOMBSTONES = "never write tombstones from the importer"
+
+
+def test_what_an_agents_second_conversation_took_back_leaves_the_rules_of_its_first() -> None:
+    """Its prompts are counted from one again: the third is another one there."""
+    first = build_packet(
+        talk_in("t1", "port it", "Ok.", "use tabs", "Ok.", "never touch the vendored parser", "Ok."), OCCASION
+    )
+    later = talk_in(
+        "t2",
+        *("go on", "Ok.", "run it", "Done.", TOMBSTONES, "Ok."),
+        *("scratch that: the importer may write tombstones now", "Ok."),
+    )
+    packet = build_packet(later, AGAIN, previous=first)
+    ended = {one.text: one.ended_in for one in packet.constraints}
+    assert ended[TOMBSTONES] == 4
+    assert ended["never touch the vendored parser"] is None
+
+
+def test_an_edit_that_nobody_asked_for_and_that_is_gone_leaves_rules_of_unknown_source() -> None:
+    """Work before the first prompt has no turn, and neither has a rule somebody wrote into the packet."""
+    rule = "never touch the vendored parser"
+    first = build_first()
+    first = first.model_copy(update={"constraints": (*first.constraints, Quote(text=rule))})
+    edits = (
+        FileChange("a.py", "modified", 0, added_lines=("size = 200",), removed_lines=("size = 100",)),
+        FileChange("a.py", "modified", 1, added_lines=("size = 100",), removed_lines=("size = 200",)),
+    )
+    packet = build_packet(replace(talk_in("t2", "undo it", "Ok."), files=edits), AGAIN, previous=first)
+    assert [one.ended_in for one in packet.exchanges if one.source and one.source.turn == 0] == [1]
+    assert [one.ended_in for one in packet.constraints if one.text == rule] == [None]

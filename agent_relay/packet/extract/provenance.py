@@ -12,6 +12,16 @@ def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError)
     return Provenance(agent=agent, transcript=fact.place, turn=fact.turn, at=fact.at)
 
 
+def get_turn(source: Provenance | None) -> tuple[str, str, int] | None:
+    """Return what tells a turn from all others: its agent, its record and its number; `None` if unknown.
+
+    An agent's second conversation has turns of the same numbers.
+    """
+    if source is None or not source.turn:
+        return None
+    return (source.agent, find_record(source.transcript), source.turn)
+
+
 def find_record(place: str) -> str:
     """Return the file of a place in a transcript, without its line or the message's id."""
     return _PLACE.sub("", place)
