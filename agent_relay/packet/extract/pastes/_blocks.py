@@ -24,6 +24,8 @@ from agent_relay.packet.extract.pastes._shapes import (
     SPEAKER,
     SPEAKER_HEAD,
     TABLE_LINE,
+    THROWN,
+    TRACE_LINE,
     stands_alone,
 )
 from agent_relay.packet.extract.pastes._voices import is_lead, is_strangers, opens_own
@@ -35,6 +37,8 @@ _SET_IN = compile_late(r"(?:    |\t)\s*+(?![-*+] |\d{1,3}[.)])\S")
 _ASIDE = compile_late(r"[a-z\u00df-\u00ff][^:=/\\(){}<>\[\]|;\d_\"]{2,90}")
 _POINTER = compile_late(r"[ |\t]*[\^~][\^~ ]*")
 _GAPS = compile_late(r"\S {2,}(?=\S)")
+# A frame of a trace: its place, its code, and the marks below that.
+_FRAME = 3
 _COLUMNS = ("  ", "\t", ";", ",", " | ", "|")
 
 
@@ -71,7 +75,9 @@ def _is_aside(heads: Sequence[str]) -> bool:
     line = heads[-1]
     if len(heads) < 2 or any(SPEAKER_HEAD.match(head) or CAPTION_LINE.match(head) for head in heads):  # noqa: PLR2004
         return False
-    return bool(_ASIDE.fullmatch(line)) and not is_strangers([line]) and not stands_alone(line)
+    if stands_alone(line) or _is_thrown(heads, len(heads) - 1):
+        return False
+    return bool(_ASIDE.fullmatch(line)) and not is_strangers([line])
 
 
 def _is_set_in(prompt: PromptLines, begin: int, heads: Sequence[str]) -> bool:
@@ -114,7 +120,7 @@ def _claim_lines(heads: Sequence[str]) -> list[bool]:
 def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
     """Claim what goes on with a claimed line, heads of tables, and levels beside one another."""
     for at in range(1, len(heads)):
-        claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at]))
+        claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at])) or _is_thrown(heads, at)
     for at, head in enumerate(heads[1:], 1):
         claimed[at - 1] = claimed[at - 1] or (
             (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1]) or bool(_POINTER.fullmatch(head))
@@ -128,6 +134,13 @@ def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
 
 def _goes_on(head: str) -> bool:
     return bool(CONTINUED.match(head) or _LEVEL.match(head))
+
+
+def _is_thrown(heads: Sequence[str], at: int) -> bool:
+    """Check whether a line names what ended the trace above it, whatever its author called that."""
+    above = heads[max(0, at - _FRAME) : at]
+    is_below = bool(above) and bool(_SET_IN.match(above[-1])) and any(map(TRACE_LINE.match, above))
+    return is_below and bool(THROWN.match(heads[at]))
 
 
 def _is_diff(heads: Sequence[str]) -> bool:

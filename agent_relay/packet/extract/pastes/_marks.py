@@ -9,7 +9,8 @@ from agent_relay.packet.extract.pastes._lines import PromptLines
 from agent_relay.packet.extract.pastes._voices import is_lead
 from agent_relay.packet.extract.sentences import get_phrases
 
-_FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20})([^`]*)$")
+# Tildes with a caret are no fence: Python marks so the part of a line that failed.
+_FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20}(?![~^\s]*\^))([^`]*)$")
 _LATE_FENCE = compile_late(r"[^`]++(```)\s*(\w{0,12})$")
 _QUOTED = compile_late(r"\s{0,6}((?:>(?!=)\s?|»\s?|\|(?!\|)\s?){1,8})")
 _COMPARED = compile_late(r"\s*> ?[\d.,]+ ?\w{0,4}\b(?!:)")

@@ -51,6 +51,11 @@ TRACE_LINE = compile_late(
     r"|HTTP/\d(?:\.\d)? \d{3}\b|[<>] HTTP/|[~^]{1,80}$)"
 )
 """A line of a stack trace, or of a compiler's complaint."""
+THROWN = compile_late(
+    r"(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,40}[a-z][A-Z]\w{0,40}(?:: |$)"
+    r"|(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}(?:: |$)"
+)
+"""What was thrown, at the end of a trace."""
 DIFF_LINE = compile_late(
     r"(?:diff --git |index [0-9a-f]{6,40}\.\.|@@ -\d.{0,60}@@|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\t)"
     r"|(?:new|deleted) file mode |\*\*\* (?:Begin|End|Update|Add|Delete) |Index: \S+$|<{7} |>{7} )"
