@@ -67,6 +67,30 @@ def test_a_question_settles_nothing(words: str) -> None:
     assert not answer(words).is_settled
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ok last thing. ranking: newer products belong higher up, draft two proposals",
+        "ok letzte sache. ranking: neue produkte sollen höher, mach 2 vorschläge",
+    ],
+)
+def test_who_begins_something_else_has_settled_nothing(words: str) -> None:
+    """The question stays open; an order of other work is a task, not a choice."""
+    assert not answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "yes, and when that is through write the docs of it in docs/ please",
+        "no, rename the files by hand one at a time, and log it",
+    ],
+)
+def test_many_words_about_what_was_asked_settle_it(words: str) -> None:
+    """Leave to go on, or what was asked in other words, answers however much stands below it."""
+    assert answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+
+
 @pytest.mark.parametrize("words", ["yes", "ja", "sí", "oui", "sim", "好的", "はい、お願いします"])
 def test_consent_is_the_users_and_its_question_is_told(words: str) -> None:
     """A bare yes stands beside what it says yes to."""

@@ -65,10 +65,13 @@ _PARAGRAPH = compile_late(r"\n[ \t]*\n")
 _FEW_WORDS = 60
 # A line that only leads to a list says nothing by itself.
 _LEAD = compile_late(r"[^.!?\n\u3002]{0,80}[:\uff1a]")
+_CLAUSE_END = compile_late(r"[.,;:!?\n]")
 _WORDS_PER_WEIGHT = 8
 _FAILED = 2
 _STATEMENTS = 2
 _SHARED_WORDS = 2
+# Shorter ones are in every sentence.
+_LONG_TERM = 5
 # How much of each part is quoted, in characters.
 _ON = 170
 _ON_OPTIONS = 480
@@ -139,8 +142,16 @@ class _Reading:
         is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False
-        answers = self.answers and not _NO_ANSWER.fullmatch(plain_apostrophes(self.said.strip()))
+        answers = self._takes_up() and not _NO_ANSWER.fullmatch(plain_apostrophes(self.said.strip()))
         return bool(answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
+
+    def _takes_up(self) -> bool:
+        """Check whether the user's words are about what they answer; many words may begin something else."""
+        if self.answers != 1 or _count_words(self.said) < _WORDS_PER_WEIGHT:
+            return bool(self.answers)
+        opening = _CLAUSE_END.split(self.said.strip(), 1)[0]
+        shared = list_terms(self.said) & list_terms(self.before)
+        return is_consent(opening) or any(len(term) >= _LONG_TERM or term.isdigit() for term in shared)
 
     def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
         """Build the exchange; with what the agent decided in its last answer if `with_closing`."""
