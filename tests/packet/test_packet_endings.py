@@ -89,6 +89,21 @@ def test_an_undone_edit_is_told_at_both_ends() -> None:
     assert [one.summary for one in packet.decisions] == ["no, that eats memory. put it back"]
 
 
+@pytest.mark.parametrize("leave", ["yes", "ja mach", "genau so"])
+def test_a_choice_that_was_replaced_by_leave_is_not_settled(leave: str) -> None:
+    """What the agent proposed and the user let it do holds, and not the number from before."""
+    said = [
+        Message("user", "raise the size of the cache to 200", 1),
+        Message("assistant", "With 200 it swaps. Shall I take 300?", 1),
+        Message("user", leave, 2),
+        Message("assistant", "Done.", 2),
+    ]
+    edits = change(Edit(1, OLD, NEW), Edit(2, NEW, NEWER))
+    packet = build_packet(Facts("alpha", conversation=tuple(said), files=tuple(edits)), OCCASION)
+    first = packet.exchanges[0]
+    assert (first.ended_in, first.ended_how, first.is_settled) == (2, "replaced", False)
+
+
 @pytest.mark.parametrize(
     ("prompts", "corrected"),
     [

@@ -256,7 +256,8 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
     taking = {one.later: one.earlier for one in ends if one.how == "taken back" and one.later != one.earlier}
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
     ended = {one.earlier: one for one in find_corrections([*prompts.values()])}
-    ended |= {one.earlier: one for one in ends if _is_meant(one, prompts)}
+    words = _list_words(turns)
+    ended |= {one.earlier: one for one in ends if _is_meant(one, words)}
     revisits = {one.earlier: one for one in find_later_words([*prompts.values()])}
     found: list[_Reading] = []
     before = ""
@@ -297,9 +298,20 @@ def _quote_end(end: LaterChange, revisit: LaterWords | None, prompts: Mapping[in
     return revisit.words if revisit and revisit.later == end.later else _get_words(prompts.get(end.later))
 
 
-def _is_meant(change: LaterChange, prompts: Mapping[int, Message]) -> bool:
+def _list_words(turns: Sequence[PromptTurn]) -> dict[int, str]:
+    """List by turn what the user asked for: where they only gave leave, what the agent had proposed."""
+    found: dict[int, str] = {}
+    before = ""
+    for turn in turns:
+        said = _get_words(turn.prompt)
+        found[turn.number] = before if said and is_consent(said) else said
+        before = turn.answers[-1].text if turn.answers else before
+    return found
+
+
+def _is_meant(change: LaterChange, words: Mapping[int, str]) -> bool:
     """Check whether the words of both turns say that one took the place of the other, as their edits do."""
-    earlier, later = (_get_words(prompts.get(turn)) for turn in (change.earlier, change.later))
+    earlier, later = (words.get(turn, "") for turn in (change.earlier, change.later))
     if change.how == "taken back" or not earlier:
         return True
     if _turns_down(earlier):
