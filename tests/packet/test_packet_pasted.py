@@ -138,6 +138,12 @@ def test_many_short_lines_take_as_long_as_they_are(line: str) -> None:
     assert long < 24 * max(short, 0.01)
 
 
+def test_brackets_that_are_closed_once_too_often_take_as_long_as_they_are() -> None:
+    """From each line on its end was looked for in all lines below: a pasted object of 24 kB took minutes."""
+    short, long = (_measure("{\n" * count + ("}" * 398 + "x\n") * (count // 200)) for count in (500, 8000))
+    assert long < 48 * max(short, 0.01)
+
+
 _PROSE = "What was asked for stands here, and what came of it.\n"
 
 

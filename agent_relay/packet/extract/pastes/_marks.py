@@ -163,14 +163,14 @@ def _is_underline(prompt: PromptLines, at: int) -> bool:
 
 def _take_enclosed(prompt: PromptLines) -> None:
     """Take what stands between a tag and its end, and between balanced brackets."""
-    ends = _find_ends(prompt)
+    ends, brackets = _find_ends(prompt), _Brackets(prompt)
     at, count = 0, len(prompt)
     while at < count:
         head = prompt.heads[at]
         end = at
         if head and prompt.is_open(at):
             if head.lstrip()[:1] in "{[" and _OBJECT.match(head):
-                end = _find_balance(prompt, at)
+                end = brackets.find_balance(at)
             elif tag := _TAG.match(head):
                 end = _find_tag_end(prompt, at, ends, tag.lastgroup or "", tag[tag.lastgroup or 0])
             elif _INSTRUCTION.match(head):
@@ -207,20 +207,44 @@ def _find_tag_end(prompt: PromptLines, at: int, ends: dict[str, list[int]], kind
     return end + 1
 
 
-def _find_balance(prompt: PromptLines, at: int) -> int:
-    """Return where the brackets that are opened in the line are all closed; `at` if they never are."""
-    depth = 0
-    for end in range(at, len(prompt)):
-        head = prompt.heads[end]
-        depth += head.count("{") + head.count("[") - head.count("}") - head.count("]")
-        if depth <= 0:
+class _Brackets:
+    """Where the brackets that each line opens are all closed, and where the prompt breaks off."""
+
+    def __init__(self, prompt: PromptLines) -> None:
+        self._prompt = prompt
+        self._closings = _find_closings(prompt)
+        self._gaps = [
+            at
+            for at in range(1, len(prompt))
+            if not prompt.heads[at] and not prompt.heads[at - 1] and prompt.is_blank(at)
+        ]
+
+    def find_balance(self, at: int) -> int:
+        """Return where the brackets that are opened in the line are all closed; `at` if they never are."""
+        prompt, end = self._prompt, self._closings[at]
+        following = bisect_left(self._gaps, at + 2)
+        gap = self._gaps[following] if following < len(self._gaps) else len(prompt)
+        if end <= gap and end < len(prompt):
+            head = prompt.heads[end]
             is_whole = head.rstrip(";,")[-1:] in ("}", "]")
             return end + 1 if is_whole and (end > at or '"' in head or "'" in head) else at
-        if prompt.is_blank(end) and end - at > 1 and not prompt.heads[end - 1]:
-            break
-    else:
-        end = len(prompt)
-    return end if end - at > 1 else at
+        return gap if gap - at > 1 else at
+
+
+def _find_closings(prompt: PromptLines) -> list[int]:
+    """Return by line the first one from it on at whose end no more brackets are open than before it.
+
+    Each line waits until it is closed, so that all are gone through once, however many never are.
+    """
+    closings = [len(prompt)] * len(prompt)
+    waiting: list[tuple[int, int]] = []
+    depth = 0
+    for at, head in enumerate(prompt.heads):
+        waiting.append((depth, at))
+        depth += head.count("{") + head.count("[") - head.count("}") - head.count("]")
+        while waiting and waiting[-1][0] >= depth:
+            closings[waiting.pop()[1]] = at
+    return closings
 
 
 def _take_quotations(prompt: PromptLines) -> None:
