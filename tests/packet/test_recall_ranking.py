@@ -233,3 +233,13 @@ def test_no_text_costs_more_than_its_length() -> None:
     turns = build(("a" * 300_000, "\u3042" * 300_000), ("aA" * 100_000, "_" * 100_000))
     search = Search(turns, "a" * 1_000_000 + " " + "aA" * 1000 + '"' * 500)
     assert {turn.number for turn, _ in search.rank(3)} <= {1, 2}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("marks", ["\u0315\u0300", "\u0591\u05b0"], ids=["accents", "points"])
+def test_marks_without_letters_cost_no_more_than_their_length(marks: str) -> None:
+    """Putting them in the order of Unicode takes time that grows with the square of their number."""
+    turns = build((f"the valve {marks * 200_000}", "done"), ("x", "y"))
+    search = Search(turns, "valve")
+    assert [turn.number for turn, _ in search.rank(1)] == [1]
+    assert "the valve" in search.excerpt(turns[0], str)
