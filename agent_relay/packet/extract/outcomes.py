@@ -86,6 +86,8 @@ _FAILURES = {kind: get_phrases(f"{kind}-failed") for kind in KINDS}
 _SUCCESSES = {kind: get_phrases(f"{kind}-passed") for kind in KINDS}
 _TELLING = get_phrases("telling-line")
 _MAX_WORDS = 40
+# Words are taken apart sign by sign, each command several times; a longer line has a status nobody knows.
+_LONGEST_LINE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def _split_command(command: str) -> list[tuple[list[str], str]]:
     """Split a command line into its simple commands, each with the operator that joins it to the next."""
     parts: list[tuple[list[str], str]] = []
     for line in command.replace("\\\n", " ").split("\n"):
-        lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+        lexer = shlex.shlex(line[:_LONGEST_LINE], posix=True, punctuation_chars="();<>|&")
         lexer.whitespace_split = True
         words: list[str] = []
         try:
@@ -178,6 +180,8 @@ def _split_command(command: str) -> list[tuple[list[str], str]]:
             pass  # an open quote: what came before it still counts
         if words:
             parts.append((words, ";"))
+        if len(line) > _LONGEST_LINE:
+            parts.append((["…"], ";"))
     return [(words, joint) for words, joint in parts if words]
 
 
@@ -205,6 +209,7 @@ def find_telling_line(output: str) -> str:
 _TAIL = 1500
 RUNS = 12
 _COMMAND_LENGTH = 300
+_LONGEST_PROGRAM = 1000
 # A status other than 0 is these programs' answer, not a failure.
 _ASKING = frozenset({"grep", "rg", "diff", "test", "[", "which", "cmp", "pgrep", "ls", "find", "cat", "git"})
 
@@ -320,10 +325,11 @@ def has_failed(run: CommandRun) -> bool:
     """Check whether a command failed; a status that only answers a question is no failure."""
     if not run.exit_code:
         return False
+    head = run.command.lstrip()[:_LONGEST_PROGRAM]
     try:
-        words = shlex.split(run.command)
+        words = shlex.split(head)
     except ValueError:
-        words = run.command.split()
+        words = head.split()
     program = words[0].rsplit("/", 1)[-1] if words else ""
     return not (run.exit_code == 1 and program in _ASKING)
 

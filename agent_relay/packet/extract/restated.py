@@ -24,6 +24,8 @@ _IN_NAMES = "._/\\:"
 # A sentence that restates has at most this share of words that were not handed over.
 _NEW_SHARE = 0.25
 _LONGEST = 4000
+# Where a sentence most often is, as far behind the one before it.
+_NEAR = 2000
 # Commands that print what relay itself keeps or knows.
 _PRINTS_RELAY = compile_late(r"\.agent-relay/sessions/|\bagent-relay +(?:recall|packet|handoff)\b")
 
@@ -79,18 +81,26 @@ def _is_before_work(said: Message, facts: Facts, *, is_last: bool) -> bool:
 
 
 def _leave_out(text: str, known: set[str], *, begins: bool) -> str:
+    """Leave out the sentences that say nothing new; each is looked for behind the one before it."""
+    parts: list[str] = []
+    place = 0
     for sentence in split_sentences(text):
         kept = _keep_new(sentence, known, begins=begins)
-        if kept != sentence:
-            text = _replace(text, sentence, kept)
-    return text.strip() if _WORD.search(text) else ""
+        found = _find(text, sentence, place) if kept != sentence else None
+        if found:
+            parts += [text[place : found[0]], kept]
+            place = found[1]
+    left = "".join([*parts, text[place:]])
+    return left.strip() if _WORD.search(left) else ""
 
 
-def _replace(text: str, sentence: str, kept: str) -> str:
-    """Replace the sentence, between whose words the text may have other blanks."""
-    pattern = re.compile(r"\s+".join(map(re.escape, sentence.split())))
-    found = pattern.search(text)
-    return f"{text[: found.start()]}{kept}{text[found.end() :]}" if found else text
+def _find(text: str, sentence: str, place: int) -> tuple[int, int] | None:
+    """Find from `place` on the sentence, between whose words the text may have other blanks."""
+    begin = text.find(sentence, place, place + _NEAR + len(sentence))
+    if begin >= 0:
+        return begin, begin + len(sentence)
+    found = re.compile(r"\s+".join(map(re.escape, sentence.split()))).search(text, place)
+    return found.span() if found else None
 
 
 def _keep_new(sentence: str, known: set[str], *, begins: bool) -> str:
