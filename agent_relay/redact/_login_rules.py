@@ -46,6 +46,11 @@ def _is_login(value: str) -> bool:
     return bool(user and password) and password.isprintable() and not is_stand_in(password)
 
 
+def _is_chosen(value: str) -> bool:
+    """Return whether `value` may be a password where only words say so: it has a number or a sign."""
+    return _is_no_stand_in(value) and not value.isalpha() and any(map(str.isalpha, value))
+
+
 def _build(kind: str, hint: str, pattern: str, accept: Callable[[str], bool]) -> LineRule:
     return LineRule(kind, hint, compile_late(pattern, re.IGNORECASE | re.MULTILINE), accept)
 
@@ -104,6 +109,18 @@ RULES: tuple[LineRule, ...] = (
     ),
     _build(
         "aws-secret", "akia", r"\bAKIA[0-9A-Z]{16}[\s\"',:;|]{1,20}([A-Za-z0-9/+]{40})(?![\w/+=])", is_varied
+    ),
+    _build("api-key", "key=", r"[?&](?:(?:api|access|app|auth)[_-]?)?key=([\w~.-]{16,200})", _is_credential),
+    # elements that are called so, or have such a key
+    *(
+        _build(
+            "password",
+            word,
+            rf"<(?:\w{{1,20}}\s(?:[^<>]{{0,200}}?\s)?(?:key|name)=[\"'])?[\w:.-]{{0,40}}{word}[\"']?\s{{0,4}}>"
+            r"([^<>\s]{6,200})</",
+            _is_chosen,
+        )
+        for word in ("password", "passwd", "pwd", "passwort", "kennwort")
     ),
     # headers
     _build("bearer-token", "bearer", r"\bbearer\s+([\w.~+/=-]{8,})", _is_credential),
@@ -190,6 +207,27 @@ RULES: tuple[LineRule, ...] = (
         "curl",
         r"\bcurl\b.{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]+:([^\s\"'@]{4,})",
         _is_no_stand_in,
+    ),
+    _build(
+        "password",
+        "from-literal",
+        r"--from-literal[= ][\"']?[\w.-]{0,60}(?:pass|pwd|secret|token|key|senha|clave)[\w.-]{0,40}"
+        r"=([^\s\"']{4,256})",
+        _is_chosen,
+    ),
+    _build("password", "%", r"\s-U\s?[\"']?[\w.\\/@-]{1,60}%([^\s\"']{4,256})", _is_no_stand_in),
+    _build(
+        "password", "/user:", r"\bnet use\b.{0,120}?\s/user:\S{1,60}\s+([^\s/\"'][^\s\"']{3,256})", _is_chosen
+    ),
+    _build("password", "zip", r"\b(?:un)?zip\b.{0,120}?\s-P\s?[\"']?([^\s\"']{4,256})", _is_no_stand_in),
+    _build("password", "7z", r"\b7z[ar]?\b.{0,200}?\s-p[\"']?([^\s\"']{4,256})", _is_no_stand_in),
+    _build("password", " pass:", r"-pass(?:in|out)?\s{1,4}pass:([^\s\"']{4,256})", _is_no_stand_in),
+    _build("password", "openssl enc", r"\bopenssl enc\b.{0,200}?\s-k\s([^\s\"']{4,256})", _is_no_stand_in),
+    _build(
+        "password",
+        "pass",
+        r"\buser(?:name)?[ :=]{1,3}[\w.@-]{2,60}[ ,;/]{1,3}pass(?:word)?[ :=]{1,3}([^\s\"'`,;]{6,256})",
+        _is_chosen,
     ),
     _build("password", "sshpass", r"\bsshpass\s+-p\s*[\"']?([^\s\"']+)", _is_no_stand_in),
     _build("password", "mysql", r"\bmysql\w*\b.{0,200}?\s-p([^\s\"'-][^\s\"']{3,})", _is_made),

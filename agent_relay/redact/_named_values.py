@@ -9,9 +9,10 @@ from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact.rules import SecretSpan
 
 _TEMPLATE = compile_late(
-    r"\$[({A-Za-z_]|\$\$|\{\{|\{[\w.:!]*\}|%[({]|%[sdrv]\b|%[A-Z_]+%|<[^<>]*>|#\{|\.\.\.|…|\*{3}|\[redacted",
+    r"\$[({]|\{\{|\{[\w.:!]*\}|%[({]|%[sdrv]\b|%[A-Z_]+%|<[^<>]*>|#\{|\.\.\.|…|\*{3}|\[redacted",
     re.ASCII,
 )
+_VARIABLE = compile_late(r"\$+([A-Za-z_]\w*+)?", re.ASCII)
 _WORD_IN_PLACE = (
     r"your|my|the|some|any|a|an|insert|enter|change|replace|put|add|dummy|fake|sample|example|placeholder"
     r"|redacted|hidden|masked|todo|xxx++|foo|bar|baz|test|testing|none|null|nil|true|false|undefined|empty"
@@ -53,8 +54,18 @@ def is_stand_in(value: str) -> bool:
     """Return whether `value` is a placeholder: template, type, repeated character, `your-key-here`."""
     if _TEMPLATE.search(value) or _POSSESSIVE.search(value) or _TYPE.fullmatch(value):
         return True
+    if "$" in value and _has_variables(value):
+        return True
     bare = _NO_LETTERS.sub("", value)
     return len(set(value)) <= _ROW or (bare != "" and _STAND_IN.fullmatch(bare) is not None)
+
+
+def _has_variables(value: str) -> bool:
+    """Return whether the dollar signs in `value` begin names of variables: passwords have such signs, too."""
+    if value.startswith("$"):
+        return True
+    names = [found[1] or "" for found in _VARIABLE.finditer(value) if found[1] or found[0] == "$$"]
+    return bool(names) and all(name.isupper() or not any(map(str.isdigit, name)) for name in names)
 
 
 def is_phrase(value: str) -> bool:
@@ -103,14 +114,16 @@ def _is_scrambled(value: str) -> bool:
 
 
 _PASSWORDS = (
-    r"passw(?:or)?d|passphrase|passcode|pwd|kennwort|contrase|(?:^|[_-])pass(?![a-z])|(?:^|[_-])pw(?![a-z])"
+    r"passw(?:or)?d|passwort|passphrase|passcode|pwd|kennwort|contrase|mot[_-]?de[_-]?passe"
+    r"|(?:^|[_-])(?:pass|pw|mdp|senha|clave)(?![a-z])"
 )
 _IS_PASSWORD = compile_late(_PASSWORDS, re.IGNORECASE)
 _EDGE = r"(?![a-z])"
 _KEYWORD = compile_late(
-    r"password|passwd|passphrase|passcode|pwd|kennwort|contrase|secret|token|credential|webhook"
-    rf"|api[_-]?key|apikey|(?:access|private|auth|account|service|encrypt|encryption|signing|master|shared"
-    rf"|storage|license|session|client)[_-]?key{_EDGE}|[_-]key{_EDGE}|[_-]pass{_EDGE}|pass=|[_-]pw{_EDGE}"
+    r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|contrase|mot[_-]?de[_-]?passe|secret|token"
+    rf"|(?<![a-z])(?:mdp|senha|clave){_EDGE}|credential|webhook|api[_-]?key|apikey"
+    rf"|(?:access|private|auth|account|service|encrypt|encryption|signing|master|shared|app|subscription"
+    rf"|instrumentation|storage|license|session|client)[_-]?key{_EDGE}|[_-]key{_EDGE}|[_-]pass{_EDGE}|pass=|[_-]pw{_EDGE}"
     rf"|[_-]auth{_EDGE}|[_-]dsn{_EDGE}|[_-]salt{_EDGE}|_pat=|sig=|signature="
 )
 WORDS = (
@@ -135,7 +148,8 @@ _JOIN = compile_late(
 # Asked of what stands before a name, backwards: a search that must end there would begin at every character.
 _NAME_BACKWARDS = compile_late(r"[\w.$-]*+")
 _LONGEST_BEFORE = 60
-_UNQUOTED = compile_late(r"[^\s\"'`,;&<>]{1,1000}")
+# A sign that parts commands and parameters may stand in a value, too.
+_UNQUOTED = compile_late(r"(?:[^\s\"'`,;&<>]|&(?![&\s\"'`]|\Z|#?\w{0,60}[=;])){1,1000}")
 _ESCAPE = compile_late(r"(?<!\\)\\++[nrt]")
 _FOLD = compile_late(r"\s+(?:[-+>|][ \t]*)?")
 _BLANK_OR_CODE = compile_late(r"[\s(){}]")
@@ -151,19 +165,22 @@ _ABOUT = compile_late(
     r"|next|last|prev|current|keyboard|hot|short|tokeniz\w*|tokenis\w*|by|comment|price|group|lookup|websocket)[_-]"
     r"|[_-](?:path|file|filename|dir|names?|urls?|uri|endpoint|type|len|length|size|limit|count|ttl|expir\w*"
     r"|header|prefix|suffix|algorithm|alg|version|index|format|fields?|label|param|arg|env|var|regex|pattern"
-    r"|class|usage|budget|policy|hint|prompt|errors?|message|mode|store|manager|provider|list|map|ref|pat|re)\Z"
+    r"|datei|pfad|feld|spalte|archivo|campo|columna|arquivo|fichier|champ|class|usage|budget|policy|hint|prompt|errors?|message|mode|store|manager|provider|list|map|ref|pat|re)\Z"
     r"|(?:name|path|file|url|type|regex|pattern|tokens)\Z|token(?:iz|is)",
     re.IGNORECASE,
 )
 _SETTER = compile_late(r"[(\[][ \t]*[bfru]?\\*[\"']\Z")
-_COMMANDS = frozenset({"set", "export", "ENV"})
+_COMMANDS = frozenset({"set", "setx", "export", "ENV"})
 _OPTION = compile_late(r"-\w++")
 _LOGIN = compile_late(r"(?:^|[ \t;])(?:machine|login) ")
 _LOGIN_WORDS = ("machine ", "login ")
 _LEAST_QUOTED = 8
 _LEAST_PASSWORD = 4
+_LEAST_CHOSEN = 6
 _LEAST_SETTING = 12
 _LEAST_IN_CODE = 20
+_LEAST_SIGNED, _LEAST_SIGNS = 24, 3
+_SIGNS = frozenset("!@#$%^&*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +316,35 @@ def _is_secret(found: _Found) -> bool:
         return False
     password = _IS_PASSWORD.search(found.name) is not None
     if found.quoted or " " in value:
-        return not found.raw and _is_quoted_secret(value, password=password)
+        is_setting = password and found.sep == "=" and found.name.isupper() and _is_numbered(value)
+        return not found.raw and (is_setting or _is_quoted_secret(value, password=password))
     if is_code(value):
-        return looks_secret(value, least=_LEAST_IN_CODE) and not _BRACKET.search(value)
-    if found.sep == "" or (found.sep in ("is", "was")):
-        return looks_secret(value, least=6 if found.flag and password else 8) and not value.isalpha()
+        is_plain = not _BRACKET.search(value) or _is_signed(value)
+        return looks_secret(value, least=_LEAST_IN_CODE) and is_plain
+    if found.sep in ("", "is", "was"):
+        return _is_told(found, value, password=password)
     if found.sep == "=" and not found.spaced and (found.name.isupper() or found.flag):
         return _is_setting(value, password=password)
     return looks_secret(value, least=_LEAST_QUOTED)
+
+
+def _is_told(found: _Found, value: str, *, password: bool) -> bool:
+    """Return whether a value behind a flag, a command's name or a verb is a secret."""
+    is_flag = found.flag and password
+    if is_flag and found.sep == "" and _is_numbered(value):
+        return True
+    return looks_secret(value, least=6 if is_flag else 8) and not value.isalpha()
+
+
+def _is_signed(value: str) -> bool:
+    """Return whether `value` has as many signs, brackets among them, as the keys that frameworks make."""
+    return len(value) >= _LEAST_SIGNED and len(_SIGNS.intersection(value)) >= _LEAST_SIGNS
+
+
+def _is_numbered(value: str) -> bool:
+    """Return whether `value` is a word with a number, as people choose passwords."""
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return is_mixed and len(value) >= _LEAST_CHOSEN and not any(sign in "./:=" for sign in value)
 
 
 def _is_quoted_secret(value: str, *, password: bool) -> bool:

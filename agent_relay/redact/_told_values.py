@@ -65,7 +65,7 @@ _WORDS = tuple(
         ("パスフレーズ", "パスフレーズ", _Sort.PASSWORD),
         ("暗証", "暗証", _Sort.PASSWORD),
         ("pass", rf"{_LEFT}pass(?:es)?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("pw", rf"{_LEFT}pw{_RIGHT}", _Sort.MAYBE_PASSWORD),
+        ("pw", rf"{_LEFT}pw{_RIGHT}", _Sort.PASSWORD),
         ("clave", rf"{_LEFT}claves?{_RIGHT}", _Sort.MAYBE_PASSWORD),
         ("contra", rf"(?<=la )contra{_RIGHT}", _Sort.MAYBE_PASSWORD),
         ("secret", rf"{_LEFT}secret(?:s|o|os)?{_RIGHT}", _Sort.MAYBE_PASSWORD),
@@ -113,6 +113,7 @@ STEMS = tuple(stem for stem, _, _ in _WORDS)
 _REACH = 100
 _LONGEST = 400
 _BEFORE = 100
+_NEAR = 50
 _MOST_WORDS = 6
 _BREAK = compile_late(r"\n|[.!?](?=\s)|[。！？]")
 _SIGNS = r"!#-&*+./0-:=?@A-Z^_a-z~À-ɏ-"
@@ -124,7 +125,7 @@ _CODE_BEFORE, _CODE_AFTER = "$<{[|\\@/", "([{<\\|"
 _OPENING = r"[\s\"'`“„«‹「『（(*_]{0,6}"
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<![^\W\d_])", r"(?![^\W\d_])"
 _JOIN = (
-    r"(?:[:：＝→是为為成はをがに]|(?<![=!<>])="
+    r"(?:[:：＝→是为為成用はをがに]|(?<![=!<>])="
     rf"|{_NO_LETTER_BEFORE}(?:is|was|are|were|to|be|now|still|es|era|será|son|sea|ist|war|lautet|lauten|heißt|heisst"
     r"|sind|auf|est|était|sont|à|a|é|são|foi|para|seja)"
     r"(?:\s{1,3}(?:now|still|always|just|simply|currently|again|ahora|siempre|todavía|igual|jetzt|noch|immer"
@@ -139,6 +140,12 @@ _JOINED = compile_late(rf"{_JOIN}{_OPENING}\Z")
 _PAIRED = compile_late(rf"{_JOIN}{_OPENING}{_USER}{_AND}{_OPENING}\Z")
 _PAIR_BESIDE = compile_late(rf"[\"'`*]?(?:\s|[「『（“]){_OPENING}{_USER}{_AND}{_OPENING}")
 _BESIDE = compile_late(rf"[\"'`*]?(?:\s|[「『（“]){_OPENING}")
+# The value may stand before its word: "use … as the password".
+_CHOSEN_FOR = compile_late(
+    r"[\"'`”“»」』]?(?:\s{1,3}(?:as|als|como|comme)\s(?:[a-zà-ÿ]{1,12}[ -]){0,3}"
+    r"|\s?(?:作为|作為|当作|當作|是|を)(?:[\w\s]{0,12}的)?)\Z"
+)
+_CHOSEN_SIGNS = (" as ", " als ", " como ", " comme ", "作", "当", "當", "是", "を")
 _PAIR_INSIDE = compile_late(r"[A-Za-z][\w.@+-]{1,40}[/:](?=[^/:]{8,64}\Z)")
 
 _UUID = compile_late(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -216,12 +223,30 @@ def find_told(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
         found = _BREAK.search(text, begin, stop + 1) if begin < stop else None
         if found:
             stop = broken = found.end()
+        if word.sort is _Sort.PASSWORD:
+            yield from _find_before(text, lower, word, max(floor, word.start - _BEFORE), rank)
         # What was looked through for the word before is not looked through again.
         seen = max(seen, stop)
         for value in _VALUE.finditer(text, begin, stop):
             index = bisect_right(ends, value.start())
             near = [one for one in words[max(0, index - _MOST_WORDS) : index] if one.start >= floor]
             yield from _judge(text, lower, value.start(), near, rank)
+
+
+def _find_before(text: str, lower: str, word: _Word, floor: int, rank: int) -> Iterator[SecretSpan]:
+    """Yield the value right before a password's word, joined to it by "as" or the like."""
+    near = lower[max(floor, word.start - _NEAR) : word.start]
+    if not any(sign in near for sign in _CHOSEN_SIGNS):
+        return
+    joined = _CHOSEN_FOR.search(lower, word.start - len(near), word.start)
+    if joined is None or _is_about(lower, word):
+        return
+    values = [
+        value for value in _VALUE.finditer(text, floor, joined.start()) if value.end() == joined.start()
+    ]
+    for value in values:
+        if measure(value[0]) >= _Shape.CHOSEN and text[max(0, value.start() - 1)] not in _CODE_BEFORE:
+            yield SecretSpan(value.start(), value.end(), _kind(word), rank)
 
 
 def _find_words(text: str, lower: str) -> Iterator[_Word]:

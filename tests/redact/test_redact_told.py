@@ -10,6 +10,14 @@ el pass del admin de staging es ⟦Tamarindo_1519⟧ por si ocupas entrar
 the token for the HMRC test service in case you need their calculator: ⟦7d20f5e8b34c9e1a77d2b09cfe5e8b3d⟧.
 The forum login for the announcement is keeper / ⟦Barnacle-Biscuits-12⟧, by the way
 the password is ⟦hunter2⟧
+my pw: ⟦tulpe-2291⟧
+use ⟦hunter2024⟧ as the password for staging
+nimm ⟦Tulpe2291⟧ als Passwort
+usa ⟦gatito2291⟧ como contraseña
+utilise ⟦chaton2291⟧ comme mot de passe
+usa ⟦gatinho2291⟧ como senha
+パスワードに ⟦neko2291⟧ を使って
+密码用 ⟦maomi2291⟧
 The password for the staging box is still ⟦Otter&Lamp-77⟧, nothing changed.
 admin password: ⟦Gravel_Path_19⟧
 use the password "⟦Winter!Moon9⟧" for the demo account
@@ -77,6 +85,10 @@ a chave da API de mapas é ⟦f91f0c94d27a4e5f9c3310ab77de6204⟧
 """
 
 ORDINARY = """\
+use sha256 as the password hash
+rename user2 as password
+set it up with step2 as the password policy
+commit a1b2c3d for the password fix
 the password is required
 the password is sha256-hashed and the token was rejected
 the token is expired
