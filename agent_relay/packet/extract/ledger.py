@@ -150,7 +150,7 @@ class _Reading:
         if self.answers != 1 or _count_words(self.said) < _WORDS_PER_WEIGHT:
             return bool(self.answers)
         opening = _CLAUSE_END.split(self.said.strip(), 1)[0]
-        shared = list_terms(self.said) & list_terms(self.before)
+        shared = list_words(self.said) & list_words(self.before)
         return is_consent(opening) or any(len(term) >= _LONG_TERM or term.isdigit() for term in shared)
 
     def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
