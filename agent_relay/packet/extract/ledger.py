@@ -65,7 +65,7 @@ _PARAGRAPH = compile_late(r"\n[ \t]*\n")
 _FEW_WORDS = 60
 # A line that only leads to a list says nothing by itself.
 _LEAD = compile_late(r"[^.!?\n\u3002]{0,80}[:\uff1a]")
-_CLAUSE_END = compile_late(r"[.,;:!?\n]")
+_CLAUSE_END = compile_late(r"[.,;:!?\n\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f]")
 _WORDS_PER_WEIGHT = 8
 _FAILED = 2
 _STATEMENTS = 2
