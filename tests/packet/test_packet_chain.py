@@ -286,3 +286,27 @@ def test_an_edit_that_nobody_asked_for_and_that_is_gone_leaves_rules_of_unknown_
     packet = build_packet(replace(talk_in("t2", "undo it", "Ok."), files=edits), AGAIN, previous=first)
     assert [one.ended_in for one in packet.exchanges if one.source and one.source.turn == 0] == [1]
     assert [one.ended_in for one in packet.constraints if one.text == rule] == [None]
+
+
+def test_a_correction_by_another_agents_turn_of_the_same_number_undoes_nothing_at_once() -> None:
+    """Each conversation counts from one, and both agents had a second prompt."""
+    first = build_packet(
+        talk_in("t1", "port it", "Ok.", "importer tombstones are kept for 14 days", "Ok."), OCCASION
+    )
+    facts = Facts(
+        agent="beta", conversation=say("go on", "Ok.", "actually, importer tombstones 30 days", "Ok.")
+    )
+    text = render(build_packet(facts, SECOND, previous=first))
+    assert "importer tombstones are kept for 14 days (alpha, turn 2, corrected in part in turn 2)" in text
+
+
+def test_what_an_agent_does_when_it_comes_back_is_not_told_as_the_task() -> None:
+    """Its second conversation begins with a packet, and its first one began with the task."""
+    first = build_packet(talk_in("t1", "port the parser", "Ok."), OCCASION)
+    given = f"{render(first)}\n\nRead /s/resume/1.md and go on."
+    again = replace(
+        talk_in("t2", given, "The lexer does not build.", "and the docs", "Written."),
+        commands=(CommandRun("make lexer", "error: no lexer", 2, 1, place="t2:9"),),
+    )
+    text = render(build_packet(again, replace(AGAIN, relay_texts=(OPENING,)), previous=first))
+    assert "- alpha at work (turn 1)\n  failed: `make lexer`: error: no lexer" in text

@@ -22,7 +22,7 @@ from agent_relay.domain.moments import render_age, render_day, render_moment
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import clean_text, count_columns, render_count, split_columns
 from agent_relay.packet.budget import CUT_NAMES, estimate_tokens
-from agent_relay.packet.extract.provenance import find_record
+from agent_relay.packet.extract.provenance import find_record, get_turn
 from agent_relay.packet.repeats import leave_out_repeated
 
 _MOST_READ = 2000
@@ -264,11 +264,10 @@ def _count_settled(packet: ResumePacket) -> str:
 
 def _name_silent(one: Exchange, packet: ResumePacket) -> str:
     """Return whose words an exchange without any goes back to: they are told elsewhere, or nobody spoke."""
-    turn = one.source.turn if one.source else None
-    prompt = packet.unprocessed_prompt
-    if prompt and prompt.source and prompt.source.turn == turn is not None:
+    turn, prompt = get_turn(one.source), packet.unprocessed_prompt
+    if turn and prompt and get_turn(prompt.source) == turn:
         return "the waiting prompt"
-    if packet.task_source and packet.task_source.turn == turn is not None:
+    if turn and get_turn(packet.task_source) == turn:
         return "the task"
     return f"{one.source.agent if one.source else packet.previous_agent} at work"
 
@@ -278,11 +277,12 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
     marks = ["settled"] if one.is_settled else []
     if one.took_back is not None:
         marks.append(f"took back the edit of turn {one.took_back}")
-    if one.ended_in is not None and one.ended_in == turn:
-        marks.append("edit taken back in the same turn")
-    elif one.ended_in is not None:
-        what = "edit replaced" if one.ended_how == "replaced" else one.ended_how or "taken back"
-        marks.append(f"{what} in turn {one.ended_in}")
+    if one.ended_in is not None:
+        how = one.ended_how or "taken back"
+        what = "edit replaced" if how == "replaced" else how
+        # What another agent's turn corrected may have the same number: each conversation counts from 1.
+        is_undone = how == "taken back" and one.ended_in == turn
+        marks.append("edit taken back in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
     if one.is_broken_off:
         marks.append("broken off before any answer")
     said = f"“{_flatten(one.said)}”" if one.said else where

@@ -210,6 +210,26 @@ def test_a_document_of_the_agents_own_is_told_by_size_and_headings(world: World)
     assert lines[place + 2] == "    Goal · Next step"
 
 
+def test_turns_of_the_same_number_are_told_apart(world: World) -> None:
+    """Each conversation counts from one."""
+    exchanges = [
+        {"said": "tar it", "ended_in": 2, "ended_how": "corrected", "source": at(2, 9)},
+        {"said": "oil it", "ended_in": 3, "ended_how": "taken back", "source": at(3, 9)},
+        {"failed": "`make coat`: brush not found", "source": at(1, 60, OTHER, "codex")},
+        {"failed": "`make door`: no wood", "source": at(9, 60, OTHER, "codex")},
+        {"failed": "`make roof`: no wood", "source": at(9, 70)},
+    ]
+    lines = show(world, {**PACKET, "exchanges": exchanges}).splitlines()
+    for line in (
+        "  corrected in turn 2: “tar it”  (claude, turn 2, A:9)",
+        "  edit taken back in the same turn: “oil it”  (claude, turn 3, A:9)",
+        "  codex at work  (codex, turn 1, B:60)",
+        "  codex at work  (codex, turn 9, B:60)",
+        "  the waiting prompt  (claude, turn 9, A:70)",
+    ):
+        assert line in lines
+
+
 def test_what_changed_in_the_tree_since_is_told(world: World) -> None:
     """What was true an hour ago is read as if it were true now."""
     git = {"root": world.cwd, "branch": "main", "head": "94bb8b61b0c3", "fingerprint": "6b1c"}
