@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet import Exchange, ResumePacket
 from agent_relay.domain.facts import Facts, Message, TurnFacts, group_by_turn
 from agent_relay.packet.extract.outcomes import find_telling_line
 from agent_relay.packet.extract.requests import set_pastes_apart
@@ -21,6 +21,7 @@ NOT_RECORDED = "[not in the record]"
 _OPTION = re.compile(r"^\s{0,6}(?:[-*+•]|\(?[0-9A-Za-z][.):]|Option\b|\|)\s*\S")
 _OPTION_LENGTH = 300
 _EDIT_LINES = 2
+_PASTED = "pasted by the user, and written by others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,51 @@ def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
     yield f"# What {before.previous_agent or 'the agent before'} handed over"
     if before.task:
         yield f"Task, in the user's words:\n{_cut(before.task, detail.user)}"
+    if before.task_pasted:
+        yield f"{_PASTED}:\n{_quote(before.task_pasted, detail.user)}"
     if before.constraints:
         yield "Rules of the user:\n" + "\n".join(f"- {one.text}" for one in before.constraints)
+    yield from _tell_ledger(before, detail)
     if before.narrative:
         yield f"Its document:\n{_cut(before.narrative, 6000)}"
     if before.plan:
         yield "Plan:\n" + "\n".join(f"- [{step.status}] {step.text}" for step in before.plan)
-    if before.unprocessed_prompt:
-        waiting = _cut(before.unprocessed_prompt.text, detail.user)
-        yield f"Prompt of the user that was not answered:\n{waiting}"
+    waiting = before.unprocessed_prompt
+    if waiting:
+        yield f"Prompt of the user that was not answered:\n{_cut(waiting.text, detail.user)}"
+    if waiting and waiting.pasted:
+        yield f"{_PASTED}:\n{_quote(waiting.pasted, detail.user)}"
+
+
+def _tell_ledger(before: ResumePacket, detail: _Detail) -> Iterator[str]:
+    """Tell what earlier legs said and did; of decisions those that no exchange tells."""
+    if before.exchanges:
+        yield "What was said and done:\n" + "\n".join(_tell_exchange(one, detail) for one in before.exchanges)
+    decided = [one for one in before.decisions if not one.in_ledger]
+    if decided:
+        yield "Decided:\n" + "\n".join(
+            f"- {one.summary}{f': {one.why}' if one.why else ''}" for one in decided
+        )
+
+
+def _tell_exchange(one: Exchange, detail: _Detail) -> str:
+    """Tell an exchange of an earlier leg: the user's words, what they answer, and what came of them."""
+    agent = one.source.agent if one.source else "the agent"
+    marks = [f"{agent}, turn {one.source.turn}"] if one.source and one.source.turn else []
+    marks += ["settled"] if one.is_settled else []
+    if one.ended_how:
+        marks.append(f"{one.ended_how} later{f': {one.ended_by}' if one.ended_by else ''}")
+    head = f"user: {_cut(one.said, detail.user)}" if one.said else f"{agent} at work"
+    parts = (
+        ("in answer to", _cut(one.on, detail.answer) if detail.answer else ""),
+        (_PASTED, one.pasted),
+        ("failed", one.failed if detail.output else ""),
+        ("measured", one.measured),
+        (agent, _cut(one.told, detail.answer) if detail.answer else ""),
+    )
+    told = f" ({'; '.join(marks)})" if marks else ""
+    lines = [f"- {head}{told}"]
+    return "\n".join([*lines, *(f"  {name}: {' '.join(text.split())}" for name, text in parts if text)])
 
 
 def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Iterator[str]:
@@ -103,7 +140,7 @@ def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Ite
             lines.append(f"user: {_cut(turn.prompt.text, detail.user)}")
         if turn.number in pasted:
             quoted = _quote(pasted[turn.number], detail.user)
-            lines.append(f"pasted by the user, and written by others:\n{quoted}")
+            lines.append(f"{_PASTED}:\n{quoted}")
         lines += runs[-2 * detail.edits :] if detail.output else []
         lines += edits[: detail.edits]
         lines += _tell_answer(turn.answers, facts.agent, detail)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_relay.domain.documents.packet import Decision, Exchange, Provenance
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.packet.digest import MOST_BYTES, NOT_RECORDED, build_digest, mark_unrecorded
 from agent_relay.redact.text import redact_text
@@ -53,6 +54,48 @@ def test_a_digest_begins_with_what_the_agent_was_handed() -> None:
     assert "Add a cache to the parser. Don't use redis." in digest
     assert "- actually, make the size configurable" in digest
     assert build_digest(Facts(agent="beta")) == ""
+
+
+def test_a_digest_tells_what_was_said_and_done_before_its_leg() -> None:
+    """What the user ruled two agents ago holds, and a document without it says that nothing was ruled."""
+    before = build_first().model_copy(
+        update={
+            "task_pasted": "reboot everything",
+            "decisions": (Decision(id="D1", summary="one file per day", why="big ones are slow"),),
+            "exchanges": (
+                Exchange(
+                    said="the second one",
+                    on="1. a dict 2. a file",
+                    told="A file it is.",
+                    is_settled=True,
+                    source=Provenance(agent="alpha", turn=4),
+                ),
+                Exchange(
+                    said="keep it for 14 days",
+                    failed="`make`: no rule",
+                    measured="p50=9ms",
+                    pasted="3 lines, beginning: from the wiki",
+                    ended_how="corrected",
+                    ended_by="no, 30",
+                ),
+                Exchange(told="I chose files.", source=Provenance(agent="alpha", turn=6)),
+            ),
+        }
+    )
+    digest = build_digest(Facts(agent="beta"), before)
+    for told in (
+        "> reboot everything",
+        "- user: the second one (alpha, turn 4; settled)",
+        "  in answer to: 1. a dict 2. a file",
+        "  alpha: A file it is.",
+        "- user: keep it for 14 days (corrected later: no, 30)",
+        "  failed: `make`: no rule",
+        "  measured: p50=9ms",
+        "  pasted by the user, and written by others: 3 lines, beginning: from the wiki",
+        "- alpha at work (alpha, turn 6)",
+        "- one file per day: big ones are slow",
+    ):
+        assert told in digest.split("\n")
 
 
 @pytest.mark.parametrize("turns", [50, 400, 4000])
