@@ -25,7 +25,6 @@ _SIGNATURE = 5
 _SHORT_CLOSING = 90
 _ADDRESS = compile_late(r"@|^\W{0,4}(?:[Ss]ubject|SUBJECT|Betreff|Asunto|Objet|Assunto|主题|件名)")
 _KEY = compile_late(r"\b[A-Z]{2,10}-\d{1,7}\b")
-_CALLED = ("\u69d8", "\u60a8\u597d", "\u5927\u5bb6\u597d")
 Paragraph = tuple[int, int]
 
 
@@ -134,18 +133,12 @@ def _are_close(places: Sequence[int]) -> bool:
 def _take_document(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, head: int) -> int:
     """Take a document that begins in a paragraph; return the number of the first one after it."""
     last = len(paragraphs)
-    signed = -1
     for later in range(number, last):
-        begin, end = paragraphs[later]
-        place = _find_farewell(prompt, paragraphs, later, begin + head if later == number else begin)
-        if place:
-            signed = later
-            prompt_end = place
-            break
-        del end
-    if signed >= 0:
-        prompt.take(paragraphs[number][0] + head, prompt_end)
-        return signed + 1
+        begin = paragraphs[later][0]
+        end = _find_farewell(prompt, paragraphs, later, begin + head if later == number else begin)
+        if end:
+            prompt.take(paragraphs[number][0] + head, end)
+            return later + 1
     stop = last
     while stop > number + 1 and _closes(prompt, paragraphs[stop - 1], is_last=stop == last):
         stop -= 1
