@@ -126,8 +126,10 @@ def _select_until(facts: Facts, until: datetime | None) -> Facts:
     """Keep only what is older than `until`, and what has no time."""
     if until is None or facts.ended_at is None or facts.ended_at < until:
         return facts
+    is_later = facts.summary_at is not None and facts.summary_at >= until
     return replace(
         facts,
+        summary="" if is_later else facts.summary,
         conversation=tuple(one for one in facts.conversation if one.at is None or one.at < until),
         commands=tuple(one for one in facts.commands if one.at is None or one.at < until),
         files=tuple(one for one in facts.files if one.at is None or one.at < until),

@@ -222,6 +222,25 @@ def test_what_somebody_said_in_the_conversation_after_its_leg_is_not_the_session
     assert world.run("recall", "acme").status == 1
 
 
+def test_what_a_conversation_was_summed_up_as_after_its_leg_is_not_the_sessions(world: World) -> None:
+    """The summary tells what was said there meanwhile."""
+    leg = claude_leg(world, 1, ("Paint the shed", "painted"))
+    lay_session(world, leg)
+    summary: dict[str, object] = {
+        "type": "user",
+        "uuid": "u9",
+        "parentUuid": "u1",
+        "timestamp": "2027-01-05T08:00:00.000Z",
+        "cwd": "/p",
+        "sessionId": leg.native_id,
+        "isCompactSummary": True,
+        "message": {"role": "user", "content": "The shed is painted. Acme pays late."},
+    }
+    with open(leg.transcript, "a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(summary)}\n")
+    assert world.run("recall", "acme").status == 1
+
+
 def test_where_the_record_is_gone_the_journal_is_searched_and_that_is_said(world: World) -> None:
     """What was asked is journalled."""
     leg = claude_leg(world, 1, ("Use tabs in Makefiles", "Yes."), ("Never touch vendor/", "Understood."))
