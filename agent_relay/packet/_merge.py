@@ -15,6 +15,7 @@ from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.packet.extract.later_changes import LaterWords, find_corrections, find_later_words
+from agent_relay.packet.extract.ledger import cut_ending
 from agent_relay.packet.extract.provenance import get_turn, tell_source
 from agent_relay.packet.extract.requests import Quotation, is_rule, weigh_rule
 from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
@@ -23,7 +24,6 @@ _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _EXCHANGES = 60
-_ENDED_BY = 56
 _MARKS = ("ended_in", "ended_how", "ended_by", "revisited_in", "revisited_by")
 _DECISIONS = 30
 TASK_LENGTH = 12_000
@@ -61,7 +61,7 @@ def mark_ended(
     """
     sources = {said.turn: get_turn(tell_source(agent, said)) for said in prompts}
     marks: dict[tuple[str, str, int] | None, dict[str, object]] = {
-        sources[one.earlier]: {"revisited_in": one.later, "revisited_by": one.words[:_ENDED_BY]}
+        sources[one.earlier]: {"revisited_in": one.later, "revisited_by": cut_ending(one.words)}
         for one in find_later_words(prompts)
     }
     for one in exchanges:
@@ -118,14 +118,14 @@ def _get_moment(source: Provenance) -> tuple[object, ...]:
 
 
 def _mark_corrected(exchange: Exchange, turn: int, words: str) -> Exchange:
-    ended = {"ended_in": turn, "ended_how": "corrected", "ended_by": words[:_ENDED_BY], "is_settled": False}
+    ended = {"ended_in": turn, "ended_how": "corrected", "ended_by": cut_ending(words), "is_settled": False}
     return exchange.model_copy(update=ended)
 
 
 def _mark_revisited(exchange: Exchange, later: LaterWords | None) -> Exchange:
     if later is None or exchange.ended_in or not any(map(is_rule, split_sentences(exchange.said))):
         return exchange
-    update = {"revisited_in": later.later, "revisited_by": later.words[:_ENDED_BY]}
+    update = {"revisited_in": later.later, "revisited_by": cut_ending(later.words)}
     return exchange.model_copy(update=update)
 
 

@@ -310,3 +310,14 @@ def test_what_an_agent_does_when_it_comes_back_is_not_told_as_the_task() -> None
     )
     text = render(build_packet(again, replace(AGAIN, relay_texts=(OPENING,)), previous=first))
     assert "- alpha at work (turn 1)\n  failed: `make lexer`: error: no lexer" in text
+
+
+def test_a_later_legs_correction_is_quoted_as_one_that_was_cut() -> None:
+    """Without a mark its first words look like all of it."""
+    first = build_packet(
+        talk_in("t1", "port it", "Ok.", "importer tombstones are kept for 14 days", "Ok."), OCCASION
+    )
+    words = "actually, importer tombstones are kept for 30 days, but never in the archive of the year before"
+    facts = Facts(agent="beta", conversation=say("go on", "Ok.", words, "Ok."))
+    ended = [one.ended_by for one in build_packet(facts, SECOND, previous=first).exchanges if one.ended_by]
+    assert [(one[:-1] in words, one[-1]) for one in ended] == [(True, "…")]

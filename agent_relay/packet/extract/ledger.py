@@ -170,9 +170,9 @@ class _Reading:
             took_back=self.took_back,
             ended_in=self.ended.later if self.ended else None,
             ended_how=self.ended.how if self.ended else None,
-            ended_by=_cut(self.ended_by, _ENDED_BY),
+            ended_by=cut_ending(self.ended_by),
             revisited_in=self.revisited.later if self.revisited else None,
-            revisited_by=_cut(self.revisited.words, _ENDED_BY) if self.revisited else "",
+            revisited_by=cut_ending(self.revisited.words) if self.revisited else "",
             is_broken_off=turn.is_interrupted and bool(self.said) and not facts,
             weight=self._weigh(told, measured),
             source=tell_source(agent, place) if place else None,
@@ -340,6 +340,11 @@ def _find_head(text: str) -> str:
     parts = [part.strip() for part in _PARAGRAPH.split(text) if part.strip()]
     told = [part for part in parts if not part.startswith("#") and not _LEAD.fullmatch(part)]
     return next(iter((*told, *parts)), "")
+
+
+def cut_ending(words: str) -> str:
+    """Cut the words by which something was taken back to what is quoted beside it."""
+    return _cut(words, _ENDED_BY)
 
 
 def _cut(text: str, limit: int) -> str:
