@@ -172,6 +172,8 @@ def test_a_whole_turn_is_printed_by_agent_or_leg_and_the_newest_without(world: W
     done = world.run("recall", "--turn", "9")
     assert (done.status, done.out) == (1, "")
     assert "there is no turn 9 of claude (leg 2)" in done.err
+    done = world.run("recall", "--turn", "gemini:1")
+    assert (done.status, done.err.splitlines()[1:]) == (1, ["  It has turns of claude."])
     assert world.run("recall", "--turn", "7:1").status == 1
     assert world.run("recall", "--turn", "latest").status == 2
 
@@ -191,7 +193,10 @@ def test_nothing_found_is_said_and_a_status_of_its_own(world: World) -> None:
     lay_session(world, claude_leg(world, 1, ("hello", "hi")))
     done = world.run("recall", "zebra")
     assert (done.status, done.out) == (1, "")
-    assert done.err == f"agent-relay: nothing about that was found in 1 turn of session {SESSION}\n"
+    assert done.err == (
+        f"agent-relay: nothing about that was found in 1 turn of session {SESSION}\n"
+        "  Ask with other words, as they were said then, or a name from the code; a whole turn: --turn N\n"
+    )
     assert json.loads(world.run("recall", "zebra", "--json").out)["turns"] == []
 
 

@@ -70,3 +70,18 @@ def test_a_packet_that_is_a_pipe_is_told(tmp_path: Path) -> None:
     done = world.run("packet", "import", f"{tmp_path}/pipe.json")
     assert done.status != 0
     assert "is not a regular file" in done.err
+
+
+@pytest.mark.parametrize(
+    "text", ["", "some notes\nmore notes\n", '{"type": "session_meta", "payload": {}}\n']
+)
+def test_a_transcript_without_a_word_of_the_agents_makes_no_packet(tmp_path: Path, text: str) -> None:
+    """A packet that knows nothing looks like one; what was named was empty, or another agent's."""
+    world = create_world(str(tmp_path))
+    path = tmp_path / "notes.jsonl"
+    path.write_text(text)
+    done = world.run("packet", "build", "--agent", "claude", "--to", "codex", "--transcript", str(path))
+    assert done.status == 1
+    assert done.out == ""
+    assert f"there is no packet to build from {path}: it holds nothing that claude was asked" in done.err
+    assert "agent-relay sessions --native" in done.err

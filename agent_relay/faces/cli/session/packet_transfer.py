@@ -20,7 +20,7 @@ from agent_relay.domain.documents.packet_json import (
     render_document,
     render_json,
 )
-from agent_relay.domain.errors import ConfigurationError, UntrustedDataError, WrongUseError
+from agent_relay.domain.errors import ConfigurationError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.facts import Facts
 from agent_relay.domain.names import build_ulid
 from agent_relay.domain.text.names import continue_command
@@ -218,6 +218,10 @@ def build_offline(
     if not os.path.exists(transcript):
         raise WrongUseError(f"there is no {transcript}", hint="Name the transcript's file, or its folder")
     facts = read_facts(spec.reader, transcript, agent=agent)
+    if not (facts.conversation or facts.commands or facts.files or facts.unprocessed_prompt):
+        why = facts.unread or f"it holds nothing that {agent} was asked or did"
+        hint = "Name its own transcript, and with --agent who wrote it; see: agent-relay sessions --native"
+        raise RelayError(f"there is no packet to build from {transcript}: {why}", hint=hint)
     cwd = _find_tree(facts, repo)
     config = read_user_config(folders.config)
     allow = build_allow(config.redaction.allow, config.redaction.allow_patterns)

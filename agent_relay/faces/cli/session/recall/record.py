@@ -105,7 +105,11 @@ def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
     holding = [one for one in meant if any(turn.leg == one.number for turn in record.turns)]
     if not holding:
         whose = f"leg {where}" if where.isdecimal() else where or "any agent"
-        raise RelayError(f"session {record.session} has no turn of {whose}", hint="See: agent-relay sessions")
+        others = {
+            one.facts.agent for one in record.legs if any(turn.leg == one.number for turn in record.turns)
+        }
+        hint = f"It has turns of {', '.join(sorted(others))}." if others else "See: agent-relay sessions"
+        raise RelayError(f"session {record.session} has no turn of {whose}", hint=hint)
     return holding[-1]
 
 
