@@ -278,6 +278,16 @@ def test_work_nobody_prompted_is_told_as_the_agents() -> None:
     assert (worked.failed, worked.told) == ("`./deploy`: refused: no key", "The parser reads TOML now.")
 
 
+def test_what_is_cut_ends_with_a_word() -> None:
+    """Half a word is read as another; where no blank is near, it is cut where it has to be."""
+    words = " ".join(f"formatting{number}" for number in range(100))
+    said = find(build("write the store", "ok", f"never touch {words}", "Done."), 2).said
+    assert said.endswith("…")
+    assert set(said.removesuffix("…").split()) <= {"never", "touch", *words.split()}
+    signs = "绝" * 1000
+    assert len(find(build("write the store", "ok", f"never touch {signs}", "Done."), 2).said) == 420
+
+
 def test_what_is_quoted_has_a_length() -> None:
     """One forged message must not fill the packet, nor half a key stay because its end was cut."""
     words = "never touch it " * 70_000

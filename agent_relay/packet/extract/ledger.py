@@ -82,6 +82,7 @@ _COMMAND = 70
 _MEASURE = 110
 _PASTE = 110
 _ENDED_BY = 56
+_LONGEST_WORD = 24
 
 
 def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
@@ -348,8 +349,13 @@ def cut_ending(words: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    """Cut at the end of a word, where one is near: half a word is read as another."""
     line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    whole = head.rpartition(" ")[0] if line[limit - 1] != " " else head
+    return f"{whole if len(head) - len(whole) <= _LONGEST_WORD else head}…"
 
 
 def _count_words(text: str) -> int:
