@@ -110,6 +110,8 @@ def render_usage(command: Command) -> str:
     return f"/{command.name} {command.shell_form.usage}".rstrip()
 
 
+_ELSEWHERE = {"/log": "/watch --no-follow", "/detach": "/exit"}
+"""Commands of the relay key alone, and what does the same in the shell."""
 NO_AGENT = "Install one of those /agents lists and say /use AGENT; to try it out: /use demo"
 """The hint if no agent of the order is installed."""
 _NO_NAME = frozenset("/.*\n")
@@ -160,6 +162,8 @@ def is_command(line: str) -> bool:
 def build_plain(command: Command, rest: str, session: str) -> Sequence[str]:
     """Build the words of the plain command, about this session if it may be about one."""
     found = find_plain(f"/{command.name}", rest, session) if session and "--help" not in rest else ()
+    if not found and command.name == "packet" and not rest.strip():
+        return ("packet", "show")
     return found or (command.name, *split_words(rest))
 
 
@@ -218,6 +222,9 @@ def _end_row() -> None:
 
 
 def _refuse(word: str) -> WrongUseError:
+    if word in _ELSEWHERE:
+        hint = f"It is typed behind the relay key, in the agent's own screen; here: {_ELSEWHERE[word]}"
+        return WrongUseError(f"there is no command '{word}' here", hint=hint)
     meant = suggest(word, [f"/{name}" for name in SHELL_COMMANDS])
     return WrongUseError(f"there is no command {word[:40]!r} here", hint=f"{meant}See: /help")
 

@@ -95,6 +95,10 @@ def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     person.wait_for("No agent is resting")
     person.type("/oder")
     person.wait_for(r"there is no command '/oder' here\s+Did you mean /order")
+    person.type("/log")
+    person.wait_for(
+        r"there is no command '/log' here\s+It is typed behind the relay key[^;]*;\s+here:\s+/watch"
+    )
     person.type("/use --help")
     person.wait_for("On the command line: agent-relay AGENT --session ID")
     person.type("!echo $((6*7))")

@@ -49,6 +49,7 @@ def test_the_help_lists_every_command_once() -> None:
         ("metrics", "--all", "S", ("metrics", "--all")),
         ("metrics", "", "", ("metrics",)),
         ("packet", "", "S", ("packet", "show", "S")),
+        ("packet", "", "", ("packet", "show")),
         ("limits", "clear demo", "S", ("limits", "clear", "demo")),
         ("order", "--help", "S", ("order", "--help")),
     ],
