@@ -167,8 +167,11 @@ class DigestWriter:
             )
         finally:
             await finish(remove_run, folder)
-        self._tokens = _read_tokens(request, ran.output)
-        result = narrative.read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
+        # An agent may print 16 MiB, and all sessions wait for the event loop.
+        self._tokens = await finish(_read_tokens, request, ran.output)
+        result = await finish(
+            narrative.read_answer, spec.answer, ran.output, status=ran.status, errors=ran.errors
+        )
         answer = result.text
         for sign, escaped in escapes.items():
             answer = answer.replace(escaped, sign)
@@ -200,7 +203,8 @@ class DigestWriter:
 
         session, at = self._host.session, self._services.clock.now().astimezone(UTC)
         known = gather_secrets(session.root, request.environ, cwd=session.cwd)
-        marked = mark_unrecorded(result.text, digest)
+        # The marks of a document that is nothing but inventions are longer than itself.
+        marked = mark_unrecorded(result.text, digest)[: narrative.LONGEST_TEXT]
         text = redact_text(marked, known=known, allow=get_allow(self._services)).text
         kept = DigestDocument(
             request.handoff.id, request.handoff.to_agent, f"{at:%Y-%m-%d %H:%M} UTC", at.isoformat(), text

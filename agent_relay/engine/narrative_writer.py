@@ -209,7 +209,9 @@ class NarrativeWriter:
             )
         finally:
             remove_run(folder)
-        return narrative.read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
+        return await finish(
+            narrative.read_answer, spec.answer, ran.output, status=ran.status, errors=ran.errors
+        )
 
     def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> NativeSession | None:
         """Return the leg's native session if it holds something to hand off, else `None`."""

@@ -273,6 +273,8 @@ def _judge(text: str) -> NarrativeResult:
 def read_records(output: str) -> Iterator[Mapping[str, object]]:
     """Yield the JSON objects among the lines; other lines are the program's messages."""
     for line in output.splitlines():
+        if not line.lstrip().startswith("{"):
+            continue
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 from agent_relay.domain.events.work import DigestBegun, DigestEnded
 from agent_relay.domain.session import Session
@@ -108,3 +109,29 @@ def test_what_another_daemon_began_is_not_begun_again(world: RelayWorld) -> None
     assert list_told(world, session) == [("failed", "agent-relay ended while it was written")]
     with open(f"{world.home}/begun", encoding="utf-8") as file:
         assert file.read() == "x\n"
+
+
+def test_a_flood_of_output_holds_nobody_up(world: RelayWorld) -> None:
+    """The daemon answers while it reads what an agent printed, however much of that is no document."""
+    script = 'yes "{}" | head -c 12000000; touch "$HOME/flooded"; exit 7'
+    add_successor(world, script)
+    session = begin_talk(world)
+    world.ask("use", session=session, agent="writer", digest=True)
+    wait_until(lambda: os.path.exists(f"{world.home}/flooded"), "the successor has printed it")
+    slowest = 0.0
+    while not list_told(world, session):
+        began = time.monotonic()
+        world.ask("session.list")
+        slowest = max(slowest, time.monotonic() - began)
+    assert [outcome for outcome, _ in list_told(world, session)] == ["failed"]
+    assert slowest < 3
+
+
+def test_a_document_of_inventions_is_kept_as_far_as_it_is_no_longer_than_others(world: RelayWorld) -> None:
+    """Each number is marked: the marks make it eleven times as long."""
+    add_successor(world, "seq -s ' ' 100000 112000")
+    session = begin_talk(world)
+    world.ask("use", session=session, agent="writer", digest=True)
+    assert "100001 [not in the record]" in read_narrative(world, session)
+    with open(f"{world.project}/.agent-relay/sessions/{session}/digest.json", encoding="utf-8") as file:
+        assert len(json.load(file)["text"]) <= 64_000
