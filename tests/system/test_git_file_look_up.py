@@ -4,6 +4,8 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from agent_relay.domain.values import TreeFile
 from agent_relay.system.git.file_look_up import date_files, look_up_files
 from agent_relay.system.git.tree_state import read_tree
@@ -84,3 +86,25 @@ def test_changed_files_are_dated(tmp_path: Path) -> None:
     assert dated["deleted.py"] is None
     assert dated["blob"] is not None
     assert dated["blob"] > moment + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["z" * 1_000_000, "a/" * 100_000 + "b", "half \ud800", "y" * 4000],
+    ids=["longer than a command", "deep", "half a sign", "a long name"],
+)
+@pytest.mark.timeout(60)
+def test_what_is_no_path_keeps_git_from_no_other(tmp_path: Path, odd: str) -> None:
+    """Agents' records may hold anything where a path should be."""
+    folder = _make(tmp_path)
+    tree = look_up_files(read_tree(str(folder)), (*_name(folder, "clean.py", odd), f"/{odd}"))
+    assert tree.clean == ("clean.py",)
+
+
+def test_very_many_long_names_are_asked_for_as_far_as_a_command_holds_them(tmp_path: Path) -> None:
+    """The newest count most."""
+    folder = _make(tmp_path)
+    names = (*(f"{'y' * 200}/" * 19 + str(at) for at in range(600)), "clean.py")
+    tree = look_up_files(read_tree(str(folder)), _name(folder, *names))
+    assert tree.clean == ("clean.py",)
+    assert 200 < len(tree.gone) < 400

@@ -13,6 +13,9 @@ from agent_relay.system.git import run as git
 
 # More files than this are not asked for by name: the operating system limits a command's length.
 _ASKED_FILES = 500
+_ASKED_BYTES = 1 << 20
+# No file has a longer path; agents' records may name what is none.
+_LONGEST_PATH = 4096
 _COUNTED_FILE_BYTES = 1 << 20
 _COUNTED_TOTAL_BYTES = 8 << 20
 _NAMES_BYTES = 4 << 20
@@ -28,7 +31,7 @@ def look_up_files(tree: Tree, files: Iterable[str], *, limit_s: float = git.TIME
         return tree
     asked = list(dict.fromkeys(name for path in files if (name := _find_name(tree.root, path))))
     seen = {file.path for file in tree.files}
-    others = [name for name in asked if name not in seen][-_ASKED_FILES:]
+    others = _choose_newest([name for name in asked if name not in seen])
     tracked: set[str] = set()
     if others:
         command = ("ls-files", "-z", "--", *others)
@@ -51,13 +54,34 @@ def look_up_files(tree: Tree, files: Iterable[str], *, limit_s: float = git.TIME
     )
 
 
+def _choose_newest(names: Sequence[str]) -> list[str]:
+    """Return the last of `names`, as many as one command can ask for."""
+    room, chosen = _ASKED_BYTES, list[str]()
+    for name in reversed(names[-_ASKED_FILES:]):
+        room -= len(os.fsencode(name)) + 1
+        if room < 0:
+            break
+        chosen.append(name)
+    return chosen[::-1]
+
+
 def _find_name(root: str, path: str) -> str:
-    """Return the path relative to the root, empty if it is not below it; links on the way are followed."""
-    if "\0" in path or not os.path.isabs(path):
+    """Return the path relative to the root; links on the way are followed.
+
+    Empty if it is not below the root, or no path at all: one such must not keep git from the others.
+    """
+    if not _is_path(path):
         return ""
     folder, name = os.path.split(os.path.normpath(path))
     inner = os.path.relpath(os.path.join(os.path.realpath(folder), name), root)
     return "" if inner == os.curdir or inner.split(os.sep, 1)[0] == os.pardir else inner
+
+
+def _is_path(path: str) -> bool:
+    try:
+        return "\0" not in path and os.path.isabs(path) and len(os.fsencode(path)) <= _LONGEST_PATH
+    except UnicodeEncodeError:
+        return False
 
 
 def date_files(tree: Tree) -> Tree:
