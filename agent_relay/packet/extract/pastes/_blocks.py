@@ -29,16 +29,24 @@ from agent_relay.packet.extract.pastes._shapes import (
     stands_alone,
 )
 from agent_relay.packet.extract.pastes._voices import is_lead, is_strangers, opens_own
-from agent_relay.packet.extract.sentences import get_phrases
+from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _ROLE = get_phrases("speaker-role")
 _LEVEL = compile_late(r"\s{0,8}(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE|NOTE|ERROR|FATAL)\b[: ]")
 _SET_IN = compile_late(r"(?:    |\t)\s*+(?![-*+] |\d{1,3}[.)])\S")
+# A number of a revision, too, begins lines that stand below one another.
+_ROW = compile_late(r"(?=[a-f]{0,12}\d)[0-9a-f]{7,12} \S")
+_REMARK = compile_late(r"\s{0,8}#(?!#) ?[^\s#]")
+_HEADING = compile_late(r"# ?\S+(?: [^\s=]+){0,4}(?<![.:=\u2026])")
+_SHEBANG = compile_late(r"#! ?/")
+_MOMENT = compile_late(r"\s{0,8}[\[(]?\d\d?:\d\d(?: ?[AaPp]\.?[Mm]\.?)?[\])]?(?: Uhr)?$")
+_RULE, _STANDING = get_phrases("rule"), get_phrases("standing-rule")
 _ASIDE = compile_late(r"[a-z\u00df-\u00ff][^:=/\\(){}<>\[\]|;\d_\"]{2,90}")
 _POINTER = compile_late(r"[ |\t]*[\^~][\^~ ]*")
 _GAPS = compile_late(r"\S {2,}(?=\S)")
 # A frame of a trace: its place, its code, and the marks below that.
 _FRAME = 3
+_NAME = 5
 _COLUMNS = ("  ", "\t", ";", ",", " | ", "|")
 
 
@@ -75,9 +83,13 @@ def _is_aside(heads: Sequence[str]) -> bool:
     line = heads[-1]
     if len(heads) < 2 or any(SPEAKER_HEAD.match(head) or CAPTION_LINE.match(head) for head in heads):  # noqa: PLR2004
         return False
-    if stands_alone(line) or _is_thrown(heads, len(heads) - 1):
+    if is_strangers([line]) or stands_alone(line) or PROMPT_LINE.match(heads[-2]):
         return False
-    return bool(_ASIDE.fullmatch(line)) and not is_strangers([line])
+    if _is_thrown(heads, len(heads) - 1):
+        return False
+    # A rule is the one thing that must not be taken for the user's.
+    plain = plain_apostrophes(line)
+    return bool(_ASIDE.fullmatch(line)) and not _RULE.search(plain) and not _STANDING.search(plain)
 
 
 def _is_set_in(prompt: PromptLines, begin: int, heads: Sequence[str]) -> bool:
@@ -110,7 +122,15 @@ def _claim_lines(heads: Sequence[str]) -> list[bool]:
             if not DIFF_BODY.match(heads[at]):
                 break
             claimed[at] = True
-    for claim in (_claim_session, _claim_columns, _claim_speech, _claim_settings, _claim_markup, _claim_code):
+    for claim in (
+        _claim_session,
+        _claim_columns,
+        _claim_speech,
+        _claim_settings,
+        _claim_markup,
+        _claim_code,
+        _claim_remarks,
+    ):
         for at, is_claimed in enumerate(claim(heads)):
             claimed[at] = claimed[at] or is_claimed
     _claim_neighbours(heads, claimed)
@@ -126,14 +146,32 @@ def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
             (bool(TABLE_LINE.match(head)) and "|" in heads[at - 1]) or bool(_POINTER.fullmatch(head))
         )
     for at in range(1, len(heads)):
-        if _LEVEL.match(heads[at - 1]) and _LEVEL.match(heads[at]):
+        if any(row.match(heads[at - 1]) and row.match(heads[at]) for row in (_LEVEL, _ROW)):
             claimed[at - 1] = claimed[at] = True
     for at in range(len(heads) - 2, -1, -1):
-        claimed[at] = claimed[at] or (claimed[at + 1] and bool(_LEVEL.match(heads[at])))
+        claimed[at] = claimed[at] or (
+            claimed[at + 1] and bool(_LEVEL.match(heads[at]) or _is_remark(heads[at]))
+        )
 
 
 def _goes_on(head: str) -> bool:
-    return bool(CONTINUED.match(head) or _LEVEL.match(head))
+    return bool(CONTINUED.match(head) or _LEVEL.match(head) or _REMARK.match(head))
+
+
+def _is_remark(head: str) -> bool:
+    """Check whether a line is a remark behind a `#`, as programs and scripts have them, and no heading."""
+    return bool(_REMARK.match(head)) and not _HEADING.fullmatch(head)
+
+
+def _claim_remarks(heads: Sequence[str]) -> list[bool]:
+    """Claim a script, and what a program printed, where remarks behind a `#` stand among its lines."""
+    claimed = [False] * len(heads)
+    marked = [at for at, head in enumerate(heads) if _REMARK.match(head) or _SHEBANG.match(head)]
+    is_script = any(_SHEBANG.match(heads[at]) for at in marked)
+    if is_script or any(_is_remark(heads[at]) for at in marked if at > marked[0] or at):
+        claimed[marked[0] :] = [True] * (len(heads) - marked[0])
+        _give_back(heads, claimed)
+    return claimed
 
 
 def _is_thrown(heads: Sequence[str], at: int) -> bool:
@@ -200,7 +238,14 @@ def _claim_speech(heads: Sequence[str]) -> list[bool]:
     """Claim what several speakers said in turn."""
     claimed = [False] * len(heads)
     tops = [at for at, head in enumerate(heads) if SPEAKER_HEAD.match(head) and head.strip() == head]
-    is_chat = len(tops) > 1 or any("  " in heads[at] or heads[at][-1:] in ")]mM" for at in tops)
+    tops += [
+        at for at, head in enumerate(heads[1:]) if _MOMENT.match(head) and len(heads[at].split()) < _NAME
+    ]
+    tops.sort()
+    is_chat = len(tops) > 1 or any(
+        "  " in heads[at] or heads[at][-1:] in ")]mM" or _MOMENT.match(heads[min(at + 1, len(heads) - 1)])
+        for at in tops
+    )
     if is_chat and tops[-1] + 1 < len(heads):
         claimed[tops[0] :] = [True] * (len(heads) - tops[0])
     spoken = [

@@ -20,6 +20,8 @@ _ATTRIBUTION = get_phrases("mail-attribution")
 _GREETING = get_phrases("greeting")
 _FAREWELL = get_phrases("farewell")
 _FIELD = get_phrases("ticket-field")
+_BYLINE = get_phrases("byline")
+_RELAY = get_phrases("relay-document")
 _FEW_WORDS = 6
 _SIGNATURE = 5
 _SHORT_CLOSING = 90
@@ -108,7 +110,7 @@ def _list_all(prompt: PromptLines) -> list[Paragraph]:
 def _find_head(heads: Sequence[str], *, is_first: bool) -> int:
     """Return the line of a paragraph on which a mail or a ticket begins; -1 if none does."""
     for at, head in enumerate(heads):
-        if _ATTRIBUTION.match(head):
+        if _ATTRIBUTION.match(head) or _BYLINE.match(head) or _RELAY.match(head):
             return at
     headers = [at for at, head in enumerate(heads) if _HEADER.match(head)]
     if _are_close(headers) and (len(headers) > 2 or any(_ADDRESS.search(heads[at]) for at in headers)):  # noqa: PLR2004 - two may be a wish
@@ -140,13 +142,21 @@ def _take_document(prompt: PromptLines, paragraphs: Sequence[Paragraph], number:
             prompt.take(paragraphs[number][0] + head, end)
             return later + 1
     stop = last
-    while stop > number + 1 and _closes(prompt, paragraphs[stop - 1], is_last=stop == last):
+    first = number + (2 if _is_bare(prompt, paragraphs[number], head) and number + 1 < last else 1)
+    while stop > first and _closes(prompt, paragraphs[stop - 1], is_last=stop == last):
         stop -= 1
     end = paragraphs[stop - 1][1]
     if stop == number + 1:
         end = _find_last(prompt, paragraphs[number][0] + head + 1, end)
     prompt.take(paragraphs[number][0] + head, end)
     return stop
+
+
+def _is_bare(prompt: PromptLines, paragraph: Paragraph, head: int) -> bool:
+    """Check whether a paragraph ends with the head of a letter, whose body is then the next one."""
+    last = prompt.heads[paragraph[1] - 1]
+    is_head = any(one.match(last) for one in (_HEADER, _ATTRIBUTION, _BYLINE, _RELAY))
+    return is_head or (paragraph[1] - paragraph[0] - head == 1 and bool(_GREETING.match(last)))
 
 
 def _find_farewell(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, begin: int) -> int:

@@ -5,6 +5,18 @@ from collections.abc import Iterator
 from agent_relay.domain.text.plain import compile_late
 
 _ENDING = compile_late(r"\r\n?")
+# Signs that look like those that fence and quote, each by the plain one.
+_ALIKE = str.maketrans(
+    {
+        **dict.fromkeys("\uff40\u02cb\u00b4\u02b9\u2035\u1fef", "`"),
+        "\uff1e": ">",
+        "\ufe65": ">",
+        "\uff5e": "~",
+    }
+    | dict.fromkeys("\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff", " ")
+    | dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", " ")
+)
+_WRITTEN_OUT = compile_late(r"\\u(?:202[a-e]|206[6-9])")
 _LONGEST = 400
 """Of a line no more is looked at: what it is shows at its beginning."""
 
@@ -14,7 +26,7 @@ class PromptLines:
 
     def __init__(self, text: str) -> None:
         self.lines = _ENDING.sub("\n", text).split("\n")
-        self.heads = [line[:_LONGEST].rstrip() for line in self.lines]
+        self.heads = [_make_plain(line[:_LONGEST]).rstrip() for line in self.lines]
         self.runs = [0] * len(self.lines)
         """By line, the run it belongs to; 0 where it is the user's own."""
         self._shown: dict[int, str | None] = {}
@@ -90,6 +102,13 @@ class PromptLines:
             before = run
         joined = ("\n".join(lines).strip("\n").rstrip() for lines in pasted)
         return _join_paragraphs(own), tuple(one for one in joined if one.strip())
+
+
+def _make_plain(line: str) -> str:
+    """Return the line, as long as it is, with plain marks and without what nobody sees."""
+    if line.isascii() and "\\u" not in line:
+        return line
+    return _WRITTEN_OUT.sub("      ", line.translate(_ALIKE))
 
 
 def _join_paragraphs(lines: list[str]) -> str:

@@ -6,24 +6,27 @@ from collections.abc import Iterator
 
 from agent_relay.domain.text.plain import compile_late, count_columns
 from agent_relay.packet.extract.pastes._lines import PromptLines
-from agent_relay.packet.extract.pastes._voices import is_lead
+from agent_relay.packet.extract.pastes._voices import is_lead, opens_own
 from agent_relay.packet.extract.sentences import get_phrases
 
 # Tildes with a caret are no fence: Python marks so the part of a line that failed.
-_FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20}(?![~^\s]*\^))([^`]*)$")
+_FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20}(?![~^\s]*\^)|(?:'{3}|\"{3})(?=$))([^`]*)$")
 _LATE_FENCE = compile_late(r"[^`]++(```)\s*(\w{0,12})$")
-_QUOTED = compile_late(r"\s{0,6}((?:>(?!=)\s?|»\s?|\|(?!\|)\s?){1,8})")
+_QUOTED = compile_late(r"\s{0,14}((?:>(?!=)\s?|»\s?|\|(?!\|)\s?){1,8})")
 _COMPARED = compile_late(r"\s*> ?[\d.,]+ ?\w{0,4}\b(?!:)")
 _TAG = compile_late(
     r"\s{0,8}(?:\{(?P<brace>code|quote|noformat|panel)(?::[^{}]{0,80})?\}|\[(?P<square>quote|code"
     r"|log|spoiler)(?:=[^\[\]]{0,80})?\]"
     r"|\\begin\{(?P<latex>verbatim|lstlisting|minted|quote|quotation)\}[^\n]{0,80}"
-    r"|<(?P<angle>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,300})?>|-----BEGIN (?P<armour>[A-Z ]{1,40})-----)"
+    r"|<!(?P<remark>--)|<(?P<angle>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,300})?>"
+    r"|-----BEGIN (?P<armour>[A-Z ]{1,40})-----)"
 )
 _INSTRUCTION = compile_late(r"\s{0,8}<[?!]")
 _SEPARATORS = frozenset("-=*_#~+.%<>\u2500\u2501\u2550\u2014")
 _OBJECT = compile_late(r"\s{0,12}[{\[](?:\s*$|\s*[\"'{\[]|\d)")
 _MARKS = {"„": '“”"', "“": '”"', "«": "»", "「": "」", "『": "』", "《": "》", '"': '"', "”": "”"}
+# An apostrophe, too, looks like these: they end on the line on which they begin.
+_LINE_MARKS = {**_MARKS, "\u2018": "\u2019", "\u201a": "\u2018", "\u2039": "\u203a", "'": "'", "`": "`"}
 OPENING_MARKS = frozenset(_MARKS)
 CLOSING_MARKS = frozenset("".join(_MARKS.values()))
 _OPENING = compile_late('[„“«「『《"”]')
@@ -57,6 +60,10 @@ def _take_fences(prompt: PromptLines) -> None:
         begin, at = at, at + 1
         while at < count and not _closes(prompt, at, mark):
             at += 1
+        if at == count and mark[0] in "\"'":
+            # Only a fence is left open: three quotes alone may end a text in code.
+            at = begin + 1
+            continue
         if late is not None:
             prompt.divide(begin, [(False, prompt.lines[begin].lstrip()[: late.start(1)])])
             begin += 1
@@ -115,7 +122,9 @@ def _take_quoted(prompt: PromptLines) -> None:
             if (mark is not None and "|" not in mark[1]) or (
                 mark is not None and not prompt.heads[one].endswith("|")
             ):
-                prompt.show(one, prompt.lines[one][mark.end() :])
+                # What was written out before the mark, as nobody would see it, is no part of that.
+                line = prompt.lines[one]
+                prompt.show(one, line if "\\" in line[: mark.end()] else line[mark.end() :])
 
 
 def _take_separated(prompt: PromptLines) -> None:
@@ -149,7 +158,7 @@ def _separates(line: str) -> bool:
         return False
     sign, inner = line[0], line.strip(line[0])
     if not inner:
-        return len(line) > 4 or (len(line) == 3 and sign in "-=*_")  # noqa: PLR2004 - as they are drawn
+        return len(line) > 3 or (len(line) == 3 and sign in "-=*_")  # noqa: PLR2004 - as they are drawn
     return line.startswith(sign * 2) and line.endswith(sign * 2)
 
 
@@ -184,7 +193,7 @@ def _find_ends(prompt: PromptLines) -> dict[str, list[int]]:
     """Find the lines on which a tag ends, by its name."""
     found: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(prompt.heads):
-        if not prompt.runs[at] and any(sign in head for sign in ("</", "{", "[/", "-----END")):
+        if not prompt.runs[at] and any(sign in head for sign in ("</", "{", "[/", "-----END", "-->")):
             for name in _END.finditer(head):
                 found[name[name.lastgroup or 0].lower()].append(at)
     return found
@@ -192,19 +201,31 @@ def _find_ends(prompt: PromptLines) -> dict[str, list[int]]:
 
 _END = compile_late(
     r"</(?P<angle>[A-Za-z][\w:-]{0,40})\s{0,4}>|\\end\{(?P<latex>\w{1,12})\}|\{(?P<brace>code|quote|noformat|panel)\}"
-    r"|\[/(?P<square>\w{1,12})\]|-----END (?P<armour>[A-Z ]{1,40})-----"
+    r"|\[/(?P<square>\w{1,12})\]|(?P<remark>--)>|-----END (?P<armour>[A-Z ]{1,40})-----"
 )
 
 
 def _find_tag_end(prompt: PromptLines, at: int, ends: dict[str, list[int]], kind: str, name: str) -> int:
     places = ends.get(name.lower(), [])
-    following = bisect_left(places, at if kind in ("angle", "square") else at + 1)
+    following = bisect_left(places, at if kind in ("angle", "square", "remark") else at + 1)
     if following == len(places):
-        return at
+        return (
+            _find_blank(prompt, at) if kind in ("angle", "remark") and prompt.heads[at][-1:] in ">-" else at
+        )
     end = places[following]
     if kind == "angle" and end == at and not prompt.heads[at].endswith(">"):
         return at
     return end + 1
+
+
+def _find_blank(prompt: PromptLines, at: int) -> int:
+    """Return where the paragraph below a tag ends that is opened on a line of its own, and never closed."""
+    if prompt.heads[at].count("<") > 1:
+        return at
+    end = at + 1
+    while end < len(prompt) and prompt.is_open(end) and not opens_own(prompt.heads[end]):
+        end += 1
+    return end if end - at > 1 else at
 
 
 class _Brackets:
@@ -253,7 +274,7 @@ def _take_quotations(prompt: PromptLines) -> None:
     at, count = 0, len(prompt)
     while at < count:
         end = at
-        if prompt.is_open(at) and not prompt.is_divided(at) and _OPENING.search(prompt.heads[at]):
+        if prompt.is_open(at) and not prompt.is_divided(at) and _QUOTE_SIGN.search(prompt.heads[at]):
             end = _take_long_quotation(prompt, at, closings) or at
             if end == at:
                 _divide_line(prompt, at)
@@ -306,7 +327,9 @@ def _find_open_mark(head: str) -> int:
     return opened
 
 
-_QUOTE_SIGN = compile_late('[„“«「『《"”»」』》]')
+_QUOTE_SIGN = compile_late(
+    "[„“«「『《\"”»」』》]|[\u2018\u201a\u2039\u203a`]|(?<!\\w)'(?=\\w)|['\u2019](?!\\w)"
+)
 
 
 def _divide_line(prompt: PromptLines, at: int) -> None:
@@ -328,8 +351,8 @@ def _iterate_quotations(head: str) -> Iterator[tuple[int, int]]:
         if opened >= 0 and sign in wanted:
             yield opened, mark.start()
             opened = -1
-        elif opened < 0 and sign in _MARKS:
-            opened, wanted = mark.start(), _MARKS[sign]
+        elif opened < 0 and sign in _LINE_MARKS:
+            opened, wanted = mark.start(), _LINE_MARKS[sign]
 
 
 def _is_long(text: str) -> bool:

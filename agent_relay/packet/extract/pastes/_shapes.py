@@ -73,7 +73,9 @@ TEST_LINE = compile_late(
     r"|\d+ (?:passed|failed|passing|failing|pending|examples?),? .{0,60}(?:\d|in )|\d+ (?:passing"
     r"|failing)\b"
     r"|Failures?:$|Test (?:Suites|Case|Suite)\b.{0,80}(?:passed|failed|started)|Ran \d+ tests? in"
-    r"|Snapshots: "
+    r"|Snapshots: |Step \d{1,3}/\d{1,3} : |\s{0,8}---> \S|Successfully (?:installed|built|tagged) \S"
+    r"|\s{2,12}(?:Compiling|Checking|Downloading|Downloaded|Finished|Building|Unpacking|Running) \S"
+    r"|Collecting \S{1,80}$|(?:added|removed|changed) \d+ packages?\b|found \d+ vulnerabilit"
     r"|Expected: |Received: |\S{1,160}+ {1,20}\[ {0,2}\d{1,3}%\])"
 )
 """A line that a test runner prints."""
@@ -90,6 +92,7 @@ COMMAND_LINE = compile_late(r"\s{0,4}[$%] [\w./~-]")
 TABLE_LINE = compile_late(
     r"\s{0,8}(?:\+[-+=]{3,200}\+?$"
     r"|\|?[ :]{0,3}[-=─━]{3,80}[ :]{0,3}(?:[+|┼ ]{1,3}[ :]{0,3}[-=─━]{2,80}[ :]{0,3}){1,40}\|?$"
+    r"|total \d{1,12}$|[dlbcps-][rwxsStT-]{9}[.+@]? +\d|(?:[\d*/,-]{1,30} ){4}[\w*/,-]{1,30} \S"
     r"|\(\d+ rows?\)|\d+ rows? in set|Query OK|[│┃║┌├└╔╠╚┏┣┗])"
 )
 """A line of a drawn table, or what a database says under one."""
