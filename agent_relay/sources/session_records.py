@@ -118,6 +118,9 @@ def _read_one(
         facts = read_whole_facts(spec.reader, path, native_id=conversation.native_id, agent=leg.agent)
     except RelayError as error:
         return replace(record, lacks=error.sentence)
+    if took_one and not facts.conversation:
+        # A file of zeros is what a crash of the machine leaves.
+        return replace(record, lacks=f"{leg.agent}'s own record of it holds no conversation")
     facts, _ = strip_relay(_select_until(facts, until), (loaded.adapter.deliver.opening,))
     return replace(record, facts=facts)
 

@@ -264,6 +264,20 @@ def test_where_the_record_is_gone_the_journal_is_searched_and_that_is_said(world
     ]
 
 
+@pytest.mark.parametrize("left", [b"\0" * 4000, b'{"' * 4000, b""], ids=["zeros", "no record", "nothing"])
+def test_where_the_record_holds_nothing_the_journal_is_searched_and_that_is_said(
+    world: World, left: bytes
+) -> None:
+    """A machine that loses its power leaves a file of zeros."""
+    leg = claude_leg(world, 1, ("mend the valve", "with brass"))
+    lay_session(world, leg)
+    Path(leg.transcript).write_bytes(left)
+    done = world.run("recall", "valve")
+    assert done.status == 0
+    assert "mend the valve" in done.out
+    assert "leg 1 (claude): claude's own record of it holds no conversation" in done.err
+
+
 def test_the_calling_agent_finds_its_predecessors_and_not_itself(world: World) -> None:
     """What it said itself, and the packet it was given, would be the best answers to its own question."""
     lay_session(
