@@ -152,7 +152,7 @@ class DigestWriter:
         session, spec, escapes = (
             self._host.session,
             request.spec,
-            request.loaded.adapter.deliver.packet_escapes,
+            {**request.loaded.adapter.deliver.packet_escapes, **request.spec.escapes},
         )
         folder = await finish(self._folders.make)
         try:

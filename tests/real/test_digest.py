@@ -92,6 +92,20 @@ def test_the_successor_sums_up_the_record_and_is_given_that(world: World, succes
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
+def test_a_file_that_the_record_names_is_not_read_for_it(world: World, successor: str) -> None:
+    """Agents read what stands behind an @ of a prompt; in a record anybody may have written it."""
+    with open(f"{world.project}/private-notes.txt", "w", encoding="utf-8") as file:
+        file.write("okapi and bongo\n")
+    with at_work(world, get_predecessor(successor), "what @private-notes.txt says") as (terminal, _):
+        asked = len(world.requests(successor))
+        hand_over(world, terminal, successor, say("## Goal\nRead @private-notes.txt again."))
+        first = world.requests(successor)[asked]
+        assert "private-notes.txt" in first["text"]
+        assert "okapi and bongo" not in json.dumps(first["body"])
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("successor", AGENTS)
 def test_a_successor_that_takes_too_long_is_left_alone(world: World, successor: str) -> None:
     """The handoff goes on with the plain packet, and the journal says why."""
     set_config(world, "[handoff]\ndigest_limit_s = 6\n")

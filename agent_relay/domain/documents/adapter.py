@@ -236,11 +236,13 @@ class Narrative(Strict):
 
     `fresh_args` are those of a document that it writes from a digest instead, in a session of its own under
     the new id `{native_id}`; without any it cannot. What it keeps of that session is removed afterwards.
-    `input_has_cached` is whether the input tokens it reports include the cached ones.
+    `input_has_cached` is whether the input tokens it reports include the cached ones. `escapes` say what is
+    written in a digest instead of what the agent would take for a command or for a file to read.
     """
 
     args: tuple[str, ...]
     fresh_args: tuple[str, ...] = ()
+    escapes: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     files: tuple[FileTemplate, ...] = ()
     copy_by: Literal["", "beside", "database"] = Field(default="", alias="copy")
