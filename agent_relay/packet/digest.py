@@ -137,7 +137,7 @@ def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Ite
             continue
         lines = [f"## Turn {turn.number}"]
         if turn.prompt:
-            lines.append(f"user: {_cut(turn.prompt.text, detail.user)}")
+            lines.append(f"user: {_set_in(_cut(turn.prompt.text, detail.user))}")
         if turn.number in pasted:
             quoted = _quote(pasted[turn.number], detail.user)
             lines.append(f"{_PASTED}:\n{quoted}")
@@ -145,6 +145,11 @@ def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Ite
         lines += edits[: detail.edits]
         lines += _tell_answer(turn.answers, facts.agent, detail)
         yield "\n".join(lines)
+
+
+def _set_in(text: str) -> str:
+    """Set in all lines but the first: no turn and no speaker begins within somebody's words."""
+    return text.replace("\n", "\n  ")
 
 
 def _quote(text: str, most: int) -> str:
@@ -187,7 +192,7 @@ def _tell_answer(answers: list[Message], agent: str, detail: _Detail) -> Iterato
     text = answers[-1].text.strip()
     head = text[: detail.answer]
     if head:
-        yield f"{agent}: {head}{' […]' if len(head) < len(text) else ''}"
+        yield f"{agent}: {_set_in(head)}{' […]' if len(head) < len(text) else ''}"
     listed = [line.strip()[:_OPTION_LENGTH] for line in text.splitlines() if _OPTION.match(line)]
     rest = [line for line in listed if line not in head]
     if rest and detail.options:
