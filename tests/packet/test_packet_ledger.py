@@ -278,6 +278,21 @@ def test_work_nobody_prompted_is_told_as_the_agents() -> None:
     assert (worked.failed, worked.told) == ("`./deploy`: refused: no key", "The parser reads TOML now.")
 
 
+@pytest.mark.parametrize("leave", ["yes", "ja, mach"])
+def test_a_question_that_is_told_is_told_with_the_leave_it_got(leave: str) -> None:
+    """Without its answer it looks open, and the successor would ask again."""
+    talk: list[str] = []
+    for number in range(12):
+        talk += [f"never write module_{number}.py without a lock, it cost {number} days", f"Locked {number}."]
+    packet = build(
+        *talk, "use 0.4 for match.py, not 0.1", "0.4 finds nothing in match.py. Shall I take 0.35?",
+        leave, "Done.",
+        files=(FileChange("match.py", "modified", 14, added_lines=("a = 35",), removed_lines=("a = 40",)),),
+    )  # fmt: skip
+    assert find(packet, 13).told.endswith("Shall I take 0.35?")
+    assert (find(packet, 14).said, find(packet, 14).is_settled) == (leave, True)
+
+
 def test_what_is_cut_ends_with_a_word() -> None:
     """Half a word is read as another; where no blank is near, it is cut where it has to be."""
     words = " ".join(f"formatting{number}" for number in range(100))

@@ -89,6 +89,9 @@ def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
     """Build the exchanges of `turns` that would be missed, in their order."""
     readings = _read_turns(turns)
     told = [reading.build(agent) for reading in readings]
+    for at in range(1, len(told)):
+        if readings[at].is_leave_to_edit and _ends_asking(told[at - 1]) and told[at].weight < LEAST:
+            told[at] = told[at].model_copy(update={"weight": LEAST})
     heavy = [one for one in told if one.weight >= LEAST]
     if len(heavy) < FEW:
         told = [
@@ -136,6 +139,11 @@ class _Reading:
     def said(self) -> str:
         """The user's own words."""
         return self.turn.prompt.text if self.turn.prompt else ""
+
+    @property
+    def is_leave_to_edit(self) -> bool:
+        """Whether the user only gave leave to what the agent had proposed, and it was done."""
+        return self.is_consent and bool(self.answers and self.turn.edits)
 
     @property
     def is_settled(self) -> bool:
@@ -250,6 +258,11 @@ class _Reading:
         if most < _SHARED_WORDS or not long or asked & list_words(_find_head(long[-1])):
             return long[-1] if long else ""
         return texts[len(shared) - 1 - shared[::-1].index(most)]
+
+
+def _ends_asking(asked: Exchange) -> bool:
+    """Check whether an exchange that is told ends with a question: without its answer it looks open."""
+    return asked.weight >= LEAST and bool(_QUESTION_END.search(asked.told))
 
 
 def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
