@@ -77,19 +77,19 @@ def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
         return
     yield f"# What {before.previous_agent or 'the agent before'} handed over"
     if before.task:
-        yield f"Task, in the user's words:\n{_cut(before.task, detail.user)}"
+        yield f"Task, in the user's words:\n{_set_in(_cut(before.task, detail.user))}"
     if before.task_pasted:
         yield f"{_PASTED}:\n{_quote(before.task_pasted, detail.user)}"
     if before.constraints:
-        yield "Rules of the user:\n" + "\n".join(f"- {one.text}" for one in before.constraints)
+        yield "Rules of the user:\n" + "\n".join(f"- {_set_in(one.text)}" for one in before.constraints)
     yield from _tell_ledger(before, detail)
     if before.narrative:
-        yield f"Its document:\n{_cut(before.narrative, 6000)}"
+        yield f"Its document:\n{_set_in(_cut(before.narrative, 6000))}"
     if before.plan:
         yield "Plan:\n" + "\n".join(f"- [{step.status}] {step.text}" for step in before.plan)
     waiting = before.unprocessed_prompt
     if waiting:
-        yield f"Prompt of the user that was not answered:\n{_cut(waiting.text, detail.user)}"
+        yield f"Prompt of the user that was not answered:\n{_set_in(_cut(waiting.text, detail.user))}"
     if waiting and waiting.pasted:
         yield f"{_PASTED}:\n{_quote(waiting.pasted, detail.user)}"
 
@@ -112,7 +112,9 @@ def _tell_exchange(one: Exchange, detail: _Detail) -> str:
     marks += ["settled"] if one.is_settled else []
     if one.ended_how:
         marks.append(f"{one.ended_how} later{f': {one.ended_by}' if one.ended_by else ''}")
-    head = f"user: {_cut(one.said, detail.user)}" if one.said else f"{agent} at work"
+    if one.revisited_in:
+        marks.append(f"see turn {one.revisited_in}: {one.revisited_by}")
+    head = f"user: {_set_in(_cut(one.said, detail.user))}" if one.said else f"{agent} at work"
     parts = (
         ("in answer to", _cut(one.on, detail.answer) if detail.answer else ""),
         (_PASTED, one.pasted),
