@@ -282,12 +282,15 @@ def test_work_nobody_prompted_is_told_as_the_agents() -> None:
 def test_a_question_that_is_told_is_told_with_the_leave_it_got(leave: str) -> None:
     """Without its answer it looks open, and the successor would ask again."""
     talk: list[str] = []
-    for number in range(12):
-        talk += [f"never write module_{number}.py without a lock, it cost {number} days", f"Locked {number}."]
+    for name in "abcdefghijkl":
+        talk += [f"never write {name}.py without a lock, it cost 3 days", f"Locked {name}."]
     packet = build(
         *talk, "use 0.4 for match.py, not 0.1", "0.4 finds nothing in match.py. Shall I take 0.35?",
         leave, "Done.",
-        files=(FileChange("match.py", "modified", 14, added_lines=("a = 35",), removed_lines=("a = 40",)),),
+        files=(
+            FileChange("match.py", "modified", 13, added_lines=("a = 40",), removed_lines=("a = 10",)),
+            FileChange("match.py", "modified", 14, added_lines=("a = 35",), removed_lines=("a = 40",)),
+        ),
     )  # fmt: skip
     assert find(packet, 13).told.endswith("Shall I take 0.35?")
     assert (find(packet, 14).said, find(packet, 14).is_settled) == (leave, True)
