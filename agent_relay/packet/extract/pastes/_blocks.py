@@ -168,7 +168,8 @@ def _claim_remarks(heads: Sequence[str]) -> list[bool]:
     claimed = [False] * len(heads)
     marked = [at for at, head in enumerate(heads) if _REMARK.match(head) or _SHEBANG.match(head)]
     is_script = any(_SHEBANG.match(heads[at]) for at in marked)
-    if is_script or any(_is_remark(heads[at]) for at in marked if at > marked[0] or at):
+    # Where nothing but such lines stands, they may be the points of a list.
+    if is_script or (len(marked) < len(heads) and any(at and _is_remark(heads[at]) for at in marked)):
         claimed[marked[0] :] = [True] * (len(heads) - marked[0])
         _give_back(heads, claimed)
     return claimed
