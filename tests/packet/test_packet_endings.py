@@ -7,7 +7,7 @@ import pytest
 from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.packet.build import build_packet
 from agent_relay.packet.extract.later_changes import LaterChange as Later
-from agent_relay.packet.extract.later_changes import find_changed_edits, find_corrections
+from agent_relay.packet.extract.later_changes import find_changed_edits, find_corrections, find_later_words
 from tests.session.first_leg import OCCASION
 
 
@@ -168,3 +168,14 @@ def test_endings_are_found_in_bounded_time() -> None:
     )
     assert found == [Later(1, 2, "replaced")]
     assert find_corrections(talk("importer " * 200_000, "actually " * 200_000)) == []
+
+
+@pytest.mark.timeout(60)
+def test_endings_of_many_turns_are_found_in_bounded_time() -> None:
+    """Ten thousand turns, in each of which a brace moves and the user corrects something."""
+    count = 10_000
+    edits = (Edit(turn, ("}", f"a{turn}"), ("{", "}", f"a{turn + 1}")) for turn in range(count))
+    assert len(find_changed_edits(change(*edits))) < count
+    prompts = talk(*(f"correction of word{turn} and other{turn // 2}" for turn in range(count)))
+    assert len(find_corrections(prompts)) < count
+    assert len(find_later_words(prompts)) < count

@@ -3,9 +3,9 @@
 Edits are followed by their lines alone; words by those that only two or three of the user's prompts share.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agent_relay.domain.facts import FileChange, Message
@@ -40,6 +40,10 @@ _SHORT = 120
 _LONGEST = 4000
 
 
+_Line = tuple[str, str]
+"""A path, and a line of that file."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaterChange:
     """The edits of turn `earlier` are all gone since turn `later`, or its words are corrected there.
@@ -66,47 +70,74 @@ def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
 
     A turn of which anything is left is not among them. One that took back its own edits ends in itself.
     """
-    written: dict[int, dict[tuple[str, str], bool]] = {}
-    replaced: dict[int, set[tuple[str, str]]] = {}
+    records: defaultdict[int, _TurnEdits] = defaultdict(_TurnEdits)
+    # A turn waits at each of its lines until that is gone, so that every line is looked at once.
+    waiting: defaultdict[_Line, set[int]] = defaultdict(set)
     found: dict[int, LaterChange] = {}
     for change in changes:
         added = {(change.path, line) for line in change.added_lines}
         removed = {(change.path, line) for line in change.removed_lines}
         gone = removed - added
-        for turn, lines in written.items():
-            if turn == change.turn or turn in found or not lines.keys() & gone:
-                continue
-            lines.update(dict.fromkeys(lines.keys() & gone, False))
-            if not any(lines.values()):
-                came_back = bool(added & replaced[turn])
-                found[turn] = LaterChange(turn, change.turn, "taken back" if came_back else "replaced")
-        own = written.setdefault(change.turn, {})
-        before = replaced.setdefault(change.turn, set())
-        if own.keys() & gone and not own.keys() - gone and added <= before:
+        for turn in _take_away(gone, change.turn, records, waiting) - found.keys():
+            came_back = bool(added & records[turn].replaced)
+            found[turn] = LaterChange(turn, change.turn, "taken back" if came_back else "replaced")
+        own = records[change.turn]
+        if own.written and own.written <= gone and added <= own.replaced:
             found[change.turn] = LaterChange(change.turn, change.turn, "taken back")
         elif added:
             found.pop(change.turn, None)
-        for line in gone:
-            own.pop(line, None)
-        own |= dict.fromkeys(added - removed - before, True)
-        before |= gone
-    return list(found.values())
+        fresh = added - removed - own.replaced
+        for lines in (own.written, own.left):
+            lines.difference_update(gone)
+            lines.update(fresh)
+        own.replaced |= gone
+        for line in added & own.written:
+            waiting[line].add(change.turn)
+    return sorted(found.values(), key=lambda one: one.earlier)
+
+
+@dataclass(slots=True)
+class _TurnEdits:
+    """The lines a turn wrote, those of them that are `left`, and those it replaced."""
+
+    written: set[_Line] = field(default_factory=set)
+    left: set[_Line] = field(default_factory=set)
+    replaced: set[_Line] = field(default_factory=set)
+
+
+def _take_away(
+    gone: set[_Line], turn: int, records: Mapping[int, _TurnEdits], waiting: Mapping[_Line, set[int]]
+) -> set[int]:
+    """Note that the lines are gone from the turns before; return those of which nothing is left by that."""
+    touched: set[int] = set()
+    for line in gone & waiting.keys():
+        others = waiting[line] - {turn}
+        waiting[line].difference_update(others)
+        for other in others:
+            records[other].left.discard(line)
+        touched |= {other for other in others if line in records[other].written}
+    return {other for other in touched if not records[other].left}
 
 
 def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
     """Find the prompts that a later one corrects, each with the last that does."""
     terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
-    rare = [{term for term in found if counts[term] == _BOTH} for found in terms]
+    first: dict[str, int] = {}
     corrected: dict[int, LaterChange] = {}
     for at, said in enumerate(prompts):
+        for term in terms[at]:
+            first.setdefault(term, at)
         plain = plain_apostrophes(said.text[:_LONGEST])
         is_outright = bool(_OUTRIGHT.search(plain))
         if not (is_outright or _CORRECTS.search(plain) or _RETRACTION.search(plain)):
             continue
         quoted = list_words(" ".join(_QUOTED.findall(plain)))
-        shared = [(_weigh_shared(rare[at] & rare[before], quoted), before) for before in range(at)]
-        most, earlier = max(shared, default=(0, 0))
+        shared: Counter[int] = Counter()
+        for term in terms[at]:
+            if counts[term] == _BOTH and first[term] < at:
+                shared[first[term]] += _weigh(term) * (1 + (term in quoted))
+        most, earlier = max(((weight, before) for before, weight in shared.items()), default=(0, 0))
         if most >= (_SHARED_OUTRIGHT if is_outright else _SHARED):
             turn = prompts[earlier].turn
             corrected[turn] = LaterChange(turn, said.turn, "corrected")
@@ -158,10 +189,6 @@ def _is_opposed(sentence: str, words: set[str]) -> bool:
         list_words(sentence[match.end() :][: _NEAR + max(map(len, words))]) & words
         for match in _OPPOSES.finditer(sentence)
     )
-
-
-def _weigh_shared(terms: set[str], quoted: set[str]) -> int:
-    return sum(map(_weigh, terms)) + sum(map(_weigh, terms & quoted))
 
 
 def _weigh(term: str) -> int:

@@ -11,6 +11,8 @@ from agent_relay.packet.extract.sentences import normalise, split_sentences
 from agent_relay.packet.extract.statements import Statements
 
 _DIGITS = compile_late(r"\d+")
+# Code and tables, which are no sentences, may stand between two that are.
+_NEAR = 20_000
 # A sentence said in more turns than these is a habit.
 _REPEATED = 2
 
@@ -83,11 +85,18 @@ def _leave_out_repeated(turns: Sequence[PromptTurn]) -> None:
 
 
 def _leave_out(said: Message, habits: set[str]) -> Message:
-    text = said.text
-    for sentence in split_sentences(text):
+    """Leave the habits out of a message; each sentence is looked for behind the one before it."""
+    parts: list[str] = []
+    place = kept = 0
+    for sentence in split_sentences(said.text):
+        begin = said.text.find(sentence, place, place + _NEAR + len(sentence))
+        if begin < 0:
+            continue
+        place = begin + len(sentence)
         if _shape(sentence) in habits:
-            text = text.replace(sentence, "")
-    return said if text is said.text else replace(said, text=text.strip())
+            parts.append(said.text[kept:begin])
+            kept = place
+    return replace(said, text="".join([*parts, said.text[kept:]]).strip()) if parts else said
 
 
 def _shape(text: str) -> str:
