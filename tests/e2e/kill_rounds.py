@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from tests.support.kill_round import POINTS, VICTIMS, Plan, Result, build_plan, play_round
 
 _HOWS = ("itself", "command", "lost")
-_HEADS = ("by itself", "one command", "LOST")
+_HEADS = ("by itself", "one step", "LOST")
 
 
 def main(words: list[str]) -> int:

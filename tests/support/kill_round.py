@@ -141,7 +141,7 @@ class _Round:
         return f"| session {self.session}: {' '.join(self._names()[-14:])} | screen: {screen[-400:]!r}"
 
     def _see_through(self, person: Person, *, was_killed: bool) -> str:
-        """`itself` or `command`. Raises StuckError."""
+        """`itself` or `command`, which may be one key. Raises StuckError."""
         left: list[int] = []
 
         def is_free() -> bool:
@@ -153,9 +153,19 @@ class _Round:
                 left.extend([os.waitstatus_to_exitcode(status)] if pid else [])
             return bool(left)
 
+        def is_asked() -> bool:
+            """Whether nobody is left to go on, and the terminal says by which key one may try again."""
+            return self._is_over() and "Press Enter to try" in person.text()
+
         self._wait(
-            lambda: self.has_reached() or is_free(), "the prompt is with a successor, or the terminal free"
+            lambda: self.has_reached() or is_free() or is_asked(),
+            "the prompt is with a successor, or the terminal free",
         )
+        if not (self.has_reached() or is_free()):
+            person.type(b"\r")
+            self._wait(self.has_reached, "Enter brought the prompt to a successor")
+            self._settle()
+            return "command"
         if not self.has_reached():
             # Whoever sits there reads what the terminal said, and goes on as it says.
             said = person.text().strip()
