@@ -164,6 +164,27 @@ def test_the_last_tools_error_is_a_blocker() -> None:
         ("Traceback\n  File x\nKeyError: 'k'", "KeyError: 'k'"),
         ("src/a.ts(1,2): error TS2322: no", "src/a.ts(1,2): error TS2322: no"),
         ("just this\n\n", "just this"),
+        (
+            (
+                "FAIL src/cart.test.ts\n  ● total\n\n    expect(received).toBe(expected)\n\n    Expected: 300\n"
+                "    Received: 270\n\n      at src/cart.test.ts:4:5\n\nTests: 1 failed, 3 passed"
+            ),
+            "Expected: 300, Received: 270",
+        ),
+        (
+            "FAIL src/cart.test.ts > total\nAssertionError: expected 270 to be 300\n\nTests 1 failed",
+            "AssertionError: expected 270 to be 300",
+        ),
+        (
+            "--- FAIL: TestTotal (0.00s)\n    cart_test.go:12: got 270, want 300\nFAIL\nFAIL\tshop\t0.01s",
+            "cart_test.go:12: got 270, want 300",
+        ),
+        (
+            "F\nFAIL: test_total (cart.Total)\nAssertionError: 270 != 300\n\nFAILED (failures=1)",
+            "AssertionError: 270 != 300",
+        ),
+        ("not ok 1 - total\n  ---\n  expected: 300\n  actual: 270\n", "expected: 300, actual: 270"),
+        ("--- FAIL: TestTotal (0.00s)\nFAIL\n", "--- FAIL: TestTotal (0.00s)"),
         ("", ""),
     ],
 )

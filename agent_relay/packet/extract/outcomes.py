@@ -85,6 +85,9 @@ _TARGETS: tuple[tuple[re.Pattern[str], CheckKind], ...] = (
 _FAILURES = {kind: get_phrases(f"{kind}-failed") for kind in KINDS}
 _SUCCESSES = {kind: get_phrases(f"{kind}-passed") for kind in KINDS}
 _TELLING = get_phrases("telling-line")
+_BARE = get_phrases("bare-failure")
+_REASON = get_phrases("failure-reason")
+_CAME = get_phrases("came-instead")
 _MAX_WORDS = 40
 # Words are taken apart sign by sign, each command several times; a longer line has a status nobody knows.
 _LONGEST_LINE = 20_000
@@ -203,7 +206,20 @@ def find_telling_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     first = next((line for line in lines if line.startswith(("FAILED", "--- FAIL", "not ok"))), "")
     told = [line for line in lines if _TELLING.search(line)]
-    return first or (told[-1] if told else lines[-1] if lines else "")
+    line = first or (told[-1] if told else lines[-1] if lines else "")
+    return (_find_reason(lines, line) or line) if _BARE.search(line) else line
+
+
+def _find_reason(lines: Sequence[str], bare: str) -> str:
+    """Find what was expected and what came: the first such line below the failure, else the last above."""
+    at = lines.index(bare)
+    reasons = [place for place, line in enumerate(lines) if _REASON.search(line)]
+    below = [place for place in reasons if place > at]
+    if not reasons:
+        return ""
+    chosen = below[0] if below else reasons[-1]
+    came = next(iter(lines[chosen + 1 : chosen + 2]), "")
+    return f"{lines[chosen]}, {came}" if _CAME.search(came) else lines[chosen]
 
 
 _TAIL = 1500
