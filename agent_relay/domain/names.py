@@ -39,6 +39,8 @@ def is_ulid(text: str) -> bool:
 
 LEG_VARIABLE = "AGENT_RELAY_LEG"
 """The leg's id: its processes are found by it."""
+HOME_VARIABLE = "AGENT_RELAY_HOME"
+"""The user's one folder for all that is ours, if they want one: what runs in a leg must find the same."""
 RACE_VARIABLE = "AGENT_RELAY_RACE"
 """The race's id, a slash, and the runner's number, of a race's test: its processes are found by it."""
 KEY_VARIABLE = "AGENT_RELAY_AT_KEY"

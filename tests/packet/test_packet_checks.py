@@ -166,7 +166,7 @@ def test_the_last_tools_error_is_a_blocker() -> None:
         ("just this\n\n", "just this"),
         (
             (
-                "FAIL src/cart.test.ts\n  ● total\n\n    expect(received).toBe(expected)\n\n    Expected: 300\n"
+                "FAIL src/cart.test.ts\n  ● sum\n\n    expect(received).toBe(expected)\n\n    Expected: 300\n"
                 "    Received: 270\n\n      at src/cart.test.ts:4:5\n\nTests: 1 failed, 3 passed"
             ),
             "Expected: 300, Received: 270",

@@ -26,7 +26,7 @@ from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
-from agent_relay.domain.names import LEG_VARIABLE
+from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import LegId
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
@@ -214,7 +214,7 @@ def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock
         return start_holder(
             HolderSpec(
                 argv=list(plan.argv),
-                env={**plan.env, LEG_VARIABLE: leg.id},
+                env=_build_own_env(plan, order),
                 cwd=session.cwd,
                 leg_folder=made.folder,
                 rows=launch.rows,
@@ -231,6 +231,12 @@ def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock
         )
     finally:
         close_claim(tree)
+
+
+def _build_own_env(plan: LaunchPlan, order: LegOrder) -> dict[str, str]:
+    """Return the agent's environment with what commands of ours need that it runs: leg and folder."""
+    home = order.launch.environ.get(HOME_VARIABLE, "")
+    return {**plan.env, LEG_VARIABLE: order.leg.id, **({HOME_VARIABLE: home} if home else {})}
 
 
 async def _undo(services: Services, made: legs.LegFolder, started: StartedHolder | None) -> None:
