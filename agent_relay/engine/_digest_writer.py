@@ -31,7 +31,6 @@ from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.headless import run_headless
 
 _log = logging.getLogger(__name__)
-_FOLDER = "digests"
 _KINDS = ("input", "cached", "cache_write", "output", "reasoning")
 _GIVEN_UP = "agent-relay ended while it was written"
 
@@ -54,14 +53,23 @@ class DigestWriter:
     """Has the successors of one session's handoffs write documents. Use it from the event loop only."""
 
     def __init__(
-        self, services: Services, host: SessionHost, build: BuildDigest, *, end: Callable[[], None]
+        self,
+        services: Services,
+        host: SessionHost,
+        folders: RunFolders,
+        build: BuildDigest,
+        *,
+        end: Callable[[], None],
     ) -> None:
-        """Make the writer of the host's session; `end` ends a `build` that is not needed any more."""
+        """Make the writer of the host's session; `end` ends a `build` that is not needed any more.
+
+        `folders` are those of all sessions: who makes the first one removes what is there.
+        """
         self._services = services
         self._host = host
         self._build = build
         self._end_build = end
-        self._folders = RunFolders(services, _FOLDER)
+        self._folders = folders
         self._run: asyncio.Task[NarrativeResult] | None = None
         self._tokens: dict[str, int] = {}
 

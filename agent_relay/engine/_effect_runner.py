@@ -76,7 +76,8 @@ class EffectRunner:
         self._building = LimitedProcess()
         self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
         self._digesting = LimitedProcess()
-        self._digests = DigestWriter(services, host, self._load_and_digest, end=self._digesting.end)
+        folders, end = narratives.digest_folders, self._digesting.end
+        self._digests = DigestWriter(services, host, folders, self._load_and_digest, end=end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live)
         self._preparation = HandoffPreparation()

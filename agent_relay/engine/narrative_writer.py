@@ -29,7 +29,7 @@ from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
 
 _log = logging.getLogger(__name__)
-_FOLDER = "narratives"
+_FOLDER, _DIGESTS = "narratives", "digests"
 
 
 def prepare_document_run(
@@ -93,13 +93,17 @@ class NarrativeRequest:
 
 
 class NarrativeWriter:
-    """Has agents write handoff documents, one at a time per session. Use it from the event loop only."""
+    """Has agents write handoff documents, one at a time per session. Use it from the event loop only.
+
+    `digest_folders` are for the runs of successors that write one: all sessions share them.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._runs: dict[str, asyncio.Task[narrative.NarrativeResult]] = {}
         self._drafts: set[str] = set()
         self._folders = RunFolders(services, _FOLDER)
+        self.digest_folders = RunFolders(services, _DIGESTS)
 
     async def narrate(
         self, session: Session, launch_environment: LaunchEnvironment, focus: str = ""

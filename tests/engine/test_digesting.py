@@ -1,5 +1,6 @@
 """A handoff whose successor sums up the record first, under a real daemon: asked once, and bounded."""
 
+import glob
 import json
 import os
 import time
@@ -21,9 +22,9 @@ def add_successor(world: RelayWorld, script: str) -> None:
     let_it_write(world, script)
 
 
-def begin_talk(world: RelayWorld) -> str:
+def begin_talk(world: RelayWorld, **wish: object) -> str:
     """A session whose first agent answered one prompt."""
-    session = begin(world)
+    session = begin(world, **wish)
     say(world, session, "paint the shed in src/shed.py")
     finish_turn(world, session)
     return session
@@ -125,6 +126,24 @@ def test_a_flood_of_output_holds_nobody_up(world: RelayWorld) -> None:
         slowest = max(slowest, time.monotonic() - began)
     assert [outcome for outcome, _ in list_told(world, session)] == ["failed"]
     assert slowest < 3
+
+
+def test_two_sessions_have_documents_written_at_once(world: RelayWorld) -> None:
+    """The second begins its first one while the first session's is at work, and leaves that its files."""
+    add_successor(
+        world, 'touch "$HOME/begun.$$"; until [ -e "$HOME/go" ]; do sleep 0.1; done; echo "## Goal"'
+    )
+    sessions = [begin_talk(world), begin_talk(world, new=True)]
+    for number, session in enumerate(sessions, 1):
+        world.ask("use", session=session, agent="writer", digest=True)
+        wait_until(lambda: len(glob.glob(f"{world.home}/begun.*")) == number, "it writes")  # noqa: B023 - called at once
+    assert len(os.listdir(f"{world.folders.runtime}/digests")) == 2
+    with open(f"{world.home}/go", "wb"):
+        pass
+    for session in sessions:
+        assert "## Goal" in read_narrative(world, session)
+        assert list_told(world, session) == [("written", "")]
+    assert os.listdir(f"{world.folders.runtime}/digests") == []
 
 
 def test_a_document_of_inventions_is_kept_as_far_as_it_is_no_longer_than_others(world: RelayWorld) -> None:
