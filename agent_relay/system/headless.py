@@ -17,7 +17,8 @@ from agent_relay.system.processes import born, end_session, read_ticks
 OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
 _REQUEST, _OUTPUT, _ERRORS = "request", "output", "errors"
-_LOOK_S = 1.0
+_LOOK_S = 0.1
+"""How often what it printed is measured: a flood fills the disk, or memory, until somebody looks."""
 _ANSWER_BYTES = 4096
 
 
@@ -50,7 +51,8 @@ async def run_headless(
         began = born(process.pid) or before
         try:
             async with asyncio.timeout(limit_s):
-                status = await _wait(ours, os.path.join(folder, _OUTPUT), name=os.path.basename(argv[0]))
+                streams = [os.path.join(folder, name) for name in (_OUTPUT, _ERRORS)]
+                status = await _wait(ours, streams, name=os.path.basename(argv[0]))
         except TimeoutError:
             raise RelayError(f"no answer came within {limit_s:g} s") from None
         finally:
@@ -93,16 +95,17 @@ async def _start(
             raise RelayError(f"{os.path.basename(argv[0])} cannot be started: {error}") from error
 
 
-async def _wait(told: socket.socket, output: str, *, name: str) -> int:
+async def _wait(told: socket.socket, streams: Sequence[str], *, name: str) -> int:
     """Return the program's status as its parent reports it.
 
-    Raise RelayError if it cannot be started, prints more than 16 MiB, or was ended from outside.
+    Raise RelayError if it cannot be started, prints more than 16 MiB to one of its streams, or was ended from
+    outside.
     """
     told.setblocking(False)
     waiting = asyncio.ensure_future(asyncio.get_running_loop().sock_recv(told, _ANSWER_BYTES))
     try:
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
-            if os.stat(output).st_size > OUTPUT_BYTES:
+            if any(os.stat(stream).st_size > OUTPUT_BYTES for stream in streams):
                 raise RelayError(f"it printed more than {OUTPUT_BYTES >> 20} MiB")
         what, _, more = waiting.result().partition(b" ")
     except OSError as error:
