@@ -13,6 +13,7 @@ import sys
 import threading
 
 ENDED, REFUSED = b"ended", b"refused"
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class Parent:
@@ -28,6 +29,9 @@ class Parent:
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody could be told how the program ended
+        # Before the start: what leaves the program, in a session of its own, is still a descendant of ours.
+        with contextlib.suppress(ImportError, OSError, AttributeError):
+            _adopt_orphans()
         defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
         try:
             pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=[], setsigdef=defaults)
@@ -56,6 +60,13 @@ class Parent:
         # Before the program's end this is for the program: its parent stays until it is collected.
         if self.is_over:
             os._exit(0)
+
+
+def _adopt_orphans() -> None:
+    """Make processes whose parent ends children of this one, if the kernel can do that."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_all() -> None:

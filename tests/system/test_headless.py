@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.headless import OUTPUT_BYTES, run_headless
+from agent_relay.system.processes import born, is_alive, send_signal
 
 
 def run(script: str, folder: Path) -> None:
@@ -22,3 +24,14 @@ def test_a_program_that_floods_a_stream_is_ended_long_before_its_time(stream: st
     script = f"head -c {OUTPUT_BYTES + 1} /dev/zero >&{stream}; exec sleep 600"
     with pytest.raises(RelayError, match="it printed more than 16 MiB"):
         run(script, tmp_path)
+
+
+def test_a_process_that_left_the_program_is_ended_with_it(tmp_path: Path) -> None:
+    """It has a session of its own, and its parent is gone."""
+    script = "(setsid sh -c 'echo $$ > left; exec sleep 600' &); until [ -s left ]; do :; done"
+    run(script, tmp_path)
+    left = int((tmp_path / "left").read_text())
+    began = born(left) or 0
+    was_alive = is_alive(left, began)
+    send_signal(left, began, signal.SIGKILL)
+    assert not was_alive
