@@ -232,7 +232,7 @@ class Application:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._loading: asyncio.Task[None] | None = None
+        self._later: tuple[asyncio.Task[None], ...] = ()
         self._narrating = NarrativeWriter(services)
         self._sessions = SessionRegistry(services, self._narrating)
         self._racing: RaceRegistry | None = None
@@ -246,12 +246,12 @@ class Application:
         await recover_sessions(self._sessions)
         if await asyncio.to_thread(_has_races, folders):
             await self._get_racing().start()
-        self._loading = asyncio.create_task(load_rest())
+        self._later = (asyncio.create_task(load_rest()), asyncio.create_task(self._narrating.sweep()))
 
     async def stop(self) -> None:
         """Release everything; agents and their holders run on."""
-        if self._loading is not None:
-            self._loading.cancel()
+        for task in self._later:
+            task.cancel()
         await self._narrating.close()
         if self._racing is not None:
             await self._racing.close()

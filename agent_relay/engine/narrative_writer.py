@@ -30,6 +30,8 @@ from agent_relay.system.headless import run_headless
 
 _log = logging.getLogger(__name__)
 _FOLDER, _DIGESTS = "narratives", "digests"
+_ENDED_S = 5.0
+"""How long agents that write may outlive their daemon: one that ends leaves what it wrote until then."""
 
 
 def prepare_document_run(
@@ -71,14 +73,25 @@ class RunFolders:
 
     def make(self) -> str:
         """Create a private folder for one run; first remove what the runs of a dead daemon left."""
-        parent = ensure_private(os.path.join(self._services.folders.runtime, self._name))
+        parent = ensure_private(self._get_parent())
         # A run of another session that begins meanwhile must not lose its folder to this sweep.
         with self._making:
-            if not self._is_swept:
-                for name in os.listdir(parent):
-                    remove_run(os.path.join(parent, name))
-                self._is_swept = True
+            self._sweep(parent)
             return ensure_private(os.path.join(parent, self._services.create_id()))
+
+    def sweep(self) -> None:
+        """Remove what the runs of a dead daemon left; what cannot be listed is left to the next run."""
+        with self._making, contextlib.suppress(OSError):
+            self._sweep(self._get_parent())
+
+    def _get_parent(self) -> str:
+        return os.path.join(self._services.folders.runtime, self._name)
+
+    def _sweep(self, parent: str) -> None:
+        if not self._is_swept:
+            for name in os.listdir(parent):
+                remove_run(os.path.join(parent, name))
+            self._is_swept = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,15 @@ class NarrativeWriter:
         self._drafts: set[str] = set()
         self._folders = RunFolders(services, _FOLDER)
         self.digest_folders = RunFolders(services, _DIGESTS)
+
+    async def sweep(self) -> None:
+        """Remove what agents that a dead daemon had write left here and in the users' homes.
+
+        It waits for their end first.
+        """
+        await asyncio.sleep(_ENDED_S)
+        for folders in (self._folders, self.digest_folders):
+            await asyncio.to_thread(folders.sweep)
 
     async def narrate(
         self, session: Session, launch_environment: LaunchEnvironment, focus: str = ""

@@ -112,6 +112,19 @@ def test_what_another_daemon_began_is_not_begun_again(world: RelayWorld) -> None
         assert file.read() == "x\n"
 
 
+def test_a_daemon_removes_what_another_ones_documents_left(world: RelayWorld) -> None:
+    """Nobody may ask for a document ever again, and the record is in the files of one that was begun."""
+    add_successor(world, 'touch "$HOME/begun"; sleep 300')
+    session = begin_talk(world)
+    world.ask("use", session=session, agent="writer", digest=True)
+    wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the successor writes")
+    folder = f"{world.folders.runtime}/digests"
+    assert len(os.listdir(folder)) == 1
+    world.kill_daemons()
+    world.start_daemon()
+    wait_until(lambda: os.listdir(folder) == [], "its files are gone")
+
+
 def test_a_flood_of_output_holds_nobody_up(world: RelayWorld) -> None:
     """The daemon answers while it reads what an agent printed, however much of that is no document."""
     script = 'yes "{}" | head -c 12000000; touch "$HOME/flooded"; exit 7'
