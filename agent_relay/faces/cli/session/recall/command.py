@@ -62,6 +62,11 @@ def recall(
     if not asked and not turn:
         raise WrongUseError("there is nothing to look for", hint="agent-relay recall QUERY")
     wanted = _parse_place(turn) if turn else None
+    if asked and wanted is not None:
+        raise WrongUseError(
+            "--turn prints a whole turn and searches nothing, so it takes no words",
+            hint=f"agent-relay recall --turn {turn}, or: agent-relay recall QUERY",
+        )
     record = read_record(session)
     for line in record.lacks:
         if not as_json:
@@ -104,7 +109,9 @@ def _show_turn(record: SessionRecord, where: str, number: int, *, as_json: bool)
     if found is None:
         last = max((one.number for one in record.turns if one.leg == leg.number), default=0)
         whose = f"{leg.facts.agent} (leg {leg.number})"
-        raise RelayError(f"there is no turn {number} of {whose}", hint=f"Its last one is {last}.")
+        names = [] if where else [name_turn(record, one) for one in record.turns if one.number == number]
+        others = f" Of earlier agents: --turn {', '.join(names)}" if names else ""
+        raise RelayError(f"there is no turn {number} of {whose}", hint=f"Its last one is {last}.{others}")
     text = render_turn(found, record.clean)
     if as_json:
         print_json({**_begin(record), "turns": [{**_describe(record, found), "text": text}]})
