@@ -25,11 +25,14 @@ _TEMPLATE = "resume.md.j2"
 _TEMPLATE_BYTES = 256 << 10
 
 
-def build_renderer(loaded: LoadedAdapter, folder: str) -> Callable[[ResumePacket], str]:
+def build_renderer(
+    loaded: LoadedAdapter, folder: str, *, has_session: bool = True
+) -> Callable[[ResumePacket], str]:
     """Build a function from a packet to the text its target reads; the template is compiled now, once.
 
     An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
-    the text. Raises ConfigurationError if a template cannot be used.
+    the text; without a session nothing can be recalled from it. Raises ConfigurationError if a template
+    cannot be used.
     """
     templates = {SHARED: _read_template(os.path.join(adapter_folders.find_builtin_folder(), _TEMPLATE))}
     own = os.path.join(loaded.folder, loaded.adapter.template)
@@ -37,7 +40,9 @@ def build_renderer(loaded: LoadedAdapter, folder: str) -> Callable[[ResumePacket
         templates[_TEMPLATE] = _read_template(own)
     title = loaded.adapter.title
     template = compile_template(templates, title=title)
-    return lambda packet: render_packet(packet, template=template, title=title, folder=folder)
+    return lambda packet: render_packet(
+        packet, template=template, title=title, folder=folder, has_session=has_session
+    )
 
 
 def _read_template(path: str) -> str:

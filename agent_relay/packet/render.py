@@ -55,13 +55,15 @@ def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
         raise ConfigurationError(f"the packet template of {title} cannot be used: {problem}") from problem
 
 
-def render_packet(packet: ResumePacket, *, template: Template, title: str, folder: str = "") -> str:
+def render_packet(
+    packet: ResumePacket, *, template: Template, title: str, folder: str = "", has_session: bool = True
+) -> str:
     """Render `packet` for the agent called `title`, wrapped in `<handoff-context>`, with a final newline.
 
     The packet's contents are data to the template and never evaluated; they can neither close the wrapping
     nor carry a control character, and their own blank lines stay as they are. `folder` is where earlier
-    packets of the session are stored. The same packet gives the same text. Raises ConfigurationError if the
-    template fails.
+    packets of the session are stored; `has_session` is whether there is one to search. The same packet gives
+    the same text. Raises ConfigurationError if the template fails.
     """
     shown = leave_out_repeated(packet)
     records = {quote_text(file): name for file, name in name_records(shown).items()}
@@ -78,6 +80,7 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
         "title": quote_text(title),
         "folder": quote_text(folder),
         "names": CUT_NAMES,
+        "has_session": has_session,
     }
     try:
         body = template.render(values)

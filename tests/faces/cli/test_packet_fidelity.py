@@ -140,3 +140,11 @@ def test_errors_name_where_their_evidence_stands(tmp_path: Path) -> None:
     assert [one.source.transcript for one in packet.blockers if one.source] == [f"{sample.path}:35"]
     assert "Evidence: record:35\n" in text
     assert f"record: {sample.path}\n" in text
+
+
+def test_a_packet_without_a_session_names_no_search_of_one(tmp_path: Path) -> None:
+    """`agent-relay recall` searches sessions; whoever was told of it here would find none."""
+    sample = lay_out("claude-recorded", str(tmp_path))
+    _, text = build_offline(sample.agent, sample.path, "codex")
+    assert "agent-relay recall" not in text
+    assert text.endswith("Z\n</handoff-context>\n")

@@ -234,7 +234,8 @@ def build_offline(
         tree = look_up_files(tree, touched)
     packet = build_packet(facts, occasion, tree=tree)
     packet = redact_packet(packet, known=known, allow=allow)
-    render = build_renderer(loaded, os.path.dirname(os.path.abspath(transcript)))
+    folder = os.path.dirname(os.path.abspath(transcript))
+    render = build_renderer(loaded, folder, has_session=False)
     wanted = config.get_agent(target).budget_tokens
     packet = fit_packet(packet, tokens=wanted or loaded.adapter.budget_tokens, render=render)
     return packet, render(packet)
