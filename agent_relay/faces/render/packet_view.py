@@ -28,8 +28,12 @@ from agent_relay.packet.repeats import leave_out_repeated
 _MOST_READ = 2000
 """Characters of a text that are looked at: more never fit on two lines."""
 _MOST_ENTRIES = 25
-_LEAST_WIDTH, _MOST_WIDTH = 50, 120
+_LEAST_WIDTH, _MOST_WIDTH = 30, 120
 _LONGEST_PLACE = 24
+_LONGEST_BRANCH = 50
+_LONGEST_WORD = 24
+"""Columns up to which a word is left out whole where its line is cut."""
+_MOST_LINES = 4
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "cancelled": "[-]"}
 _INDENT = "  "
 
@@ -112,18 +116,27 @@ def render_told(packet: ResumePacket, *, width: int, changes: Sequence[str] = ()
     for title, field_name, entries in _list_sections(told):
         if not entries:
             continue
-        lines += ["", _render_title(title, field_name, len(entries), packet)]
+        lines += ["", *wrap_line(_render_title(title, field_name, len(entries), packet), width)]
         for entry in entries[:_MOST_ENTRIES]:
             lines += _render_entry(entry, places, width)
         if len(entries) > _MOST_ENTRIES:
             lines.append(f"{_INDENT}… and {len(entries) - _MOST_ENTRIES} more")
     lines += _list_cuts(packet, places)
     if changes:
-        lines += ["", "Changed since it was written", *(f"{_INDENT}{_flatten(one)}" for one in changes)]
+        lines += ["", "Changed since it was written"]
+        lines += [
+            _INDENT + line for one in changes for line in wrap_line(_flatten(one), width - len(_INDENT))
+        ]
     if places.letters:
         lines += ["", "Sources"]
         lines += [f"{_INDENT}{letter}  {file}" for file, letter in places.letters.items()]
     return lines
+
+
+def wrap_line(line: str, width: int) -> list[str]:
+    """Return `line` on a few lines of `width` columns, whole if it fits; later ones are indented."""
+    first, *more = _wrap(line, max(width, _LEAST_WIDTH), _MOST_LINES)
+    return [first, *(_INDENT + one for one in more)]
 
 
 def shorten(text: str, most: int) -> str:
@@ -316,7 +329,7 @@ def _name_tree(packet: ResumePacket) -> str:
     git = packet.git
     if git is None:
         return "Files"
-    parts = [f"branch {shorten(git.branch, _LEAST_WIDTH)}" if git.branch else ""]
+    parts = [f"branch {shorten(git.branch, _LONGEST_BRANCH)}" if git.branch else ""]
     parts.append(f"HEAD {shorten(git.head[:12], 12)}" if git.head else "")
     named = ", ".join(part for part in parts if part)
     return f"Files, by git at {named}" if named else "Files"
@@ -374,7 +387,10 @@ def _wrap(text: str, room: int, most: int) -> list[str]:
 def _cut(text: str, most: int) -> str:
     if count_columns(text) <= most:
         return text
-    return f"{split_columns(text, most - 1)[0].rstrip()}…"
+    kept, rest = split_columns(text, most - 1)[:2]
+    whole = kept if rest.startswith(" ") else kept.rpartition(" ")[0]
+    is_near = whole and count_columns(kept) - count_columns(whole) <= _LONGEST_WORD
+    return f"{(whole if is_near else kept).rstrip()}…"
 
 
 def _flatten(text: str) -> str:

@@ -93,7 +93,7 @@ def test_what_the_successor_is_told_stands_there_with_where_it_is_from(world: Wo
     assert head[2].startswith("Written ")
     assert head[2].endswith(" ago, not picked up yet")
     assert head[3].startswith("understudy reads ")
-    assert head[4].endswith("--number 1 --text")
+    assert head[4].endswith(" -n 1 --text")
     for line in (
         "  Paint the shed. Blue, if there is any.  (claude, turn 1, A:2)",
         "Rules and corrections of the user (2)",

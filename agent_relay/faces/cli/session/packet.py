@@ -65,7 +65,7 @@ def show(
     """
     if as_text and as_json:
         raise WrongUseError("--text and --json exclude each other", hint="Name one of them")
-    from agent_relay.faces.render.packet_view import render_head, render_told
+    from agent_relay.faces.render.packet_view import render_head, render_told, wrap_line
 
     found = find_packet(session, number)
     packet = read_packet(found.document)
@@ -82,13 +82,14 @@ def show(
         sys.stdout.write(text)
         return
     left = read_as_left(found.folder, found.sequence, found.target)
-    command = f"agent-relay packet show {found.folder.rpartition('/')[2]} --number {found.sequence} --text"
-    print_contents(
-        *render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
-    )
+    command = f"agent-relay packet show {found.folder.rpartition('/')[2]} -n {found.sequence} --text"
+    width = get_width()
+    head = render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
+    print_contents(*(part for line in head for part in wrap_line(line, width)))
     print_lines(f"Word for word: {command}")
-    told = render_told(left, width=get_width(), changes=find_changes(found, left))
-    print_contents(*told, *_list_remarks(packet, edited))
+    told = render_told(left, width=width, changes=find_changes(found, left))
+    remarks = (part for line in _list_remarks(packet, edited) for part in wrap_line(line, width))
+    print_contents(*told, *remarks)
 
 
 def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
