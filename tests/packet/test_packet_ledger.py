@@ -45,6 +45,19 @@ def test_a_choice_is_told_with_all_of_its_options(words: str) -> None:
     assert (chosen.said, chosen.on, chosen.is_settled) == (words, OFFERED, True)
 
 
+@pytest.mark.parametrize("words", ["ok the first one then", "the first", "the integer, it is exact"])
+def test_a_choice_between_two_ways_in_one_sentence_is_settled(words: str) -> None:
+    """Agents seldom number two ways."""
+    assert answer(words, offered="I could store cents as an integer or as a Decimal.").is_settled
+
+
+@pytest.mark.parametrize("words", ["forget the 30 days, 7 is fine", "vergiss die 30 Tage, 7 reichen"])
+def test_a_number_that_takes_the_place_of_another_is_settled(words: str) -> None:
+    """The user says what holds instead."""
+    packet = build("keep the logs for 30 days", "Set.", "now the docs", "Done.", words, "Set.", "1 + 2", "3.")
+    assert find(packet, 3).is_settled
+
+
 def test_options_are_told_once_with_their_answer() -> None:
     """They stood in the turn before as well; twice, they cost twice."""
     packet = build("write the store of the parser", OPTIONS, "2", "Done.", "now the docs of it", "ok")
