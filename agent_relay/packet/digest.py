@@ -59,7 +59,7 @@ def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: s
     text = ""
     for detail in _DETAILS:
         turns = _tell_turns(facts, pastes.turns, detail)
-        said = [*_tell_before(before, detail), *turns, *_tell_end(facts, written)]
+        said = [*_tell_before(before, detail), *turns, *_tell_end(facts, pastes.waiting, written)]
         text = "\n\n".join(said)
         if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
             return text
@@ -201,8 +201,11 @@ def _tell_answer(answers: list[Message], agent: str, detail: _Detail) -> Iterato
         yield "listed:\n" + "\n".join(rest[: detail.options])
 
 
-def _tell_end(facts: Facts, written: str) -> Iterator[str]:
-    """Tell what holds at the end: documents, plan, what runs, the waiting prompt and why it stopped."""
+def _tell_end(facts: Facts, pasted: str, written: str) -> Iterator[str]:
+    """Tell what holds at the end: documents, plan, what runs, the waiting prompt and why it stopped.
+
+    `pasted` is what the user pasted with the waiting prompt.
+    """
     if written:
         yield f"# The handoff document that {facts.agent} wrote earlier\n{_cut(written, 8000)}"
     if facts.summary:
@@ -214,7 +217,9 @@ def _tell_end(facts: Facts, written: str) -> Iterator[str]:
         running = "\n".join(f"- {one[:300]}" for one in facts.background[:20])
         yield f"# Still running\n{running}"
     if facts.unprocessed_prompt:
-        yield f"# Not answered yet\nuser: {_cut(facts.unprocessed_prompt.text, 4000)}"
+        yield f"# Not answered yet\nuser: {_set_in(_cut(facts.unprocessed_prompt.text, 4000))}"
+    if pasted:
+        yield f"{_PASTED}:\n{_quote(pasted, 4000)}"
     if facts.limit_text:
         yield f"# Why it stopped\n{facts.limit_text[:500]}"
 
