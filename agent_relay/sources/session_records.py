@@ -4,6 +4,7 @@ Only conversations the journal names are read: one that is guessed by its folder
 """
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -149,7 +150,7 @@ def _find_path(
     if not conversation.native_id and by_id:
         return ""
     for _, leg in reversed(conversation.legs):
-        if leg.transcript and os.path.isfile(leg.transcript):
+        if leg.transcript and _is_own_file(leg.transcript):
             return leg.transcript
     if not conversation.native_id:
         return ""
@@ -158,6 +159,14 @@ def _find_path(
         spec, native_id=conversation.native_id, cwd=session.cwd, home=home, environ=environ
     )
     return found.path if found is not None else ""
+
+
+def _is_own_file(path: str) -> bool:
+    """Check whether a file is there, and not a link: what that leads to may be anybody's conversation."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _tell_gone(conversation: _Conversation) -> str:
