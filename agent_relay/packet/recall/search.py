@@ -17,7 +17,16 @@ from agent_relay.packet.recall._terms import (
     prepare,
     read_query,
 )
-from agent_relay.packet.recall.turns import GAP, LABELS, EntryKind, PastEntry, PastTurn
+from agent_relay.packet.recall.turns import (
+    GAP,
+    LABELS,
+    PASTED,
+    EntryKind,
+    PastEntry,
+    PastTurn,
+    quote_lines,
+    set_apart,
+)
 
 LONGEST_EXCERPT = 800
 """Characters of one excerpt."""
@@ -38,6 +47,7 @@ _CANDIDATES = 40
 _RECENCY = 0.1
 _KIND_WEIGHT: dict[EntryKind, float] = {
     "prompt": 1.25,
+    "pasted": 1.25,
     "summary": 1.1,
     "error": 1.1,
     "edit": 0.9,
@@ -86,19 +96,25 @@ class Search:
 
         `clean` makes a text fit to be shown; it is given whole texts, of long ones a wide part.
         """
-        entries = [self._clean(entry, clean) for entry in self._select(turn.entries)]
+        cleaned = [self._clean(entry, clean) for entry in self._select(turn.entries)]
+        entries = [part for entry in cleaned for part in set_apart(entry)]
         pieces = [(piece, entry.kind) for entry in entries for piece in _split(entry)]
         scores = [
             self._score_piece(piece, _MARKS.get(kind, b"")) * _KIND_WEIGHT.get(kind, 1.0)
             for piece, kind in pieces
         ]
         first = next((at for at, (_, kind) in enumerate(pieces) if kind == "prompt"), 0)
-        chosen = _choose([piece for piece, _ in pieces], scores, most, first=first)
+        has_pasted = any(kind == "pasted" for _, kind in pieces)
+        room = most - len(PASTED) - 1 if has_pasted else most
+        chosen = _choose([piece for piece, _ in pieces], scores, room, first=first)
         lines: list[str] = []
         for before, at in zip([-1, *chosen], chosen, strict=False):
             if at != before + 1:
                 lines.append(GAP)
-            lines.append(pieces[at][0])
+            piece, kind = pieces[at]
+            if kind == "pasted" and PASTED not in lines:
+                lines.append(PASTED)
+            lines.append(piece)
         return "\n".join(lines)[:most]
 
     def _select(self, entries: Sequence[PastEntry]) -> list[PastEntry]:
@@ -128,6 +144,9 @@ class Search:
         text = clean(entry.text[begin:end])
         # What was cut before it was searched may begin or end with half a secret.
         kept = text[_MARGIN if begin else 0 : -_MARGIN if end < len(entry.text) else None]
+        if begin and entry.kind == "prompt":
+            # Nobody types so much.
+            return PastEntry("pasted", kept, PASTED)
         return replace(entry, text=kept, head=head)
 
     def _weigh(self, counts: Sequence[Sequence[float]], sizes: Sequence[int]) -> None:
@@ -183,10 +202,14 @@ def _prepare(entry: PastEntry) -> bytes:
 
 
 def _split(entry: PastEntry) -> list[str]:
-    """Split an entry into its lines, long ones by sentence; the first piece has the entry's label."""
+    """Split an entry into its lines, long ones by sentence; the first piece has the entry's label.
+
+    Pieces of what was pasted have a mark before each line instead, and no head.
+    """
     label = LABELS.get(entry.kind, "")
     lines = [line for line in entry.shown.split("\n") if line.strip()]
-    pieces = [entry.head[:_LONGEST_PIECE]] if entry.head else []
+    is_pasted = entry.kind == "pasted"
+    pieces = [entry.head[:_LONGEST_PIECE]] if entry.head and not is_pasted else []
     begun = len(pieces)
     for line in lines:
         # Short lines go together: there may be very many of them.
@@ -194,6 +217,8 @@ def _split(entry: PastEntry) -> list[str]:
             pieces[-1] = f"{pieces[-1]}\n{line.rstrip()}"
         else:
             pieces += _split_line(line.rstrip())
+    if is_pasted:
+        return [quote_lines(piece) for piece in pieces]
     if label and pieces:
         pieces[0] = label + pieces[0]
         pieces[-1] += ")" if label.startswith("(") else ""

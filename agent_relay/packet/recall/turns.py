@@ -11,9 +11,21 @@ from typing import Literal
 
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError, group_by_turn
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.packet.extract.pastes.split import split_pasted
 
 EntryKind = Literal[
-    "before", "prompt", "answer", "command", "error", "edit", "plan", "summary", "note", "quoted", "after"
+    "before",
+    "prompt",
+    "pasted",
+    "answer",
+    "command",
+    "error",
+    "edit",
+    "plan",
+    "summary",
+    "note",
+    "quoted",
+    "after",
 ]
 LABELS: dict[EntryKind, str] = {
     "prompt": "user: ",
@@ -22,6 +34,8 @@ LABELS: dict[EntryKind, str] = {
     "after": "(after this, user: ",
 }
 """What is put before the words of an entry whose head does not say whose they are."""
+PASTED = "pasted by the user, written by others:"
+"""The head of what a prompt holds besides the user's own words; each line below it begins with `> `."""
 GAP = "…"
 """Stands for what is left out."""
 
@@ -123,6 +137,27 @@ def _add_neighbours(turn: PastTurn, *, before: PastTurn | None, after: PastTurn 
     if reaction:
         entries = (*entries, PastEntry("after", reaction))
     return replace(turn, entries=entries)
+
+
+def set_apart(entry: PastEntry) -> list[PastEntry]:
+    """Return a prompt's entry as the user's own words and what they pasted; other entries as they are.
+
+    It takes time, and is for entries that are shown. Of the next prompt only the user's own words are kept.
+    """
+    if entry.kind not in {"prompt", "after"}:
+        return [entry]
+    split = split_pasted(entry.text)
+    if not split.pasted:
+        return [entry]
+    if entry.kind == "after":
+        return [replace(entry, text=f"{split.own} [and what others wrote]".strip())]
+    own = [replace(entry, text=split.own)] if split.own else []
+    return [*own, PastEntry("pasted", "\n".join(split.pasted), PASTED)]
+
+
+def quote_lines(text: str) -> str:
+    """Return `text` with a mark before each line that says that others wrote it."""
+    return "\n".join(f"> {line}" for line in text.split("\n"))
 
 
 def add_packet(
@@ -236,8 +271,14 @@ def render_turn(turn: PastTurn, clean: Callable[[str], str]) -> str:
     for entry in turn.entries:
         if entry.kind in {"before", "after"}:
             continue
-        text = clean(entry.text)
-        text = _cut_output(text) if entry.kind in {"command", "error"} else text
-        whole = replace(entry, text=text, head=clean(entry.head)).whole
-        shown.append(LABELS.get(entry.kind, "") + whole)
+        # A secret is known by all of its lines: they are parted after it was taken out.
+        cleaned = replace(entry, text=clean(entry.text), head=clean(entry.head))
+        shown += [LABELS.get(one.kind, "") + _render_entry(one) for one in set_apart(cleaned)]
     return "\n".join(shown)
+
+
+def _render_entry(entry: PastEntry) -> str:
+    if entry.kind == "pasted":
+        return f"{entry.head}\n{quote_lines(entry.text)}"
+    text = _cut_output(entry.text) if entry.kind in {"command", "error"} else entry.text
+    return replace(entry, text=text).whole
