@@ -13,6 +13,7 @@ from datetime import UTC
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LaunchPlan, LegStart, prepare_launch
+from agent_relay.agents.user_servers import build_server_args
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
@@ -45,13 +46,9 @@ def prepare_document_run(
 ) -> LaunchPlan:
     """Return the launch plan of an agent that writes a document, its files in the start's folder.
 
-    It is the agent's own launch with `args` and the narrative's variables and files. Raises RelayError.
+    It is the agent's own launch with `args` and the narrative's variables and files, without the user's
+    servers of tools. Raises RelayError, also if it is not known which servers there are.
     """
-    spec = loaded.adapter.narrative
-    words = {"args": args, "env": spec.env if spec else {}, "files": spec.files if spec else ()}
-    empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
-    launch = loaded.adapter.launch.model_copy(update={**words, **empty})
-    headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
     values = {
         "native_id": native_id,
         "leg_folder": start.leg_folder,
@@ -59,6 +56,13 @@ def prepare_document_run(
         "cwd": start.cwd,
         "home": start.environ.get("HOME", ""),
     }
+    spec = loaded.adapter.narrative
+    if spec is not None and spec.servers is not None:
+        args = (*build_server_args(spec.servers, values, start.environ), *args)
+    words = {"args": tuple(args), "env": spec.env if spec else {}, "files": spec.files if spec else ()}
+    empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
+    launch = loaded.adapter.launch.model_copy(update={**words, **empty})
+    headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
     return prepare_launch(headless, leg, start, values=values, withheld=services.withheld_keys())
 
 

@@ -225,6 +225,20 @@ class Answer(Strict):
     failures: tuple[AnswerFailure, ...] = ()
 
 
+class UserServers(Strict):
+    """Where the user names the servers of tools that an agent starts, and what switches them off.
+
+    `paths` are TOML files, forms like a source's path; the keys of the table `table` are the names. If there
+    are any, `args` come before a run's own: in them `{servers}` is `each` of every server, with commas
+    between them, and `{server}` in it the name as a string of TOML.
+    """
+
+    paths: tuple[str, ...]
+    table: str
+    each: str
+    args: tuple[str, ...]
+
+
 class Narrative(Strict):
     """How the agent writes a handoff document: headless, in a fork of its native session, without tools.
 
@@ -237,7 +251,8 @@ class Narrative(Strict):
     `fresh_args` are those of a document that it writes from a digest instead, in a session of its own under
     the new id `{native_id}`; without any it cannot. What it keeps of that session is removed afterwards.
     `input_has_cached` is whether the input tokens it reports include the cached ones. `escapes` say what is
-    written in a digest instead of what the agent would take for a command or for a file to read.
+    written in a digest instead of what the agent would take for a command or for a file to read. `servers`
+    are the user's servers of tools, of which a run has none.
     """
 
     args: tuple[str, ...]
@@ -245,6 +260,7 @@ class Narrative(Strict):
     escapes: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     files: tuple[FileTemplate, ...] = ()
+    servers: UserServers | None = None
     copy_by: Literal["", "beside", "database"] = Field(default="", alias="copy")
     limit_s: float = Field(default=180, gt=0, le=1800)
     input_has_cached: bool = False
