@@ -1,6 +1,6 @@
-"""Make turns of facts: one prompt, what it answers, all that followed, and the user's reaction to it.
+"""Build searchable turns from facts: a prompt, what it answers, all that followed, and the user's reaction.
 
-Texts are as the transcript has them. `render_turn` shows a whole turn, made fit to be shown by its caller.
+Texts are as the transcript has them. `render_turn` renders a whole turn, cleaned by a function of the caller.
 """
 
 import math
@@ -33,11 +33,11 @@ LABELS: dict[EntryKind, str] = {
     "before": "(before this, agent: ",
     "after": "(after this, user: ",
 }
-"""What is put before the words of an entry whose head does not say whose they are."""
+"""Labels for entries whose head does not say who is speaking."""
 PASTED = "pasted by the user, written by others:"
 """The head of what a prompt holds besides the user's own words; each line below it begins with `> `."""
 GAP = "…"
-"""Stands for what is left out."""
+"""Marks an omission."""
 
 _OUTPUT_HEAD, _OUTPUT_TAIL = 1000, 3000
 _LONGEST_REACTION = 200
@@ -48,7 +48,7 @@ _LINE_NUMBER = compile_late(r":(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class PastEntry:
-    """One thing that was said, run, changed or planned in a turn. `head` is a line that says what it is."""
+    """One thing that was said, run, changed or planned in a turn; `head` is a line that describes it."""
 
     kind: EntryKind
     text: str
@@ -56,7 +56,7 @@ class PastEntry:
 
     @property
     def shown(self) -> str:
-        """What an excerpt may show: the end of an answer before, the beginning of a prompt after."""
+        """The text to excerpt: the end of a preceding answer, the beginning of a following prompt."""
         if self.kind == "before" and len(self.text) > _LONGEST_REACTED:
             return f"{GAP}{self.text[-_LONGEST_REACTED:]}"
         if self.kind == "after" and len(self.text) > _LONGEST_REACTION:
@@ -65,7 +65,7 @@ class PastEntry:
 
     @property
     def whole(self) -> str:
-        """The head, and the text as it is shown."""
+        """The head and the text to show."""
         return f"{self.head}\n{self.shown}" if self.head and self.shown else self.head or self.shown
 
 
@@ -73,7 +73,7 @@ class PastEntry:
 class PastTurn:
     """One turn of one leg: `leg` counts the session's legs from 1, `number` the conversation's prompts.
 
-    Number 0 is what stands before the first prompt, such as the summary of an earlier conversation.
+    Number 0 is what precedes the first prompt, such as the summary of an earlier conversation.
     """
 
     leg: int
@@ -84,7 +84,7 @@ class PastTurn:
 
 
 def build_turns(facts: Facts, *, leg: int) -> list[PastTurn]:
-    """Build the turns of one leg from its facts, which should not be trimmed, in order."""
+    """Build the turns of one leg, in order, from its facts, which should not be trimmed."""
     entries: dict[int, list[tuple[tuple[float, int], PastEntry]]] = {}
     began: dict[int, datetime | None] = {}
 
@@ -122,9 +122,9 @@ def build_turns(facts: Facts, *, leg: int) -> list[PastTurn]:
 
 
 def _add_neighbours(turn: PastTurn, *, before: PastTurn | None, after: PastTurn | None) -> PastTurn:
-    """Return the turn with what a short prompt answers, and with the user's reaction to the turn.
+    """Return the turn with what its short prompt answers, and with the user's reaction to the turn.
 
-    "2, but without the cache" says nothing without the options, nor a proposal without what came of it.
+    "2, but without the cache" means nothing without the options, nor does a proposal without the reaction.
     """
     entries = turn.entries
     asked = next((one.text for one in entries if one.kind == "prompt"), "")
@@ -163,9 +163,9 @@ def quote_lines(text: str) -> str:
 def add_packet(
     turns: Sequence[PastTurn], packet: Mapping[str, object], *, leg: int, agent: str
 ) -> list[PastTurn]:
-    """Return `turns` with what a packet's document quotes of `agent`, each entry at the turn it is from.
+    """Return `turns` with what a packet's document quotes from `agent`, each entry in the turn it is from.
 
-    For a leg whose own record is gone. What names no turn of the agent's stands at turn 0.
+    Use it for a leg whose own record is gone. Entries that name no turn of the agent's go to turn 0.
     """
     quoted: dict[int, list[PastEntry]] = {}
     for field, value in packet.items():
@@ -182,7 +182,7 @@ def add_packet(
 
 
 def _read_quoted(value: object, agent: str) -> tuple[int, str]:
-    """Return the turn and the words of an entry of a packet's document; no words if it is another agent's."""
+    """Return turn and words of an entry of a packet's document; no words for another agent's entry."""
     if isinstance(value, str):
         return 0, value
     if not isinstance(value, dict):
@@ -196,7 +196,7 @@ def _read_quoted(value: object, agent: str) -> tuple[int, str]:
     return number if isinstance(number, int) else 0, "\n".join(texts)
 
 
-# Fields of a packet that hold nobody's words.
+# Fields of a packet that quote nobody.
 _NOT_QUOTED = frozenset(
     {
         *("schema", "packet_id", "session_id", "created_at", "previous_agent", "target_agent"),
@@ -216,7 +216,7 @@ _NOT_QUOTED = frozenset(
 
 
 def _sort_key(place: str, at: datetime | None, order: int) -> tuple[float, int]:
-    """Return what puts entries of one turn in order: the transcript's line, else the time."""
+    """Return the sort key of an entry within its turn: the line in the transcript, else the time."""
     line = _LINE_NUMBER.search(place)
     if line is not None:
         return float(line[1]), order
@@ -224,7 +224,7 @@ def _sort_key(place: str, at: datetime | None, order: int) -> tuple[float, int]:
 
 
 def _put_in_order(rows: list[tuple[tuple[float, int], PastEntry]]) -> tuple[PastEntry, ...]:
-    """Return the entries in order, prompts first, files that were only read in one entry."""
+    """Return the entries in order, prompts first, all files that were only read in one entry."""
     ordered = [entry for _, entry in sorted(rows, key=lambda row: row[0])]
     prompts = [entry for entry in ordered if entry.kind == "prompt"]
     read = [entry.text for entry in ordered if entry.kind == "note"]
@@ -250,7 +250,7 @@ def _describe_change(change: FileChange, cwd: str) -> PastEntry:
 
 
 def _list_lines(change: FileChange) -> list[str]:
-    """Return the lines the change removed and added, each with its mark."""
+    """Return the lines the change removed and added, each with `-` or `+`."""
     return [*(f"-{line}" for line in change.removed_lines), *(f"+{line}" for line in change.added_lines)]
 
 
@@ -259,14 +259,14 @@ def _describe_error(error: ToolError) -> PastEntry:
 
 
 def _cut_output(text: str) -> str:
-    """Return an output's beginning and end; the end is longer, because errors are there."""
+    """Return the beginning and end of an output; the end is longer, because errors are there."""
     if len(text) <= _OUTPUT_HEAD + _OUTPUT_TAIL:
         return text
     return f"{text[:_OUTPUT_HEAD]}\n{GAP}\n{text[-_OUTPUT_TAIL:]}"
 
 
 def render_turn(turn: PastTurn, clean: Callable[[str], str]) -> str:
-    """Return the whole turn as text, the middles of long outputs left out; `clean` as for excerpts."""
+    """Return the whole turn as text, without the middles of long outputs; `clean` is as for excerpts."""
     shown = []
     for entry in turn.entries:
         if entry.kind in {"before", "after"}:
