@@ -1,7 +1,7 @@
-"""Digest the record of a leg for an agent that writes its handoff document, and check what it wrote.
+"""Condense a leg's record for an agent that writes the handoff document from it, and check that document.
 
-The digest is what an agent reads that has seen nothing of the conversation; whatever the document names that
-is not in the digest was made up, and is marked.
+The writer has not seen the conversation and reads only the digest, so anything its document names that is
+not in the digest is made up, and is marked.
 """
 
 import re
@@ -15,9 +15,9 @@ from agent_relay.packet.extract.requests import set_pastes_apart
 from agent_relay.packet.extract.sentences import cut_words
 
 MOST_BYTES = 60_000
-"""The size of a digest in UTF-8: some 20,000 tokens."""
+"""The maximum size of a digest in UTF-8: about 20,000 tokens."""
 NOT_RECORDED = "[not in the record]"
-"""The mark behind what a document names and the digest does not."""
+"""The mark after anything in a document that the digest does not have."""
 _OPTION = re.compile(r"^\s{0,6}(?:[-*+•]|\(?[0-9A-Za-z][.):]|Option\b|\|)\s*\S")
 _OPTION_LENGTH = 300
 _EDIT_LINES = 2
@@ -26,7 +26,7 @@ _PASTED = "pasted by the user, and written by others"
 
 @dataclass(frozen=True, slots=True)
 class _Detail:
-    """The most characters quoted of each thing; 0 leaves it out."""
+    """The most characters to quote of each kind of text; 0 leaves it out."""
 
     user: int
     answer: int
@@ -44,14 +44,14 @@ _DETAILS = (
     _Detail(user=120, answer=0, options=0, output=0, edits=0),
     _Detail(user=50, answer=0, options=0, output=0, edits=0),
 )
-"""Levels of detail for longer and longer records: agents' words give way first, the user's last."""
+"""Levels of detail for ever longer records: agents' words are shortened first, the user's last."""
 
 
 def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: str = "") -> str:
-    """Digest what was said and done, in order of time, in at most 60 kB.
+    """Condense what was said and done, in chronological order, to at most 60 kB.
 
-    `facts` are a leg's own, without what relay typed, `before` is the packet it was given, and `written` the
-    document its agent was asked for before. The result is empty if there is nothing to tell.
+    `facts` are a leg's own, without what relay typed, `before` is the packet it was given, and `written` a
+    document its agent was asked for earlier. The result is empty if there is nothing to report.
     """
     if not facts.conversation and before is None:
         return ""
@@ -65,14 +65,14 @@ def build_digest(facts: Facts, before: ResumePacket | None = None, *, written: s
             return text
     data = text.encode("utf-8", "replace")
     half = MOST_BYTES // 2 - 50
-    # Whole lines: secrets are looked for afterwards, and no rule knows half of one.
+    # Whole lines only: secrets are searched for afterwards, and no rule recognises half of one.
     head, tail = data[:half].rpartition(b"\n")[0], data[-half:].partition(b"\n")[2]
     gap = f"\n[… {len(data) - len(head) - len(tail)} bytes left out …]\n"
     return head.decode("utf-8", "ignore") + gap + tail.decode("utf-8", "ignore")
 
 
 def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
-    """Tell what the agent was handed when it took over."""
+    """Yield the sections on what the agent was handed when it took over."""
     if before is None:
         return
     yield f"# What {before.previous_agent or 'the agent before'} handed over"
@@ -95,7 +95,7 @@ def _tell_before(before: ResumePacket | None, detail: _Detail) -> Iterator[str]:
 
 
 def _tell_ledger(before: ResumePacket, detail: _Detail) -> Iterator[str]:
-    """Tell what earlier legs said and did; of decisions those that no exchange tells."""
+    """Yield the lines on what earlier legs said and did, and decisions that no exchange contains."""
     if before.exchanges:
         yield "What was said and done:\n" + "\n".join(_tell_exchange(one, detail) for one in before.exchanges)
     decided = [one for one in before.decisions if not one.in_ledger]
@@ -106,7 +106,7 @@ def _tell_ledger(before: ResumePacket, detail: _Detail) -> Iterator[str]:
 
 
 def _tell_exchange(one: Exchange, detail: _Detail) -> str:
-    """Tell an exchange of an earlier leg: the user's words, what they answer, and what came of them."""
+    """Render an exchange of an earlier leg: the user's words, what they answer, and what followed."""
     agent = one.source.agent if one.source else "the agent"
     marks = [f"{agent}, turn {one.source.turn}"] if one.source and one.source.turn else []
     marks += ["settled"] if one.is_settled else []
@@ -128,9 +128,9 @@ def _tell_exchange(one: Exchange, detail: _Detail) -> str:
 
 
 def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Iterator[str]:
-    """Tell each turn: the user's words, what failed, what was edited, what was offered and answered.
+    """Yield each turn: the user's words, what failed, what was edited, what was offered and answered.
 
-    `pasted` is by turn what the user pasted, and others wrote.
+    `pasted` is, by turn, text by others that the user pasted.
     """
     yield f"# What {facts.agent} was asked and did"
     for turn in group_by_turn(facts):
@@ -150,7 +150,7 @@ def _tell_turns(facts: Facts, pasted: Mapping[int, str], detail: _Detail) -> Ite
 
 
 def _set_in(text: str) -> str:
-    """Set in all lines but the first: no turn and no speaker begins within somebody's words."""
+    """Indent all lines but the first, so that quoted text cannot pose as a new turn or speaker."""
     return text.replace("\n", "\n  ")
 
 
@@ -159,7 +159,7 @@ def _quote(text: str, most: int) -> str:
 
 
 def _list_runs(turn: TurnFacts, detail: _Detail) -> list[str]:
-    """List the commands of a turn; of those that failed with the line that tells."""
+    """List the commands of a turn, failed ones with the line that shows why."""
     found: list[str] = []
     for run in turn.commands:
         if run.exit_code:
@@ -174,7 +174,7 @@ def _list_runs(turn: TurnFacts, detail: _Detail) -> list[str]:
 
 
 def _list_edits(turn: TurnFacts) -> list[str]:
-    """List the files that a turn changed, each with the beginning of what it took out and put in."""
+    """List the files that a turn changed, each with the first lines it removed and added."""
     found: list[str] = []
     for change in turn.edits:
         found.append(f"{change.action} {change.path}{_count(change.added, change.removed)}")
@@ -188,7 +188,7 @@ def _count(added: int | None, removed: int | None) -> str:
 
 
 def _tell_answer(answers: list[Message], agent: str, detail: _Detail) -> Iterator[str]:
-    """Tell the head of a turn's last answer, and all options it lists."""
+    """Yield the beginning of a turn's last answer, and all options it lists."""
     if not answers:
         return
     text = answers[-1].text.strip()
@@ -202,7 +202,7 @@ def _tell_answer(answers: list[Message], agent: str, detail: _Detail) -> Iterato
 
 
 def _tell_end(facts: Facts, pasted: str, written: str) -> Iterator[str]:
-    """Tell what holds at the end: documents, plan, what runs, the waiting prompt and why it stopped.
+    """Yield the state at the end: documents, plan, running tasks, the waiting prompt, why it stopped.
 
     `pasted` is what the user pasted with the waiting prompt.
     """
@@ -225,7 +225,7 @@ def _tell_end(facts: Facts, pasted: str, written: str) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Cut the middle of `text` down to about `limit` characters."""
+    """Shorten `text` to about `limit` characters by cutting out its middle."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -234,8 +234,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 _MARKS = '`"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d'
-# A quotation may hold paths and numbers: it is looked up whole, and they are not looked up again. None may
-# hold the mark that begins it: each text is gone through once.
+# A quotation may contain paths and numbers: it is looked up as a whole, and they are not looked up again. It
+# cannot contain its own opening mark, so that each text is scanned once.
 _QUOTED = (
     r"`[^`\n]+`"
     r"|\"[^\"\n]{2,}\""
@@ -263,15 +263,15 @@ _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "n/a", "w/o"})
 def mark_unrecorded(document: str, digest: str) -> str:
     """Mark every path, number and quotation of `document` that is not in `digest`.
 
-    Spaces, quotation marks and capitals make no difference to a quotation, nor does a comma in a number. What
-    is quoted with something left out is looked up part by part.
+    White space, quotation marks and case do not matter in a quotation, nor do commas in a number. The parts
+    of a quotation with an ellipsis are looked up separately.
     """
     known = _Known(digest)
     return "\n".join(_mark_line(line, known) for line in document.split("\n"))
 
 
 class _Known:
-    """What a digest holds, prepared for many look-ups."""
+    """The contents of a digest, prepared for many look-ups."""
 
     def __init__(self, digest: str) -> None:
         self._text = _flatten(digest)
@@ -280,12 +280,12 @@ class _Known:
         self._paths = {part for word in self._text.split(" ") for part in _list_parts(word)}
 
     def has_quotation(self, quoted: str) -> bool:
-        """Tell whether the digest has the words between the quotation marks, as far as they are given."""
+        """Check whether the digest has the quoted words, whatever an ellipsis stands for."""
         parts = [_flatten(part).strip(" .,;:!?[]") for part in _ELLIPSIS.split(quoted)]
         return all(part in self._text for part in parts if part)
 
     def has_word(self, word: str) -> bool:
-        """Tell whether the digest has the path or number that `word` is; also if it is neither."""
+        """Check whether the digest has the path or number `word`; any other word is taken as known."""
         if len(word) > _LONGEST or word.casefold() in _ABBREVIATIONS:
             return True
         if _is_path(word):
@@ -295,7 +295,7 @@ class _Known:
 
 
 def _is_path(word: str) -> bool:
-    """Tell whether a word names a file or folder: by its ending, or by slashes that no prose has."""
+    """Check whether a word names a file or folder, by its extension or by slashes unlike those in prose."""
     name = _LINE_NUMBER.sub("", word)
     last = name.rstrip("/").rpartition("/")[2]
     has_ending = _ENDING.search(last) is not None and not last[:1].isdigit()
@@ -303,7 +303,7 @@ def _is_path(word: str) -> bool:
 
 
 def _list_parts(word: str) -> Iterator[str]:
-    """List the paths a word of the digest tells of: itself, the folders in it, and what lies below them."""
+    """Yield the paths that a word of the digest implies: itself, its parent folders, its trailing parts."""
     name = _LINE_NUMBER.sub("", word.strip(_EDGES + '`"')).removeprefix("./").rstrip("/")
     if len(name) > _LONGEST or not name:
         return
@@ -340,5 +340,5 @@ def _flatten(text: str) -> str:
 
 
 def _plain_number(text: str) -> str:
-    """Return the number without what groups its digits."""
+    """Return the number without the marks that group its digits."""
     return _GROUPED.sub("", text)
