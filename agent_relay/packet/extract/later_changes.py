@@ -1,6 +1,6 @@
 """Find which turns took back, replaced or corrected what an earlier one did or said.
 
-Edits are followed by their lines alone; words by those that only two or three of the user's prompts share.
+Edits are matched by their lines alone, prompts by words that only two or three of them share.
 """
 
 from collections import Counter, defaultdict
@@ -19,22 +19,22 @@ _OUTRIGHT = get_phrases("outright-correction")
 _RULE_CHANGE = get_phrases("rule-change")
 _OPPOSES = get_phrases("opposes")
 _SIGNS = (_CORRECTS, _RETRACTION, _OUTRIGHT, _RULE_CHANGE)
-# So much is shared of what stands in no third prompt; two signs of a script without blanks are half a word,
-# and so are three letters: where few prompts are, every article is rare.
+# The weight of the words that two prompts, and no third one, must share. Two characters of a script without
+# spaces count as half a word, and so do three letters: among few prompts, every article is rare.
 _SHARED = 5
-# Less is enough where the user says outright that they correct something.
+# Less is enough where the user says explicitly that they correct something.
 _SHARED_OUTRIGHT = 3
 _WORD_COUNTS = 2
 _WHOLE = 4
 _BOTH = 2
-# A word the user quotes is one of their own.
+# A word in quotation marks counts twice: the user quotes their earlier prompt.
 _QUOTED = compile_late(
     '[\u00ab\u201c\u201e\u2018\u300c\u300e"]\\s?(\\w[^\u00bb\u201c\u201d\u2019\u300d\u300f"\n]{1,40})'
 )
-# What fewer words point to is only pointed at; a word of more prompts than these points nowhere.
+# With fewer words in common, a change is only hinted at; a word in more prompts than `_FEW` hints at nothing.
 _SHARED_LOOSELY = 3
 _FEW = 3
-# An opposed word stands that near: an article may be between.
+# The most characters between a negation and the word it negates: an article may stand there.
 _NEAR = 12
 _SHORT = 120
 _LONGEST = 4000
@@ -46,9 +46,9 @@ _Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LaterChange:
-    """The edits of turn `earlier` are all gone since turn `later`, or its words are corrected there.
+    """A change by which turn `later` undid all edits of turn `earlier`, or corrected its words.
 
-    They were `taken back` if the lines that had stood there before came back, else `replaced`.
+    The edits were `taken back` if the lines from before them came back, else `replaced`.
     """
 
     earlier: int
@@ -58,7 +58,7 @@ class LaterChange:
 
 @dataclass(frozen=True, slots=True)
 class LaterWords:
-    """The sentence `words` of turn `later`, which seems to change what turn `earlier` said."""
+    """A sentence of turn `later`, its `words`, that seems to change what turn `earlier` said."""
 
     earlier: int
     later: int
@@ -68,7 +68,7 @@ class LaterWords:
 def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
     """Find the turns whose edits are gone; `changes` are in the order in which they were made.
 
-    A turn of which anything is left is not among them. One that took back its own edits ends in itself.
+    A turn with any edit left is not among them. If a turn undid its own edits, `later` is the turn itself.
     """
     records: defaultdict[int, _TurnEdits] = defaultdict(_TurnEdits)
     # A turn waits at each of its lines until that is gone, so that every line is looked at once.
@@ -120,7 +120,7 @@ def _take_away(
 
 
 def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
-    """Find the prompts that a later one corrects, each with the last that does."""
+    """Find the prompts that a later one corrects, each with the last one that does."""
     terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
     first: dict[str, int] = {}
@@ -145,9 +145,9 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
 
 
 def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
-    """Find the sentences that seem to change what an earlier prompt said, for each prompt the last.
+    """Find for each prompt the last sentence of a later one that seems to change it.
 
-    Fewer words in common are enough than for a correction: a reader sees both and judges.
+    Fewer words in common are enough than for a correction: a reader sees both and can judge.
     """
     terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
@@ -173,7 +173,7 @@ def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
 
 
 def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) -> dict[int, set[str]]:
-    """Find by earlier prompt the rare words it shares with `sentence`, those aside that tell of a change."""
+    """Find, by earlier prompt, the rare words shared with `sentence`, except those that signal a change."""
     signal = {term for sign in _SIGNS for match in sign.finditer(sentence) for term in list_words(match[0])}
     shared: dict[int, set[str]] = {}
     for term in list_words(sentence) - signal:
@@ -184,7 +184,7 @@ def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) ->
 
 
 def _is_opposed(sentence: str, words: set[str]) -> bool:
-    """Check whether one of the words stands behind a "not", in a sentence that says little else."""
+    """Check whether one of the words is negated, in a sentence that says little else."""
     return len(sentence) <= _SHORT and any(
         list_words(sentence[match.end() :][: _NEAR + max(map(len, words))]) & words
         for match in _OPPOSES.finditer(sentence)
