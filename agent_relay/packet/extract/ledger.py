@@ -1,7 +1,7 @@
-"""Keep the ledger of a leg: the user's words, what they answer, and what came of them.
+"""Build the ledger of a leg: the user's words, what they answer, and what came of them.
 
-An exchange is told if it would be missed. Its weight says so, by where it stands (an answer to options, work
-that followed, a run that failed, an edit undone) and by its words (`phrases.toml`).
+An exchange is included if a successor would miss it. Its weight depends on its context (an answer to
+options, work that followed, a failed run, an undone edit) and on its words (`phrases.toml`).
 """
 
 import re
@@ -35,13 +35,13 @@ from agent_relay.packet.extract.terms import WIDE, list_words
 from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4
-"""The weight from which on an exchange is told, however many there are."""
+"""The least weight of an exchange that is included however many there are."""
 GAP = " […] "
-"""Stands where something was taken out of a text."""
+"""Marks where something was taken out of a text."""
 BEGINNING = ", beginning: "
-"""Stands between how many lines were pasted and the first of them."""
+"""Separates the number of pasted lines from the first of them."""
 FEW = 8
-"""Where fewer exchanges weigh as much, the user seldom ruled: all are told, and what the agent decided."""
+"""With fewer heavy exchanges than this, all are included, and with them what the agent decided."""
 _ROUTINE = -1
 _WEIGHTY = get_phrases("weighty")
 _PICKS = get_phrases("picks")
@@ -63,14 +63,14 @@ _NUMBER = compile_late(r"\d")
 _WIDE = compile_late(WIDE)
 _PARAGRAPH = compile_late(r"\n[ \t]*\n")
 _FEW_WORDS = 60
-# A line that only leads to a list says nothing by itself.
+# A line that only introduces a list says nothing by itself.
 _LEAD = compile_late(r"[^.!?\n\u3002]{0,80}[:\uff1a]")
 _CLAUSE_END = compile_late(r"[.,;:!?\n\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f]")
 _WORDS_PER_WEIGHT = 8
 _FAILED = 2
 _STATEMENTS = 2
 _SHARED_WORDS = 2
-# Shorter ones are in every sentence.
+# Shorter terms occur in every sentence.
 _LONG_TERM = 5
 # How much of each part is quoted, in characters.
 _ON = 170
@@ -103,7 +103,7 @@ def build_exchanges(turns: Sequence[PromptTurn], agent: str) -> list[Exchange]:
 
 
 def find_offer(text: str) -> int:
-    """Tell what a message offers: 2 for a choice among options, 1 for something to answer, else 0."""
+    """Return what a message offers: 2 for a choice among options, 1 for something to answer, else 0."""
     if len(_OPTION.findall(text)) > 1 or len(_INLINE_OPTION.findall(text)) > 1:
         return 2
     parts = _PARAGRAPH.split(text)
@@ -115,11 +115,12 @@ def find_offer(text: str) -> int:
 class _Reading:
     """One turn as the ledger reads it.
 
-    `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
-    words answer it. `is_turned_down` is whether the next prompt turns down what was done here; `ended`
-    is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn whose edits went here.
-    `revisited` are later words that seem to change what was said here, where nothing shows that it ended.
-    `failed` are the runs that failed and did not succeed before the turn was over.
+    `before` is what the agent had said last, `offered` is what that offers (see `find_offer`), and `answers`
+    is the same if the user's words answer it. `is_turned_down` is whether the next prompt rejects what was
+    done here; `ended` is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn
+    whose edits were undone here. `revisited` are later words that seem to change what was said here, if
+    nothing shows that it was taken back. `failed` are the runs that failed and did not succeed later in
+    the turn.
     """
 
     turn: PromptTurn
@@ -142,12 +143,12 @@ class _Reading:
 
     @property
     def is_leave_to_edit(self) -> bool:
-        """Whether the user only gave leave to what the agent had proposed, and it was done."""
+        """Whether the user only agreed to what the agent had proposed, and it was done."""
         return self.is_consent and bool(self.answers and self.turn.edits)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the user chose, ruled or confirmed something that nobody took back."""
+        """Whether the user chose, ruled or confirmed something that was not taken back."""
         is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False
@@ -155,7 +156,7 @@ class _Reading:
         return bool(answers or self.took_back) or any(map(is_rule, split_sentences(self.said)))
 
     def _takes_up(self) -> bool:
-        """Check whether the user's words are about what they answer; many words may begin something else."""
+        """Check whether the user's words are about what they follow; a long prompt may start afresh."""
         if self.answers != 1 or _count_words(self.said) < _WORDS_PER_WEIGHT:
             return bool(self.answers)
         opening = _CLAUSE_END.split(self.said.strip(), 1)[0]
@@ -163,7 +164,7 @@ class _Reading:
         return is_consent(opening) or any(len(term) >= _LONG_TERM or term.isdigit() for term in shared)
 
     def build(self, agent: str, *, with_closing: bool = False) -> Exchange:
-        """Build the exchange; with what the agent decided in its last answer if `with_closing`."""
+        """Build the exchange; include what the agent decided in its last answer if `with_closing`."""
         turn = self.turn
         facts: tuple[Message | CommandRun | FileChange, ...] = (*turn.answers, *turn.runs, *turn.edits)
         place = turn.prompt or next(iter(facts), None)
@@ -203,7 +204,7 @@ class _Reading:
         return max(0, work + max(0, strongest - FIRM + 1) + self._weigh_words())
 
     def _weigh_words(self) -> int:
-        """Weigh what the user said, and where."""
+        """Return the weight of what the user said, and in what context."""
         if not self.said:
             return 0
         if self.is_consent:
@@ -215,7 +216,7 @@ class _Reading:
         return weight - self.is_question * (1 if self.turn.edits or self.failed or self.turn.pasted else 2)
 
     def _find_asked(self) -> str:
-        """Find what the user's words are about: options whole, else the beginning of what was said."""
+        """Find what the user's words answer: all options, or else the beginning of what the agent said."""
         if not self.before or not self.said:
             return ""
         is_short = len(self.said) < _FEW_WORDS
@@ -235,7 +236,7 @@ class _Reading:
         return "; ".join(cut_words(line, _MEASURE) for line in dict.fromkeys(lines[-2:]))
 
     def _tell(self, *, with_closing: bool) -> str:
-        """Quote the beginning of the answer, below what was decided before it."""
+        """Quote the beginning of the answer, after what was decided before it."""
         head = _cut(_find_head(self._choose_answer()), _TOLD)
         decided = [*self.turn.words, *(self.turn.closing if with_closing else ())]
         strong = [word for word in decided if with_closing or weigh(word) >= FIRM]
@@ -244,12 +245,12 @@ class _Reading:
         return "\n".join([*lines[-_STATEMENTS:], *([head] if head else [])])
 
     def _leave_question(self, word: str) -> str:
-        """Leave out the user's question, which the exchange quotes, from an answer that was kept with it."""
+        """Drop the user's question, which the exchange quotes, from an answer that was stored with it."""
         question, arrow, answer = word.partition(ARROW)
         return answer if arrow and question in " ".join(self.said.split()) else word
 
     def _choose_answer(self) -> str:
-        """Choose the last long message, or one about what was asked if that speaks of something else."""
+        """Choose the last long message, or one about the user's words if the last is about something else."""
         texts = [one.text for one in self.turn.answers]
         long = [text for text in texts if len(text) > _FEW_WORDS] or texts[-1:]
         asked = list_words(self.said)
@@ -261,7 +262,7 @@ class _Reading:
 
 
 def _ends_asking(asked: Exchange) -> bool:
-    """Check whether an exchange that is told ends with a question: without its answer it looks open."""
+    """Check whether an included exchange ends with a question, which looks open without its answer."""
     return asked.weight >= LEAST and bool(_QUESTION_END.search(asked.told))
 
 
@@ -308,12 +309,12 @@ def _list_failed(runs: Sequence[CommandRun]) -> list[CommandRun]:
 
 
 def _quote_end(end: LaterChange, revisit: LaterWords | None, prompts: Mapping[int, Message]) -> str:
-    """Quote what ended a turn: the sentence that speaks of it, else the beginning of the later prompt."""
+    """Quote what ended a turn: the sentence about it, or else the beginning of the later prompt."""
     return revisit.words if revisit and revisit.later == end.later else _get_words(prompts.get(end.later))
 
 
 def _list_words(turns: Sequence[PromptTurn]) -> dict[int, str]:
-    """List by turn what the user asked for: where they only gave leave, what the agent had proposed."""
+    """List, by turn, what the user asked for; if they only agreed, that is what the agent had proposed."""
     found: dict[int, str] = {}
     before = ""
     for turn in turns:
@@ -324,7 +325,7 @@ def _list_words(turns: Sequence[PromptTurn]) -> dict[int, str]:
 
 
 def _is_meant(change: LaterChange, words: Mapping[int, str]) -> bool:
-    """Check whether the words of both turns say that one took the place of the other, as their edits do."""
+    """Check whether the words of both turns confirm, as their edits suggest, that one replaced the other."""
     earlier, later = (words.get(turn, "") for turn in (change.earlier, change.later))
     if change.how == "taken back" or not earlier:
         return True
@@ -342,7 +343,7 @@ def _turns_down(text: str) -> bool:
 
 
 def _find_options(text: str) -> str:
-    """Return a message with options without the talk below them; one without options up to its question."""
+    """Return a message up to the end of its options, or, if it has none, up to its question."""
     parts = _PARAGRAPH.split(text.strip())
     signs = (_OPTION, _INLINE_OPTION, _BULLET, _QUESTION_END)
     last = max((at for at, part in enumerate(parts) if any(sign.search(part) for sign in signs)), default=0)
@@ -350,19 +351,19 @@ def _find_options(text: str) -> str:
 
 
 def _find_head(text: str) -> str:
-    """Return the first paragraph that is no heading: the answer; what comes below it is talk."""
+    """Return the first paragraph that is not a heading: the answer itself; the rest is talk."""
     parts = [part.strip() for part in _PARAGRAPH.split(text) if part.strip()]
     told = [part for part in parts if not part.startswith("#") and not _LEAD.fullmatch(part)]
     return next(iter((*told, *parts)), "")
 
 
 def cut_ending(words: str) -> str:
-    """Cut the words by which something was taken back to what is quoted beside it."""
+    """Shorten the words by which something was taken back to the length quoted beside it."""
     return _cut(words, _ENDED_BY)
 
 
 def _cut(text: str, limit: int) -> str:
-    """Cut at the end of a word, where one is near: half a word is read as another."""
+    """Cut at the end of a nearby word: half a word may read as another one."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
@@ -387,7 +388,7 @@ def _describe_paste(text: str) -> str:
 
 
 def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
-    """Leave out what the neighbour says: options are told with their answer, all else where it was said."""
+    """Drop what the neighbour says: options stay with their answer, everything else where it was said."""
     kept = list(exchanges)
     for at, (one, after) in enumerate(pairwise(exchanges)):
         above, _, last = one.told.rpartition("\n")
