@@ -1,4 +1,4 @@
-"""Find what came of the commands an agent ran: checks (tests, lint, types), failures and blockers."""
+"""Find the results of the commands an agent ran: checks (tests, lint, types), failures and blockers."""
 
 import re
 import shlex
@@ -55,7 +55,7 @@ RUNNERS = frozenset(
     {"make", "just", "npm", "pnpm", "yarn", "bun", "task", "rake", "gradle", "gradlew", "deno"}
 )
 
-# Programs that run another one, and the words of theirs that stand before it.
+# Programs that run another one, and the words they may have before it.
 WRAPPERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "rye", "pipenv", "pixi", "coverage"), ("run",)),
     **dict.fromkeys(("bundle", "npm"), ("exec",)),
@@ -89,13 +89,13 @@ _BARE = get_phrases("bare-failure")
 _REASON = get_phrases("failure-reason")
 _CAME = get_phrases("came-instead")
 _MAX_WORDS = 40
-# Words are taken apart sign by sign, each command several times; a longer line has a status nobody knows.
+# Words are split character by character, several times per command; of a longer line, no status is read.
 _LONGEST_LINE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check within a command. `is_certain` is whether the command's status is this check's own."""
+    """One check within a command; `is_certain` is whether the command's exit status is that of this check."""
 
     kind: CheckKind
     is_certain: bool
@@ -135,7 +135,7 @@ def find_kind(words: list[str]) -> CheckKind | None:
 
 
 def _find_script(words: list[str]) -> str:
-    """Return a shell's command line (the word after a flag with `c`), or the script it was to run."""
+    """Return a shell's command line (the word after a flag with `c`), or the script it was given."""
     flags = [index for index, word in enumerate(words[:3]) if word.startswith("-") and "c" in word]
     inner = words[flags[0] + 1 :] if flags else words[1:]
     return inner[0] if inner else ""
@@ -189,7 +189,7 @@ def _split_command(command: str) -> list[tuple[list[str], str]]:
 
 
 def judge(run: CommandRun, check: Check, *, is_only: bool) -> Verdict | None:
-    """Tell whether a check passed: by its status if that is its own, else by what it printed."""
+    """Judge whether a check passed: by the exit status if that is its own, else by what it printed."""
     if run.exit_code == 0 and check.is_certain:
         return "passed"
     if _FAILURES[check.kind].search(run.output):
@@ -226,7 +226,7 @@ _TAIL = 1500
 RUNS = 12
 _COMMAND_LENGTH = 300
 _LONGEST_PROGRAM = 1000
-# A status other than 0 is these programs' answer, not a failure.
+# For these programs, a status other than 0 is an answer, not a failure.
 _ASKING = frozenset({"grep", "rg", "diff", "test", "[", "which", "cmp", "pgrep", "ls", "find", "cat", "git"})
 
 
@@ -235,7 +235,7 @@ def build_runs(
 ) -> tuple[ValidationRun, ...]:
     """List the last checks with their verdicts.
 
-    An exit status is `None` where the command's status is not the check's own.
+    An exit status is `None` if the command's status is not that of the check.
     """
     runs = list(before)
     for run in facts.commands:
@@ -258,7 +258,7 @@ def build_runs(
 
 
 def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
-    """Build the state after the last run of each kind; one that passed before files changed tells none."""
+    """Build the state after the last run of each kind; a pass before files changed counts as unknown."""
     last = {run.kind: None if run.verdict == "passed" and run.changed_since else run.verdict for run in runs}
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
 
@@ -268,7 +268,7 @@ def build_blockers(
 ) -> tuple[Blocker, ...]:
     """List the blockers: failing checks, the last failed command, the last failed tool call.
 
-    A predecessor's blocker stays until the same kind of thing was tried again.
+    A predecessor's blocker stays until the same kind of thing is tried again.
     """
     found = {blocker.id: blocker for blocker in before}
     last = {run.kind: run for run in runs}
@@ -297,7 +297,7 @@ def build_blockers(
 
 
 def _find_last_turn(facts: Facts) -> int:
-    """Return the last turn the agent worked in; an unanswered prompt does not make failures old."""
+    """Return the last turn the agent worked in; an unanswered prompt does not make failures outdated."""
     said = [one.turn for one in facts.conversation if one.role == "assistant"]
     return max([*said, *(one.turn for one in facts.commands), *(one.turn for one in facts.errors)], default=0)
 
@@ -323,12 +323,12 @@ def _block_command(run: CommandRun, agent: str) -> Blocker:
 
 
 def _tell_evidence(place: str, output: str) -> str:
-    """Return the place of the evidence, then the end of its output."""
+    """Return the position of the evidence in the record, then the end of the output."""
     return "\n".join(part for part in (place, output[-_TAIL:].strip()) if part)
 
 
 def _list_failures(runs: Sequence[CommandRun]) -> list[CommandRun]:
-    """List the commands that failed, each in its last run, without checks and what succeeded later."""
+    """List the last runs of commands that failed, except checks and what succeeded later."""
     found: dict[str, CommandRun] = {}
     for run in runs:
         found.pop(run.command, None)
@@ -338,7 +338,7 @@ def _list_failures(runs: Sequence[CommandRun]) -> list[CommandRun]:
 
 
 def has_failed(run: CommandRun) -> bool:
-    """Check whether a command failed; a status that only answers a question is no failure."""
+    """Check whether a command failed; a status that merely answers a question is not a failure."""
     if not run.exit_code:
         return False
     head = run.command.lstrip()[:_LONGEST_PROGRAM]
