@@ -1,4 +1,4 @@
-"""List a leg's turns as the ledger reads them: what was pasted and decided in each, repetitions left out."""
+"""List a leg's turns for the ledger: what was pasted and decided in each, without repetitions."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from agent_relay.packet.extract.sentences import normalise, split_sentences
 from agent_relay.packet.extract.statements import Statements
 
 _DIGITS = compile_late(r"\d+")
-# Code and tables, which are no sentences, may stand between two that are.
+# Code and tables may stand between two sentences.
 _NEAR = 20_000
-# A sentence said in more turns than these is a habit.
+# A sentence that occurs in more turns than this is a habit.
 _REPEATED = 2
 
 
@@ -21,10 +21,10 @@ _REPEATED = 2
 class PromptTurn:
     """One prompt and what was done in its turn; `number` counts the user's prompts from 1.
 
-    `prompt` is the user's own words, `None` for work nobody prompted; `pasted` is what they pasted with it.
-    `words` is what the agent chose or gave up while at work, `closing` the same where the turn ended.
-    `is_routine` is whether other prompts of the session say the same, numbers aside; `is_interrupted`
-    whether the user broke the turn off.
+    `prompt` is the user's own words, `None` for unprompted work; `pasted` is what they pasted with it.
+    `words` are the agent's statements of choices and failures during the turn, `closing` those in its last
+    message. `is_routine` is whether other prompts of the session say the same apart from numbers;
+    `is_interrupted` whether the user interrupted the turn.
     """
 
     number: int
@@ -40,17 +40,17 @@ class PromptTurn:
 
 
 def list_turns(facts: Facts, pasted: Mapping[int, str], statements: Statements) -> list[PromptTurn]:
-    """List the turns in their order.
+    """List the turns in order.
 
-    `pasted` is by turn what the user pasted; the user's messages in `facts` are without it. What a session
-    repeats, with other numbers in it, tells nothing about where it stands: such sentences are left out.
+    `pasted` is, by turn, what the user pasted; the user's messages in `facts` do not contain it. Sentences
+    that a session repeats with other numbers say nothing about its progress, and are left out.
     """
     turns = {
         one.number: PromptTurn(
             one.number, one.prompt, pasted.get(one.number, ""), one.answers, one.commands, one.edits
         )
         for one in group_by_turn(facts)
-        # Files that were only read, and failed tool calls, are told elsewhere.
+        # Files that were only read, and failed tool calls, are listed elsewhere.
         if one.prompt or one.answers or one.commands or one.edits
     }
     for quoted in (*statements.decisions, *statements.attempts):
