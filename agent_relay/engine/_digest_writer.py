@@ -1,7 +1,7 @@
-"""Have the successor of a handoff write a document from relay's record, before its first turn.
+"""Have the successor of a handoff write a document from relay's record before its first turn.
 
-It has no tools for that, and the outgoing agent is asked nothing. Whatever prevents the document, the handoff
-goes on without it.
+It gets no tools for this, and the outgoing agent is not involved. If the document cannot be written for any
+reason, the handoff goes on without it.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ _KINDS = ("input", "cached", "cache_write", "output", "reasoning")
 _GIVEN_UP = "agent-relay ended while it was written"
 
 BuildDigest = Callable[[Session, Handoff, Mapping[str, str]], str]
-"""Builds the digest in a process with a limit; empty for none. Runs in a thread; raises RelayError."""
+"""Builds the digest in a limited process; empty if there is none. Runs in a thread; raises RelayError."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A document to be written: its handoff, its agent, the user's environment and the model they chose."""
+    """A requested document: its handoff, its agent, the user's environment and the model they chose."""
 
     handoff: Handoff
     loaded: LoadedAdapter
@@ -50,7 +50,7 @@ class _Request:
 
 
 class DigestWriter:
-    """Has the successors of one session's handoffs write documents. Use it from the event loop only."""
+    """The writer of documents by the successors of one session. Use it from the event loop only."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class DigestWriter:
         *,
         end: Callable[[], None],
     ) -> None:
-        """Make the writer of the host's session; `end` ends a `build` that is not needed any more.
+        """Make the writer for the host's session; `end` ends a `build` that is no longer needed.
 
-        `folders` are those of all sessions: who makes the first one removes what is there.
+        All sessions share `folders`.
         """
         self._services = services
         self._host = host
@@ -74,10 +74,10 @@ class DigestWriter:
         self._tokens: dict[str, int] = {}
 
     async def write(self, handoff: Handoff, launch_environment: LaunchEnvironment) -> None:
-        """Have the handoff's successor write the document if that is wanted; its packet then has it.
+        """Have the handoff's successor write the document, if one is wanted, for the handoff's packet.
 
-        It is asked for once: what another daemon began and did not end has failed. Raises RelayError only if
-        the journal cannot be written.
+        It is requested only once: a request that an earlier daemon did not finish counts as failed. Raises
+        RelayError only if the journal cannot be written.
         """
         request = self._find_request(handoff, launch_environment)
         told = [event.body for event in self._host.events if _is_about(event.body, handoff.id)]
@@ -101,7 +101,7 @@ class DigestWriter:
         )
 
     def see(self, session: Session) -> None:
-        """Cancel what is being written if its handoff goes on no more."""
+        """Cancel the document being written if its handoff was given up."""
         handoff = session.handoff
         if self._run is not None and (handoff is None or handoff.is_cancelled):
             self._run.cancel()
@@ -137,7 +137,7 @@ class DigestWriter:
         await self._host.ask(Outcome((ended,)))
 
     async def _ask(self, request: _Request) -> NarrativeResult:
-        """Ask for the document and keep it; return what came of that, whatever it is."""
+        """Request the document and keep it; return the result, failures included."""
         limit_s = min(request.spec.limit_s, self._services.config.handoff.digest_limit_s)
         try:
             async with asyncio.timeout(limit_s):
@@ -152,7 +152,7 @@ class DigestWriter:
         except RelayError as error:
             return narrative.fail(error.sentence)
         except (RuntimeError, OSError) as error:
-            # Of a record that nobody foresaw, most likely: a handoff must not depend on what agents write.
+            # Most likely caused by an unforeseen record: a handoff must not depend on what agents write.
             self._services.report(error)
             return narrative.fail("agent-relay made a mistake with it; a crash report was written")
 
@@ -175,7 +175,7 @@ class DigestWriter:
             )
         finally:
             await finish(remove_run, folder)
-        # An agent may print 16 MiB, and all sessions wait for the event loop.
+        # An agent may print 16 MiB, and all sessions share the event loop.
         self._tokens = await finish(_read_tokens, request, ran.output)
         result = await finish(
             narrative.read_answer, spec.answer, ran.output, status=ran.status, errors=ran.errors
@@ -186,7 +186,7 @@ class DigestWriter:
         return NarrativeResult(result.kind, answer, result.why)
 
     def _prepare(self, request: _Request, start: LegStart, native_id: str) -> LaunchPlan:
-        """Return the plan of the run; note the session that the agent will keep, if it has to keep one."""
+        """Return the plan of the run; note the session that the agent will leave behind, if it must."""
         leg = next(leg for leg in self._host.session.legs if leg.id == request.handoff.from_leg)
         plan = prepare_document_run(
             self._services, request.loaded, leg, start, args=request.spec.fresh_args, native_id=native_id
@@ -200,7 +200,7 @@ class DigestWriter:
         return plan
 
     def _keep(self, request: _Request, result: NarrativeResult, digest: str) -> NarrativeResult:
-        """Mark what the document made up, remove secrets, and keep it for the handoff's packet.
+        """Mark what the document made up, remove its secrets, and keep it for the handoff's packet.
 
         Raises RelayError if it cannot be kept.
         """
@@ -211,7 +211,7 @@ class DigestWriter:
 
         session, at = self._host.session, self._services.clock.now().astimezone(UTC)
         known = gather_secrets(session.root, request.environ, cwd=session.cwd)
-        # The marks of a document that is nothing but inventions are longer than itself.
+        # In a document of nothing but inventions, the marks are longer than the text.
         marked = mark_unrecorded(result.text, digest)[: narrative.LONGEST_TEXT]
         text = redact_text(marked, known=known, allow=get_allow(self._services)).text
         kept = DigestDocument(
@@ -226,7 +226,7 @@ def _is_about(body: object, handoff: str) -> bool:
 
 
 def _read_tokens(request: _Request, output: str) -> dict[str, int]:
-    """Sum the tokens that the run's output reports, the input without what was cached."""
+    """Sum the tokens that the run's output reports; input excludes what was cached."""
     headless = request.loaded.adapter.headless
     sayings = [saying for saying in headless.says if saying.means == "usage"] if headless else []
     found = dict.fromkeys(_KINDS, 0)
