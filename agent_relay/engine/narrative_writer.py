@@ -67,7 +67,7 @@ def prepare_document_run(
 
 
 class RunFolders:
-    """Makes private folders for runs of agents that write documents; removes what runs before left."""
+    """The private folders of runs that write documents; leftovers of earlier runs are removed."""
 
     def __init__(self, services: Services, name: str) -> None:
         self._services = services
@@ -76,15 +76,15 @@ class RunFolders:
         self._making = threading.Lock()
 
     def make(self) -> str:
-        """Create a private folder for one run; first remove what the runs of a dead daemon left."""
+        """Create a private folder for one run; first remove the leftovers of a dead daemon's runs."""
         parent = ensure_private(self._get_parent())
-        # A run of another session that begins meanwhile must not lose its folder to this sweep.
+        # A run of another session that starts meanwhile must not lose its folder here.
         with self._making:
             self._sweep(parent)
             return ensure_private(os.path.join(parent, self._services.create_id()))
 
     def sweep(self) -> None:
-        """Remove what the runs of a dead daemon left; what cannot be listed is left to the next run."""
+        """Remove the leftovers of a dead daemon's runs; what cannot be listed is left to the next run."""
         with self._making, contextlib.suppress(OSError):
             self._sweep(self._get_parent())
 
