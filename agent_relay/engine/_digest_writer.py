@@ -84,7 +84,7 @@ class DigestWriter:
         if request is None or any(isinstance(body, DigestEnded) for body in told):
             return
         if told:
-            await self._end(request, narrative.fail(_GIVEN_UP))
+            await self._end(request, await finish(self._find_kept, handoff))
             return
         await self._host.ask(Outcome((DigestBegun(handoff.id, handoff.to_agent),)))
         self._tokens = {}
@@ -99,6 +99,13 @@ class DigestWriter:
         await self._end(
             request, NarrativeResult(NarrativeOutcome.CANCELLED) if run.cancelled() else run.result()
         )
+
+    def _find_kept(self, handoff: Handoff) -> NarrativeResult:
+        """Return what came of a document that another daemon began: one it kept is in the packet."""
+        from agent_relay.store.packets import read_digest
+
+        kept = read_digest(make_session_folder(self._host.session.root, self._host.session.id), handoff.id)
+        return NarrativeResult(NarrativeOutcome.WRITTEN, kept.text) if kept else narrative.fail(_GIVEN_UP)
 
     def see(self, session: Session) -> None:
         """Cancel the document being written if its handoff was given up."""

@@ -1,16 +1,18 @@
 """A handoff whose successor sums up the record first, under a real daemon: asked once, and bounded."""
 
+import contextlib
 import glob
 import json
 import os
 import time
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import DigestBegun, DigestEnded
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.store.journal import read_events
 from tests.support.at_work import begin, finish_turn, say
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
 from tests.support.writer import add_writer, let_it_write
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -110,6 +112,24 @@ def test_what_another_daemon_began_is_not_begun_again(world: RelayWorld) -> None
     assert list_told(world, session) == [("failed", "agent-relay ended while it was written")]
     with open(f"{world.home}/begun", encoding="utf-8") as file:
         assert file.read() == "x\n"
+
+
+def test_a_document_that_was_kept_is_told_as_written_by_the_next_daemon(world: RelayWorld) -> None:
+    """It is in the packet: a journal that calls it failed would say what is not so."""
+    add_successor(world, 'echo "## Goal"')
+    session = begin_talk(world)
+    world.kill_daemons()
+    frozen = world.start_daemon(pause_at="before digest.ended")
+    with world.connect() as connection, contextlib.suppress(RelayError):
+        connection.request(
+            "use", session=session, agent="writer", digest=True, env=world.environ, limit_s=0.5
+        )
+    wait_until(lambda: is_stopped(frozen.pid), "the daemon froze with the document kept")
+    kill(frozen.pid)
+    frozen.wait()
+    world.start_daemon()
+    assert "## Goal" in read_narrative(world, session)
+    assert list_told(world, session) == [("written", "")]
 
 
 def test_a_daemon_removes_what_another_ones_documents_left(world: RelayWorld) -> None:
