@@ -28,12 +28,8 @@ from agent_relay.packet.repeats import leave_out_repeated
 _MOST_READ = 2000
 """Characters of a text that are looked at: more never fit on two lines."""
 _MOST_ENTRIES = 25
-_LEAST_WIDTH, _MOST_WIDTH = 30, 120
-_LONGEST_PLACE = 24
-_LONGEST_BRANCH = 50
-_LONGEST_WORD = 24
-"""Columns up to which a word is left out whole where its line is cut."""
-_MOST_LINES = 4
+_LEAST_WIDTH, _MOST_WIDTH, _MOST_LINES = 30, 120, 4
+_LONGEST_PLACE, _LONGEST_BRANCH, _LONGEST_WORD = 24, 50, 24
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "cancelled": "[-]"}
 _INDENT = "  "
 
@@ -107,8 +103,7 @@ def _tell_why(packet: ResumePacket, now: datetime) -> str:
 def render_told(packet: ResumePacket, *, width: int, changes: Sequence[str] = ()) -> list[str]:
     """Return the lines that show what the target of `packet` is told, and where each thing is from.
 
-    What its text does not repeat is not told here, either. `width` is in columns; `changes` are sentences
-    on what changed since.
+    What its text does not repeat is left out here, too. `changes` are sentences on what changed since.
     """
     width = min(max(width, _LEAST_WIDTH), _MOST_WIDTH)
     told, places = leave_out_repeated(packet), _Places()
@@ -135,8 +130,8 @@ def render_told(packet: ResumePacket, *, width: int, changes: Sequence[str] = ()
 
 def wrap_line(line: str, width: int) -> list[str]:
     """Return `line` on a few lines of `width` columns, whole if it fits; later ones are indented."""
-    first, *more = _wrap(line, max(width, _LEAST_WIDTH), _MOST_LINES)
-    return [first, *(_INDENT + one for one in more)]
+    lines = _wrap(line, max(width, _LEAST_WIDTH), _MOST_LINES)
+    return [_INDENT * bool(at) + one for at, one in enumerate(lines)]
 
 
 def shorten(text: str, most: int) -> str:
@@ -389,8 +384,7 @@ def _cut(text: str, most: int) -> str:
         return text
     kept, rest = split_columns(text, most - 1)[:2]
     whole = kept if rest.startswith(" ") else kept.rpartition(" ")[0]
-    is_near = whole and count_columns(kept) - count_columns(whole) <= _LONGEST_WORD
-    return f"{(whole if is_near else kept).rstrip()}…"
+    return f"{(whole if len(kept) - len(whole) <= _LONGEST_WORD else kept).rstrip()}…"
 
 
 def _flatten(text: str) -> str:

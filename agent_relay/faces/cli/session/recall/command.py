@@ -61,12 +61,7 @@ def recall(
     asked = clean_text(" ".join(query or ())).strip()
     if not asked and not turn:
         raise WrongUseError("there is nothing to look for", hint="agent-relay recall QUERY")
-    wanted = _parse_place(turn) if turn else None
-    if asked and wanted is not None:
-        raise WrongUseError(
-            "--turn prints a whole turn and searches nothing, so it takes no words",
-            hint=f"agent-relay recall --turn {turn}, or: agent-relay recall QUERY",
-        )
+    wanted = _parse_place(turn, asked) if turn else None
     record = read_record(session)
     for line in record.lacks:
         if not as_json:
@@ -94,11 +89,19 @@ def recall(
     return ExitCode.DONE if found else ExitCode.FAILED
 
 
-def _parse_place(text: str) -> tuple[str, int]:
-    """Return leg or agent (empty for the newest) and the turn's number; raise WrongUseError."""
+def _parse_place(text: str, asked: str) -> tuple[str, int]:
+    """Return leg or agent (empty for the newest) and the turn's number; raise WrongUseError.
+
+    Beside a whole turn nothing can be `asked`.
+    """
     match = _PLACE.fullmatch(text)
     if match is None:
         raise WrongUseError(f"{text[:40]!r} names no turn", hint="Write it as 14, AGENT:14, or LEG:14")
+    if asked:
+        raise WrongUseError(
+            "--turn prints a whole turn and searches nothing, so it takes no words",
+            hint=f"agent-relay recall --turn {text}, or: agent-relay recall QUERY",
+        )
     return match[1] or "", int(match[2])
 
 
