@@ -27,9 +27,8 @@ from agent_relay.packet.repeats import leave_out_repeated
 
 _MOST_READ = 2000
 """Characters of a text that are looked at: more never fit on two lines."""
-_MOST_ENTRIES = 25
-_LEAST_WIDTH, _MOST_WIDTH, _MOST_LINES = 30, 120, 4
-_LONGEST_PLACE, _LONGEST_BRANCH, _LONGEST_WORD = 24, 50, 24
+_LEAST_WIDTH, _MOST_WIDTH = 30, 120
+_MOST_LINES, _MOST_ENTRIES, _LONGEST_PLACE, _LONGEST_BRANCH, _LONGEST_WORD = 4, 25, 24, 50, 24
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "cancelled": "[-]"}
 _INDENT = "  "
 

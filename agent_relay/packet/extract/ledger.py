@@ -67,8 +67,7 @@ _FEW_WORDS = 60
 _LEAD = compile_late(r"[^.!?\n\u3002]{0,80}[:\uff1a]")
 _CLAUSE_END = compile_late(r"[.,;:!?\n\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f]")
 _WORDS_PER_WEIGHT = 8
-_FAILED = 2
-_STATEMENTS = 2
+_FAILED = _STATEMENTS = 2
 _SHARED_WORDS = 2
 # Shorter terms occur in every sentence.
 _LONG_TERM = 5
