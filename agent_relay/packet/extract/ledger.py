@@ -114,12 +114,10 @@ def find_offer(text: str) -> int:
 class _Reading:
     """One turn as the ledger reads it.
 
-    `before` is what the agent had said last, `offered` is what that offers (see `find_offer`), and `answers`
-    is the same if the user's words answer it. `is_turned_down` is whether the next prompt rejects what was
-    done here; `ended` is how it was taken back later, by the prompt `ended_by`; `took_back` is the turn
-    whose edits were undone here. `revisited` are later words that seem to change what was said here, if
-    nothing shows that it was taken back. `failed` are the runs that failed and did not succeed later in
-    the turn.
+    `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
+    words answer it. `is_turned_down` is whether the next prompt rejects what was done here; `ended` is how
+    it was taken back, by the prompt `ended_by`; `took_back` is the turn whose edits were undone here.
+    `revisited` are later words that seem to change it, if it was not taken back. `failed` are failed runs.
     """
 
     turn: PromptTurn
