@@ -174,6 +174,8 @@ def _is_passing(entry: Document) -> bool:
 # transcript, and what was said in passing.
 _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.shorten_field("task_pasted", to=600),
+    # The successor reads on with `recall`; the ledger it would not look for.
+    cuts.shorten_field("unprocessed_prompt", "pasted", to=6000),
     cuts.drop("exchanges", where=_is_light, keep=FEW, rank=_get_weight),
     cuts.drop("remarks", keep=4, rank=_weigh),
     cuts.shorten("recent_turns", "text", to=1200),
