@@ -47,7 +47,7 @@ def _is_login(value: str) -> bool:
 
 
 def _is_chosen(value: str) -> bool:
-    """Return whether `value` may be a password where only words say so: it has a number or a sign."""
+    """Return whether `value` may be a password if only words suggest it: it has a digit or a symbol."""
     return _is_no_stand_in(value) and not value.isalpha() and any(map(str.isalpha, value))
 
 
@@ -111,7 +111,7 @@ RULES: tuple[LineRule, ...] = (
         "aws-secret", "akia", r"\bAKIA[0-9A-Z]{16}[\s\"',:;|]{1,20}([A-Za-z0-9/+]{40})(?![\w/+=])", is_varied
     ),
     _build("api-key", "key=", r"[?&](?:(?:api|access|app|auth)[_-]?)?key=([\w~.-]{16,200})", _is_credential),
-    # elements that are called so, or have such a key
+    # XML elements with such a name or attribute
     *(
         _build(
             "password",

@@ -61,7 +61,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def _has_variables(value: str) -> bool:
-    """Return whether the dollar signs in `value` begin names of variables: passwords have such signs, too."""
+    """Return whether the dollar signs in `value` begin variable names: passwords may have such signs, too."""
     if value.startswith("$"):
         return True
     names = [found[1] or "" for found in _VARIABLE.finditer(value) if found[1] or found[0] == "$$"]
@@ -148,7 +148,7 @@ _JOIN = compile_late(
 # Asked of what stands before a name, backwards: a search that must end there would begin at every character.
 _NAME_BACKWARDS = compile_late(r"[\w.$-]*+")
 _LONGEST_BEFORE = 60
-# A sign that parts commands and parameters may stand in a value, too.
+# A character that separates commands or parameters may also be part of a value.
 _UNQUOTED = compile_late(r"(?:[^\s\"'`,;&<>]|&(?![&\s\"'`]|\Z|#?\w{0,60}[=;])){1,1000}")
 _ESCAPE = compile_late(r"(?<!\\)\\++[nrt]")
 _FOLD = compile_late(r"\s+(?:[-+>|][ \t]*)?")
@@ -329,7 +329,7 @@ def _is_secret(found: _Found) -> bool:
 
 
 def _is_told(found: _Found, value: str, *, password: bool) -> bool:
-    """Return whether a value behind a flag, a command's name or a verb is a secret."""
+    """Return whether a value after a flag, a command's name or a verb is a secret."""
     is_flag = found.flag and password
     if is_flag and found.sep == "" and _is_numbered(value):
         return True
@@ -337,12 +337,12 @@ def _is_told(found: _Found, value: str, *, password: bool) -> bool:
 
 
 def _is_signed(value: str) -> bool:
-    """Return whether `value` has as many signs, brackets among them, as the keys that frameworks make."""
+    """Return whether `value` has as many special characters as the keys that frameworks generate."""
     return len(value) >= _LEAST_SIGNED and len(_SIGNS.intersection(value)) >= _LEAST_SIGNS
 
 
 def _is_numbered(value: str) -> bool:
-    """Return whether `value` is a word with a number, as people choose passwords."""
+    """Return whether `value` is a word with a number, like a password that people choose."""
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return is_mixed and len(value) >= _LEAST_CHOSEN and not any(sign in "./:=" for sign in value)
 

@@ -68,7 +68,7 @@ def redact_facts(
 
 
 def _clean_change(change: FileChange, clean: Callable[[str], str]) -> FileChange:
-    """Return the change with its lines cleaned together: a key spans lines, none of which looks like one."""
+    """Return the change with its lines cleaned together: a key spans lines that look harmless one by one."""
 
     def clean_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
         before = "\n".join(lines)

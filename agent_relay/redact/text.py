@@ -8,8 +8,8 @@ from agent_relay.domain.text.plain import clean_text
 from agent_relay.redact._login_rules import RULES
 from agent_relay.redact._multiline_secrets import find_blocks, find_folded
 from agent_relay.redact._named_values import WORDS, find_assignments
+from agent_relay.redact._prose_secrets import STEMS, find_prose_secrets
 from agent_relay.redact._provider_tokens import FOLDING, build_line_rules, build_tokens, find_by_punctuation
-from agent_relay.redact._told_values import STEMS, find_told
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList, build_known, find_known
 from agent_relay.redact.rules import PLACEHOLDER, SecretSpan, find_in_lines, find_tokens
 
@@ -18,7 +18,7 @@ _LINE_RULES = build_line_rules()
 # Formats without a literal beginning that may go over a line end as well.
 _FOLDING = (*(rule for rule in _LINE_RULES if rule.hint == "-us"), *FOLDING)
 # Which name a secret gets that several rules found.
-_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _TOLD, _KNOWN = range(7)
+_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _PROSE, _KNOWN = range(7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[SecretSpan]:
         yield from find_in_lines(text, lower, rule, rank=_ADOPTED)
     yield from find_by_punctuation(text, rank=_ADOPTED)
     yield from find_assignments(text, lower, rank=_NAMED)
-    yield from find_told(text, lower, rank=_TOLD)
+    yield from find_prose_secrets(text, lower, rank=_PROSE)
     yield from find_known(text, build_known(known), rank=_KNOWN)
 
 

@@ -1,4 +1,4 @@
-"""Secrets that people tell in a sentence go, in seven languages; ordinary prose and code stay."""
+"""Secrets stated in a sentence are removed, in seven languages; ordinary prose and code stay."""
 
 import pytest
 
@@ -231,8 +231,8 @@ edit(login, session, machine="0123456789abcdef")
 
 
 @pytest.mark.parametrize("line", TOLD.splitlines())
-def test_a_secret_told_in_a_sentence_goes(line: str) -> None:
-    """Nobody writes `PASSWORD=` to a colleague; such lines stood in packets as they were."""
+def test_a_secret_stated_in_a_sentence_is_removed(line: str) -> None:
+    """Nobody writes `PASSWORD=` to a colleague; such lines used to get into packets unchanged."""
     before, _, rest = line.partition("⟦")
     secret, _, after = rest.partition("⟧")
     found = redact_text(f"{before}{secret}{after}").text
@@ -244,12 +244,12 @@ def test_a_secret_told_in_a_sentence_goes(line: str) -> None:
 
 @pytest.mark.parametrize("line", ORDINARY.splitlines())
 def test_a_sentence_about_passwords_and_keys_stays(line: str) -> None:
-    """Most talk of passwords, tokens and keys is of columns, checks and limits."""
+    """Most talk of passwords, tokens and keys is about columns, checks and limits."""
     assert redact_text(line).text == line
 
 
 def test_sentences_together_stay_as_they_are() -> None:
-    """A telling word gives away what stands in its own sentence and line, nothing beyond."""
+    """A keyword concerns only values in its own sentence and line."""
     assert redact_text(ORDINARY).text == ORDINARY
     assert redact_text(ORDINARY.replace("\n", ". ")).text == ORDINARY.replace("\n", ". ")
 

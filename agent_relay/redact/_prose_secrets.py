@@ -1,8 +1,8 @@
-"""Find secrets told in a sentence, in seven languages: "the password for staging is …", "login: … / …".
+"""Find secrets stated in a sentence, in seven languages: "the password for staging is …", "login: … / …".
 
-A telling word, at most `_REACH` characters of the same sentence, something that joins (`is`, `:`, a user's
-name and `/`), then a value that looks chosen or made. How much it must look so depends on the word: one word
-with a number is enough behind a password's, while a key is the name of a column as often as a secret.
+The pattern is a keyword, at most `_REACH` characters of the same sentence, a connector (`is`, `:`, a user
+name and `/`), then a value that looks chosen or generated. How much so depends on the keyword: after one for
+a password, a word with a number is enough, while a "key" is as often the name of a column as a secret.
 """
 
 from bisect import bisect_right
@@ -17,16 +17,16 @@ from agent_relay.redact.rules import SecretSpan, find_all, is_varied
 
 
 class _Shape(IntEnum):
-    """How much a value looks like a secret: not at all, chosen by somebody, chosen with care, made."""
+    """The likeness of a value to a secret: none, chosen by somebody, chosen with care, generated."""
 
     ORDINARY = 0
     CHOSEN = 1
     STRONG = 2
-    MADE = 3
+    GENERATED = 3
 
 
-class _Sort(Enum):
-    """What a telling word names."""
+class _SecretKind(Enum):
+    """The kind of secret that a keyword names."""
 
     PASSWORD = auto()
     MAYBE_PASSWORD = auto()
@@ -36,80 +36,81 @@ class _Sort(Enum):
 
 
 _LEAST = {
-    _Sort.PASSWORD: _Shape.CHOSEN,
-    _Sort.MAYBE_PASSWORD: _Shape.STRONG,
-    _Sort.TOKEN: _Shape.MADE,
-    _Sort.KEY: _Shape.MADE,
-    _Sort.LOGIN: _Shape.MADE,
+    _SecretKind.PASSWORD: _Shape.CHOSEN,
+    _SecretKind.MAYBE_PASSWORD: _Shape.STRONG,
+    _SecretKind.TOKEN: _Shape.GENERATED,
+    _SecretKind.KEY: _Shape.GENERATED,
+    _SecretKind.LOGIN: _Shape.GENERATED,
 }
 _LEFT = r"(?<![^\W\d_])"
 _RIGHT = r"(?![^\W\d])"
-# What is sought, what must then stand there, and what it names. German words are often the end of another.
+# The stem to search for, the pattern that must then match there, and the kind of secret it names. German
+# keywords are often the end of a compound.
 _WORDS = tuple(
     (stem, compile_late(pattern), sort)
     for stem, pattern, sort in (
-        ("passw", rf"passw(?:or[dt]e?n?|örter|oerter|d)s?{_RIGHT}", _Sort.PASSWORD),
-        ("passphrase", rf"passphrases?n?{_RIGHT}", _Sort.PASSWORD),
-        ("passcode", rf"passcodes?{_RIGHT}", _Sort.PASSWORD),
-        ("kennw", rf"kennw(?:ort|örter|oerter)e?s?{_RIGHT}", _Sort.PASSWORD),
-        ("contrase", rf"{_LEFT}contrase(?:ñ|n|ny)as?{_RIGHT}", _Sort.PASSWORD),
-        ("de passe", rf"(?<=mot )de passe{_RIGHT}|(?<=mots )de passe{_RIGHT}", _Sort.PASSWORD),
-        ("mdp", rf"{_LEFT}mdp{_RIGHT}", _Sort.PASSWORD),
-        ("senha", rf"{_LEFT}senhas?{_RIGHT}", _Sort.PASSWORD),
-        ("palavra", rf"{_LEFT}palavras?[- ]passe{_RIGHT}", _Sort.PASSWORD),
-        ("pwd", rf"{_LEFT}pwd{_RIGHT}", _Sort.PASSWORD),
-        ("密码", "密码", _Sort.PASSWORD),
-        ("密碼", "密碼", _Sort.PASSWORD),
-        ("口令", "口令", _Sort.PASSWORD),
-        ("パスワード", "パスワード", _Sort.PASSWORD),
-        ("パスフレーズ", "パスフレーズ", _Sort.PASSWORD),
-        ("暗証", "暗証", _Sort.PASSWORD),
-        ("pass", rf"{_LEFT}pass(?:es)?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("pw", rf"{_LEFT}pw{_RIGHT}", _Sort.PASSWORD),
-        ("clave", rf"{_LEFT}claves?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("contra", rf"(?<=la )contra{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("secret", rf"{_LEFT}secret(?:s|o|os)?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("segredo", rf"{_LEFT}segredos?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("geheimnis", rf"geheimnis(?:ses?)?{_RIGHT}", _Sort.MAYBE_PASSWORD),
-        ("暗号", "暗号", _Sort.MAYBE_PASSWORD),
-        ("合言葉", "合言葉", _Sort.MAYBE_PASSWORD),
-        ("シークレット", "シークレット", _Sort.MAYBE_PASSWORD),
-        ("token", rf"tokens?{_RIGHT}", _Sort.TOKEN),
-        ("jeton", rf"{_LEFT}jetons?{_RIGHT}", _Sort.TOKEN),
-        ("令牌", "令牌", _Sort.TOKEN),
-        ("トークン", "トークン", _Sort.TOKEN),
-        ("credential", rf"{_LEFT}credentials?{_RIGHT}", _Sort.LOGIN),
-        ("creds", rf"{_LEFT}creds{_RIGHT}", _Sort.LOGIN),
-        ("credencia", rf"{_LEFT}credencia(?:l|les|is){_RIGHT}", _Sort.LOGIN),
-        ("identifiant", rf"{_LEFT}identifiants?{_RIGHT}", _Sort.LOGIN),
-        ("login", rf"{_LEFT}logins?(?:daten)?{_RIGHT}", _Sort.LOGIN),
-        ("zugang", rf"{_LEFT}zugang(?:s|sdaten)?{_RIGHT}", _Sort.LOGIN),
-        ("anmeldedaten", "anmeldedaten", _Sort.LOGIN),
-        ("acceso", rf"{_LEFT}accesos?{_RIGHT}", _Sort.LOGIN),
-        ("acesso", rf"{_LEFT}acessos?{_RIGHT}", _Sort.LOGIN),
-        ("accès", rf"{_LEFT}accès{_RIGHT}", _Sort.LOGIN),
-        ("account", rf"{_LEFT}accounts?{_RIGHT}", _Sort.LOGIN),
-        ("账号", "账号", _Sort.LOGIN),
-        ("帐号", "帐号", _Sort.LOGIN),
-        ("账户", "账户", _Sort.LOGIN),
-        ("登录", "登录", _Sort.LOGIN),
-        ("ログイン", "ログイン", _Sort.LOGIN),
-        ("アカウント", "アカウント", _Sort.LOGIN),
-        ("key", rf"(?<!\w)keys?{_RIGHT}", _Sort.KEY),
-        ("schlüssel", rf"schlüsseln?{_RIGHT}", _Sort.KEY),
-        ("schluessel", rf"schluesseln?{_RIGHT}", _Sort.KEY),
-        ("clé", rf"{_LEFT}clés?{_RIGHT}", _Sort.KEY),
-        ("llave", rf"{_LEFT}llaves?{_RIGHT}", _Sort.KEY),
-        ("chave", rf"{_LEFT}chaves?{_RIGHT}", _Sort.KEY),
-        ("密钥", "密钥", _Sort.KEY),
-        ("密鑰", "密鑰", _Sort.KEY),
-        ("秘钥", "秘钥", _Sort.KEY),
-        ("キー", "キー", _Sort.KEY),
-        ("鍵", "鍵", _Sort.KEY),
+        ("passw", rf"passw(?:or[dt]e?n?|örter|oerter|d)s?{_RIGHT}", _SecretKind.PASSWORD),
+        ("passphrase", rf"passphrases?n?{_RIGHT}", _SecretKind.PASSWORD),
+        ("passcode", rf"passcodes?{_RIGHT}", _SecretKind.PASSWORD),
+        ("kennw", rf"kennw(?:ort|örter|oerter)e?s?{_RIGHT}", _SecretKind.PASSWORD),
+        ("contrase", rf"{_LEFT}contrase(?:ñ|n|ny)as?{_RIGHT}", _SecretKind.PASSWORD),
+        ("de passe", rf"(?<=mot )de passe{_RIGHT}|(?<=mots )de passe{_RIGHT}", _SecretKind.PASSWORD),
+        ("mdp", rf"{_LEFT}mdp{_RIGHT}", _SecretKind.PASSWORD),
+        ("senha", rf"{_LEFT}senhas?{_RIGHT}", _SecretKind.PASSWORD),
+        ("palavra", rf"{_LEFT}palavras?[- ]passe{_RIGHT}", _SecretKind.PASSWORD),
+        ("pwd", rf"{_LEFT}pwd{_RIGHT}", _SecretKind.PASSWORD),
+        ("密码", "密码", _SecretKind.PASSWORD),
+        ("密碼", "密碼", _SecretKind.PASSWORD),
+        ("口令", "口令", _SecretKind.PASSWORD),
+        ("パスワード", "パスワード", _SecretKind.PASSWORD),
+        ("パスフレーズ", "パスフレーズ", _SecretKind.PASSWORD),
+        ("暗証", "暗証", _SecretKind.PASSWORD),
+        ("pass", rf"{_LEFT}pass(?:es)?{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("pw", rf"{_LEFT}pw{_RIGHT}", _SecretKind.PASSWORD),
+        ("clave", rf"{_LEFT}claves?{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("contra", rf"(?<=la )contra{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("secret", rf"{_LEFT}secret(?:s|o|os)?{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("segredo", rf"{_LEFT}segredos?{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("geheimnis", rf"geheimnis(?:ses?)?{_RIGHT}", _SecretKind.MAYBE_PASSWORD),
+        ("暗号", "暗号", _SecretKind.MAYBE_PASSWORD),
+        ("合言葉", "合言葉", _SecretKind.MAYBE_PASSWORD),
+        ("シークレット", "シークレット", _SecretKind.MAYBE_PASSWORD),
+        ("token", rf"tokens?{_RIGHT}", _SecretKind.TOKEN),
+        ("jeton", rf"{_LEFT}jetons?{_RIGHT}", _SecretKind.TOKEN),
+        ("令牌", "令牌", _SecretKind.TOKEN),
+        ("トークン", "トークン", _SecretKind.TOKEN),
+        ("credential", rf"{_LEFT}credentials?{_RIGHT}", _SecretKind.LOGIN),
+        ("creds", rf"{_LEFT}creds{_RIGHT}", _SecretKind.LOGIN),
+        ("credencia", rf"{_LEFT}credencia(?:l|les|is){_RIGHT}", _SecretKind.LOGIN),
+        ("identifiant", rf"{_LEFT}identifiants?{_RIGHT}", _SecretKind.LOGIN),
+        ("login", rf"{_LEFT}logins?(?:daten)?{_RIGHT}", _SecretKind.LOGIN),
+        ("zugang", rf"{_LEFT}zugang(?:s|sdaten)?{_RIGHT}", _SecretKind.LOGIN),
+        ("anmeldedaten", "anmeldedaten", _SecretKind.LOGIN),
+        ("acceso", rf"{_LEFT}accesos?{_RIGHT}", _SecretKind.LOGIN),
+        ("acesso", rf"{_LEFT}acessos?{_RIGHT}", _SecretKind.LOGIN),
+        ("accès", rf"{_LEFT}accès{_RIGHT}", _SecretKind.LOGIN),
+        ("account", rf"{_LEFT}accounts?{_RIGHT}", _SecretKind.LOGIN),
+        ("账号", "账号", _SecretKind.LOGIN),
+        ("帐号", "帐号", _SecretKind.LOGIN),
+        ("账户", "账户", _SecretKind.LOGIN),
+        ("登录", "登录", _SecretKind.LOGIN),
+        ("ログイン", "ログイン", _SecretKind.LOGIN),
+        ("アカウント", "アカウント", _SecretKind.LOGIN),
+        ("key", rf"(?<!\w)keys?{_RIGHT}", _SecretKind.KEY),
+        ("schlüssel", rf"schlüsseln?{_RIGHT}", _SecretKind.KEY),
+        ("schluessel", rf"schluesseln?{_RIGHT}", _SecretKind.KEY),
+        ("clé", rf"{_LEFT}clés?{_RIGHT}", _SecretKind.KEY),
+        ("llave", rf"{_LEFT}llaves?{_RIGHT}", _SecretKind.KEY),
+        ("chave", rf"{_LEFT}chaves?{_RIGHT}", _SecretKind.KEY),
+        ("密钥", "密钥", _SecretKind.KEY),
+        ("密鑰", "密鑰", _SecretKind.KEY),
+        ("秘钥", "秘钥", _SecretKind.KEY),
+        ("キー", "キー", _SecretKind.KEY),
+        ("鍵", "鍵", _SecretKind.KEY),
     )
 )
 STEMS = tuple(stem for stem, _, _ in _WORDS)
-"""What is sought first, as a text might hold many of them."""
+"""The stems, which are searched for first, as plain text."""
 _REACH = 100
 _LONGEST = 400
 _BEFORE = 100
@@ -140,7 +141,7 @@ _JOINED = compile_late(rf"{_JOIN}{_OPENING}\Z")
 _PAIRED = compile_late(rf"{_JOIN}{_OPENING}{_USER}{_AND}{_OPENING}\Z")
 _PAIR_BESIDE = compile_late(rf"[\"'`*]?(?:\s|[「『（“]){_OPENING}{_USER}{_AND}{_OPENING}")
 _BESIDE = compile_late(rf"[\"'`*]?(?:\s|[「『（“]){_OPENING}")
-# The value may stand before its word: "use … as the password".
+# The value may come before its keyword: "use … as the password".
 _CHOSEN_FOR = compile_late(
     r"[\"'`”“»」』]?(?:\s{1,3}(?:as|als|como|comme)\s(?:[a-zà-ÿ]{1,12}[ -]){0,3}"
     r"|\s?(?:作为|作為|当作|當作|是|を)(?:[\w\s]{0,12}的)?)\Z"
@@ -155,7 +156,7 @@ _ENDINGS = (
     "py|js|tsx?|jsx|java|kts?|go|rs|[ch]|cpp|md|txt|json|ya?ml|toml|ini|env|cfg|conf|sql|sh|html?|css|csv|log|lock"
     "|xml|pem|key|crt|png|jpe?g|svg|pdf|rb|php|cs|swift|vue|zip|tar|gz|dev|com|org|net|io|local|internal"
 )
-# A number with its unit, an environment variable or a ticket, an address, a place, a format, an identifier.
+# A number with its unit, an environment variable or ticket, an address, a path, a format, an identifier.
 _ORDINARY = compile_late(
     r"[\d.,:/x+-]++_?(?:[a-zà-ÿ][a-zà-ÿ-]*|[A-Z]{1,3})?"
     r"|[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*"
@@ -174,7 +175,7 @@ _SNAKE = compile_late(r"[a-z]+(?:_[a-z0-9]+)+")
 _SNAKE_PART = compile_late(r"pass|key|token|secret|user|admin|id|name|field|col|hash|url|file|path|test|type")
 _ENTITY = compile_late(r"&#?\w+;|%(?:[-.\d]{0,4}[sdr]|[0-9A-Fa-f]{2})|\{|\}|\?\?|==|&&|://")
 
-_IS_SUM = compile_late(
+_CHECKSUM = compile_late(
     rf"{_NO_LETTER_BEFORE}(?:commits?|hash(?:e[sd])?|sha-?\d*|md5|checksum|digest|etag|fingerprint|revision|rev|ids?|uuid"
     r"|guid|public|primary|foreign|cache|partition|sort|idempotency|trace|span|request|branch|tag|merge|image|layer"
     r"|prüfsumme|öffentliche?r?|primär\w{0,12}|pública|público|publique|primaria|primaire|primária|huella|empreinte)"
@@ -193,7 +194,7 @@ _ABOUT_BEFORE = compile_late(
     r"|columna|campo|función|archivo|colonne|champ|fonction|fichier|coluna|variável|função|arquivo)\s"
     r"(?:[a-zà-ÿ']{1,4}\s){0,2}\Z",
 )
-# Between a name and its value in a document, a program or a command: what stands there is found by the name.
+# Separators of a name and its value in a document, program or command: such values are found by their name.
 _IN_CODE = compile_late(r"[={}]|\A[\"'`]?[\]\s]{0,8}:\s{0,8}[\"'`]|\"[^\"]{0,60}\"|\A[\w-]{0,40}\"")
 _ASSIGNED = compile_late(
     r"[\w-]{0,40}(?:(?:[\"'`]\]?\s{0,8}[:=]|\s{0,8}=)[>\s]{0,8}[\"'`]?|\s{0,8}:\s{0,8}[\"'`])"
@@ -201,19 +202,19 @@ _ASSIGNED = compile_late(
 _DIGITS = compile_late(r"\d+")
 _SPECIAL = frozenset("!@#$%^*?~")
 _LEAST_CHARACTERS, _CAREFUL = 6, 8
-_LEAST_MADE, _SURELY_MADE = 16, 32
+_LEAST_GENERATED, _SURELY_GENERATED = 16, 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class _Keyword:
     start: int
     end: int
-    sort: _Sort
+    sort: _SecretKind
 
 
-def find_told(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
-    """Yield values that a sentence gives away. `lower` is `text` in lower case."""
-    words = sorted(_find_words(text, lower), key=lambda word: word.end)
+def find_prose_secrets(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
+    """Yield the secret values that sentences state. `lower` is `text` in lower case."""
+    words = sorted(_find_keywords(text, lower), key=lambda word: word.end)
     ends = [word.end for word in words]
     broken = seen = 0
     for word in words:
@@ -223,9 +224,9 @@ def find_told(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
         found = _BREAK.search(text, begin, stop + 1) if begin < stop else None
         if found:
             stop = broken = found.end()
-        if word.sort is _Sort.PASSWORD:
+        if word.sort is _SecretKind.PASSWORD:
             yield from _find_before(text, lower, word, max(floor, word.start - _BEFORE), rank)
-        # What was looked through for the word before is not looked through again.
+        # The part that was searched for the previous keyword is not searched again.
         seen = max(seen, stop)
         for value in _VALUE.finditer(text, begin, stop):
             index = bisect_right(ends, value.start())
@@ -233,8 +234,8 @@ def find_told(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan]:
             yield from _judge(text, lower, value.start(), near, rank)
 
 
-def _find_before(text: str, lower: str, word: _Word, floor: int, rank: int) -> Iterator[SecretSpan]:
-    """Yield the value right before a password's word, joined to it by "as" or the like."""
+def _find_before(text: str, lower: str, word: _Keyword, floor: int, rank: int) -> Iterator[SecretSpan]:
+    """Yield the value right before a keyword for a password, connected by "as" or the like."""
     near = lower[max(floor, word.start - _NEAR) : word.start]
     if not any(sign in near for sign in _CHOSEN_SIGNS):
         return
@@ -249,20 +250,20 @@ def _find_before(text: str, lower: str, word: _Word, floor: int, rank: int) -> I
             yield SecretSpan(value.start(), value.end(), _kind(word), rank)
 
 
-def _find_words(text: str, lower: str) -> Iterator[_Word]:
+def _find_keywords(text: str, lower: str) -> Iterator[_Keyword]:
     for stem, pattern, sort in (one for one in _WORDS if one[0] in lower):
         for at in find_all(lower, stem):
             match = pattern.match(lower, at)
-            if match and (sort is _Sort.PASSWORD or not _is_camel(text, at)):
-                yield _Word(at, match.end(), sort)
+            if match and (sort is _SecretKind.PASSWORD or not _is_camel(text, at)):
+                yield _Keyword(at, match.end(), sort)
 
 
 def _is_camel(text: str, at: int) -> bool:
-    """Return whether the word is part of an identifier, whose values are found by their names."""
+    """Return whether the keyword is part of an identifier, whose value is found by its name."""
     return at > 0 and text[at].isupper() and text[at - 1].isalpha()
 
 
-def _judge(text: str, lower: str, start: int, near: list[_Word], rank: int) -> Iterator[SecretSpan]:
+def _judge(text: str, lower: str, start: int, near: list[_Keyword], rank: int) -> Iterator[SecretSpan]:
     whole = _VALUE.match(text, start, start + _LONGEST)
     if whole is None or text[whole.end() : whole.end() + 1] in tuple(_CODE_AFTER):
         return
@@ -277,7 +278,7 @@ def _judge(text: str, lower: str, start: int, near: list[_Word], rank: int) -> I
         between = lower[word.end : start]
         if len(between) > _REACH or _is_about(lower, word):
             continue
-        assigned = word.sort is _Sort.PASSWORD and _ASSIGNED.fullmatch(between) is not None
+        assigned = word.sort is _SecretKind.PASSWORD and _ASSIGNED.fullmatch(between) is not None
         if not assigned and _IN_CODE.search(between):
             continue
         joined = _JOINED.search(before) is not None
@@ -286,51 +287,57 @@ def _judge(text: str, lower: str, start: int, near: list[_Word], rank: int) -> I
         paired = _PAIRED.search(before) is not None or _PAIR_BESIDE.fullmatch(between) is not None
         if pair and (joined or beside) and measure(value[pair.end() :]) >= _Shape.STRONG:
             start, value = start + pair.end(), value[pair.end() :]
-        elif not _is_told(value, word, joined=joined, beside=beside, paired=paired, assigned=assigned):
+        elif not _is_secret(value, word, joined=joined, beside=beside, paired=paired, assigned=assigned):
             continue
-        if _is_sum(value, lower, word, between):
+        if _is_checksum(value, lower, word, between):
             continue
         yield SecretSpan(start, start + len(value), _kind(word), rank)
         return
 
 
-def _is_told(value: str, word: _Word, *, joined: bool, beside: bool, paired: bool, assigned: bool) -> bool:
+def _is_secret(
+    value: str, word: _Keyword, *, joined: bool, beside: bool, paired: bool, assigned: bool
+) -> bool:
     shape = measure(value)
-    if paired and word.sort is not _Sort.KEY:
+    if paired and word.sort is not _SecretKind.KEY:
         return shape >= _Shape.STRONG
     if joined:
         return shape >= (_Shape.STRONG if assigned else _LEAST[word.sort])
-    return beside and shape >= max(_LEAST[word.sort], _Shape.STRONG) and word.sort is not _Sort.MAYBE_PASSWORD
+    return (
+        beside
+        and shape >= max(_LEAST[word.sort], _Shape.STRONG)
+        and word.sort is not _SecretKind.MAYBE_PASSWORD
+    )
 
 
-def _is_about(lower: str, word: _Word) -> bool:
-    """Return whether the word is part of a name of something else: a column, a variable, a file."""
+def _is_about(lower: str, word: _Keyword) -> bool:
+    """Return whether the keyword is part of the name of something else: a column, a variable, a file."""
     if _ABOUT_AFTER.match(lower, word.end):
         return True
     return _ABOUT_BEFORE.search(lower[max(0, word.start - 30) : word.start]) is not None
 
 
-def _is_sum(value: str, lower: str, word: _Word, between: str) -> bool:
-    """Return whether the sentence says that a made value is a commit, a sum or an id."""
+def _is_checksum(value: str, lower: str, word: _Keyword, between: str) -> bool:
+    """Return whether the sentence says that a generated value is a commit, a checksum or an id."""
     if not (_HEX.fullmatch(value) or _UUID.fullmatch(value)):
         return False
-    if word.sort is _Sort.KEY and _UUID.fullmatch(value):
+    if word.sort is _SecretKind.KEY and _UUID.fullmatch(value):
         return True
-    return _IS_SUM.search(f"{lower[max(0, word.start - 20) : word.start]} | {between[-40:]}") is not None
+    return _CHECKSUM.search(f"{lower[max(0, word.start - 20) : word.start]} | {between[-40:]}") is not None
 
 
-def _kind(word: _Word) -> str:
+def _kind(word: _Keyword) -> str:
     match word.sort:
-        case _Sort.TOKEN:
+        case _SecretKind.TOKEN:
             return "token"
-        case _Sort.KEY:
+        case _SecretKind.KEY:
             return "secret"
         case _:
             return "password"
 
 
 def measure(value: str) -> _Shape:
-    """Return how much `value` looks like a secret, wherever it stands."""
+    """Return how much `value` looks like a secret, regardless of its context."""
     if (
         len(value) < _LEAST_CHARACTERS
         or not any(map(str.isalpha, value))
@@ -338,8 +345,8 @@ def measure(value: str) -> _Shape:
         or is_code(value)
     ):
         return _Shape.ORDINARY
-    if _is_made(value):
-        return _Shape.MADE
+    if _is_generated(value):
+        return _Shape.GENERATED
     if _ENTITY.search(value) or _ORDINARY.fullmatch(value):
         return _Shape.ORDINARY
     if _TECHNICAL.fullmatch(value.lower()):
@@ -360,7 +367,7 @@ def _measure_chosen(value: str) -> _Shape:
     return _Shape.STRONG if len(value) >= _CAREFUL and sum(kinds) > 2 else _Shape.CHOSEN  # noqa: PLR2004 - of four kinds
 
 
-def _is_made(value: str) -> bool:
+def _is_generated(value: str) -> bool:
     if _UUID.fullmatch(value):
         return True
     if _HEX.fullmatch(value):
@@ -369,14 +376,14 @@ def _is_made(value: str) -> bool:
         return False
     changes = _count_changes(value)
     mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
-    if len(value) < _SURELY_MADE and len(_DIGITS.findall(value)) < 2:  # noqa: PLR2004 - a name has one number
+    if len(value) < _SURELY_GENERATED and len(_DIGITS.findall(value)) < 2:  # noqa: PLR2004 - a name has one number
         return False
-    if len(value) < _LEAST_MADE:
+    if len(value) < _LEAST_GENERATED:
         return mixed and changes >= 0.5 and not is_wordy(value)  # noqa: PLR2004 - names change less
-    return changes >= 0.35 and looks_secret(value, least=_LEAST_MADE)  # noqa: PLR2004 - as for any made value
+    return changes >= 0.35 and looks_secret(value, least=_LEAST_GENERATED)  # noqa: PLR2004 - as for any made value
 
 
 def _count_changes(value: str) -> float:
-    """Return at which share of its letters and digits `value` changes case, or from letter to digit."""
+    """Return the share of positions at which `value` changes case, or between letter and digit."""
     kinds = [0 if sign.isdigit() else 1 if sign.islower() else 2 for sign in value if sign.isalnum()]
     return sum(one != other for one, other in pairwise(kinds)) / max(1, len(kinds))
