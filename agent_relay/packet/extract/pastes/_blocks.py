@@ -1,4 +1,4 @@
-"""Find in a prompt's paragraphs the lines that have the shape of something copied, and where those end."""
+"""Find the lines of a prompt's paragraphs that look copied, and where they end."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ from agent_relay.packet.extract.pastes._shapes import (
     TRACE_LINE,
     stands_alone,
 )
-from agent_relay.packet.extract.pastes._voices import is_lead, is_strangers, opens_own
+from agent_relay.packet.extract.pastes._wording import has_stranger_order, is_lead, resumes_own_words
 from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _ROLE = get_phrases("speaker-role")
 _LEVEL = compile_late(r"\s{0,8}(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE|NOTE|ERROR|FATAL)\b[: ]")
 _SET_IN = compile_late(r"(?:    |\t)\s*+(?![-*+] |\d{1,3}[.)])\S")
-# A number of a revision, too, begins lines that stand below one another.
+# Rows may also begin with the number of a revision.
 _ROW = compile_late(r"(?=[a-f]{0,12}\d)[0-9a-f]{7,12} \S")
 _REMARK = compile_late(r"\s{0,8}#(?!#) ?[^\s#]")
 _HEADING = compile_late(r"# ?\S+(?: [^\s=]+){0,4}(?<![.:=\u2026])")
@@ -44,14 +44,14 @@ _RULE, _STANDING = get_phrases("rule"), get_phrases("standing-rule")
 _ASIDE = compile_late(r"[a-z\u00df-\u00ff][^:=/\\(){}<>\[\]|;\d_\"]{2,90}")
 _POINTER = compile_late(r"[ |\t]*[\^~][\^~ ]*")
 _GAPS = compile_late(r"\S {2,}(?=\S)")
-# A frame of a trace: its place, its code, and the marks below that.
+# The lines of a frame of a trace: its position, its code, and the marks below the code.
 _FRAME = 3
 _NAME = 5
 _COLUMNS = ("  ", "\t", ";", ",", " | ", "|")
 
 
 def take_shaped(prompt: PromptLines) -> None:
-    """Take the lines of every paragraph that are shaped like something copied."""
+    """Take the lines of every paragraph that look copied."""
     before = False
     only_code: tuple[int, int] | None = None
     paragraphs = list(prompt.list_paragraphs())
@@ -74,26 +74,26 @@ def take_shaped(prompt: PromptLines) -> None:
 
 
 def _goes_on_below(heads: Sequence[str]) -> bool:
-    """Check whether a paragraph below a pasted one belongs to that: it is set in, or a stranger's order."""
-    return is_strangers(heads) or all(_SET_IN.match(head) for head in heads)
+    """Check whether a paragraph continues the pasted one above: it is indented, or a stranger's order."""
+    return has_stranger_order(heads) or all(_SET_IN.match(head) for head in heads)
 
 
 def _is_aside(heads: Sequence[str]) -> bool:
-    """Check whether the last line of a prompt is a remark of the user's right below what they pasted."""
+    """Check whether the last line of a prompt is the user's remark right below what they pasted."""
     line = heads[-1]
     if len(heads) < 2 or any(SPEAKER_HEAD.match(head) or CAPTION_LINE.match(head) for head in heads):  # noqa: PLR2004
         return False
-    if is_strangers([line]) or stands_alone(line) or PROMPT_LINE.match(heads[-2]):
+    if has_stranger_order([line]) or stands_alone(line) or PROMPT_LINE.match(heads[-2]):
         return False
     if _is_thrown(heads, len(heads) - 1):
         return False
-    # A rule is the one thing that must not be taken for the user's.
+    # Above all, a stranger's rule must not be taken for the user's.
     plain = plain_apostrophes(line)
     return bool(_ASIDE.fullmatch(line)) and not _RULE.search(plain) and not _STANDING.search(plain)
 
 
 def _is_set_in(prompt: PromptLines, begin: int, heads: Sequence[str]) -> bool:
-    """Check whether a paragraph below others is set in as a whole, as Markdown sets code in."""
+    """Check whether a paragraph below others is indented as a whole, like code in Markdown."""
     if len(heads) < 2 or not all(_SET_IN.match(head) for head in heads):  # noqa: PLR2004 - one line may be an order
         return False
     above = begin - 1
@@ -114,7 +114,7 @@ def _take_claimed(prompt: PromptLines, begin: int, claimed: Sequence[bool]) -> N
 
 
 def _claim_lines(heads: Sequence[str]) -> list[bool]:
-    """Tell of each line of a paragraph whether its shape, or that of the lines around it, is no prose."""
+    """Return for each line of a paragraph whether it, or the lines around it, look unlike prose."""
     claimed = [stands_alone(head) for head in heads]
     if _is_diff(heads):
         first = next(at for at, head in enumerate(heads) if DIFF_LINE.match(head) or head[:1] in "+-")
@@ -138,7 +138,7 @@ def _claim_lines(heads: Sequence[str]) -> list[bool]:
 
 
 def _claim_neighbours(heads: Sequence[str], claimed: list[bool]) -> None:
-    """Claim what goes on with a claimed line, heads of tables, and levels beside one another."""
+    """Claim continuations of claimed lines, heads of tables, and neighbouring lines with a log level."""
     for at in range(1, len(heads)):
         claimed[at] = claimed[at] or (claimed[at - 1] and _goes_on(heads[at])) or _is_thrown(heads, at)
     for at, head in enumerate(heads[1:], 1):
@@ -159,16 +159,16 @@ def _goes_on(head: str) -> bool:
 
 
 def _is_remark(head: str) -> bool:
-    """Check whether a line is a remark behind a `#`, as programs and scripts have them, and no heading."""
+    """Check whether a line is a comment after a `#`, as in programs and scripts, and not a heading."""
     return bool(_REMARK.match(head)) and not _HEADING.fullmatch(head)
 
 
 def _claim_remarks(heads: Sequence[str]) -> list[bool]:
-    """Claim a script, and what a program printed, where remarks behind a `#` stand among its lines."""
+    """Claim scripts and program output that have comments after a `#` among their lines."""
     claimed = [False] * len(heads)
     marked = [at for at, head in enumerate(heads) if _REMARK.match(head) or _SHEBANG.match(head)]
     is_script = any(_SHEBANG.match(heads[at]) for at in marked)
-    # Where nothing but such lines stands, they may be the points of a list.
+    # If there are only such lines, they may be the items of a list.
     if is_script or (len(marked) < len(heads) and any(at and _is_remark(heads[at]) for at in marked)):
         claimed[marked[0] :] = [True] * (len(heads) - marked[0])
         _give_back(heads, claimed)
@@ -176,7 +176,7 @@ def _claim_remarks(heads: Sequence[str]) -> list[bool]:
 
 
 def _is_thrown(heads: Sequence[str], at: int) -> bool:
-    """Check whether a line names what ended the trace above it, whatever its author called that."""
+    """Check whether a line names the exception that ended the trace above it, whatever it is called."""
     above = heads[max(0, at - _FRAME) : at]
     is_below = bool(above) and bool(_SET_IN.match(above[-1])) and any(map(TRACE_LINE.match, above))
     return is_below and bool(THROWN.match(heads[at]))
@@ -190,7 +190,7 @@ def _is_diff(heads: Sequence[str]) -> bool:
 
 
 def _claim_session(heads: Sequence[str]) -> list[bool]:
-    """Claim what a terminal printed below a command."""
+    """Claim the output below a command in a terminal."""
     claimed = [False] * len(heads)
     commands = [bool(COMMAND_LINE.match(head)) for head in heads]
     if any(commands) and not all(commands[commands.index(True) :]):
@@ -207,7 +207,7 @@ def _claim_session(heads: Sequence[str]) -> list[bool]:
 
 
 def _claim_columns(heads: Sequence[str]) -> list[bool]:
-    """Claim the rows of a table: neighbours with as many separators."""
+    """Claim the rows of a table: neighbouring lines with the same number of separators."""
     claimed = [False] * len(heads)
     for sign in _COLUMNS:
         fewest = 2 if sign in (",", ";", "  ") else 1
@@ -224,7 +224,7 @@ def _claim_columns(heads: Sequence[str]) -> list[bool]:
 
 
 def _count_columns(head: str, sign: str) -> int:
-    """Count what separates columns in a line; a comma that a space follows rather belongs to a sentence."""
+    """Count the column separators in a line; a comma followed by a space probably belongs to a sentence."""
     if sign == "  ":
         return sum(1 for _ in _GAPS.finditer(head))
     count = head.count(sign)
@@ -236,7 +236,7 @@ def _is_table(rows: Sequence[str]) -> bool:
 
 
 def _claim_speech(heads: Sequence[str]) -> list[bool]:
-    """Claim what several speakers said in turn."""
+    """Claim a conversation of several speakers."""
     claimed = [False] * len(heads)
     tops = [at for at, head in enumerate(heads) if SPEAKER_HEAD.match(head) and head.strip() == head]
     tops += [
@@ -268,7 +268,7 @@ def _claim_speech(heads: Sequence[str]) -> list[bool]:
 
 
 def _is_settings(heads: Sequence[str]) -> bool:
-    """Check whether keys stand within keys, or below the name of a section."""
+    """Check whether there are nested keys, or keys below the name of a section."""
     fields = sum(bool(FIELD.match(head) or LIST_ITEM.match(head)) for head in heads)
     nested = any(NESTED.match(head) for head in heads) and any(head.endswith(":") for head in heads)
     return fields > 1 and (nested or any(SECTION.match(head) for head in heads))
@@ -328,27 +328,27 @@ def _is_code(head: str) -> bool:
 
 
 def _fill(heads: Sequence[str], claimed: list[bool], *, is_last: bool) -> None:
-    """Claim what stands between claimed lines too, but for what leads to the next of them."""
+    """Claim the lines between claimed ones, too, except those that introduce the next one."""
     places = [at for at, is_claimed in enumerate(claimed) if is_claimed]
     for before, after in pairwise(places):
         for at in range(before + 1, after):
             claimed[at] = not (at == after - 1 and is_lead(heads[at]))
     rest = heads[places[-1] + 1 :]
-    if rest and (is_strangers(rest) or len(rest) > 1 or not is_last):
+    if rest and (has_stranger_order(rest) or len(rest) > 1 or not is_last):
         claimed[places[-1] + 1 :] = [True] * len(rest)
         _give_back(heads, claimed)
 
 
 def _give_back(heads: Sequence[str], claimed: list[bool]) -> None:
-    """Leave to the user the last lines of a claimed paragraph that sound like a question or an order."""
+    """Give back to the user the last lines of a claimed paragraph that sound like a question or an order."""
     for at in range(len(heads) - 1, max(0, len(heads) - 3), -1):
-        if not (claimed[at] and opens_own(heads[at])) or stands_alone(heads[at]):
+        if not (claimed[at] and resumes_own_words(heads[at])) or stands_alone(heads[at]):
             return
         claimed[at] = False
 
 
 def _find_code_tail(heads: Sequence[str]) -> int:
-    """Count the lines of code at the end of a paragraph that is not code enough by itself."""
+    """Count the lines of code at the end of a paragraph that is mostly not code."""
     count = 0
     while count < len(heads) and CODE_LINE.match(heads[-count - 1]):
         count += 1

@@ -1,4 +1,4 @@
-"""Find the prose that a prompt frames as somebody else's: mails, tickets, what the wiki says."""
+"""Find the prose that a prompt presents as somebody else's: mails, tickets, what the wiki says."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.pastes._lines import PromptLines
 from agent_relay.packet.extract.pastes._marks import CLOSING_MARKS, OPENING_MARKS, find_quotation
 from agent_relay.packet.extract.pastes._shapes import LIST_ITEM
-from agent_relay.packet.extract.pastes._voices import (
+from agent_relay.packet.extract.pastes._wording import (
+    find_others_words,
     is_lead,
-    is_shouted,
+    is_stranger_order,
     names_source,
-    opens_own,
-    splits_after,
+    resumes_own_words,
 )
 from agent_relay.packet.extract.sentences import get_phrases
 
@@ -31,7 +31,7 @@ Paragraph = tuple[int, int]
 
 
 def take_letters(prompt: PromptLines) -> None:
-    """Take mails and tickets, each from its head to where the user's words begin again."""
+    """Take mails and tickets, each from its header to where the user's words resume."""
     paragraphs = _list_all(prompt)
     number = 0
     while number < len(paragraphs):
@@ -44,7 +44,7 @@ def take_letters(prompt: PromptLines) -> None:
 
 
 def take_framed(prompt: PromptLines) -> None:
-    """Take the prose below every line that names where it is from."""
+    """Take the prose below every line that names its source."""
     paragraphs = _list_all(prompt)
     number = 0
     while number < len(paragraphs):
@@ -57,12 +57,12 @@ def take_framed(prompt: PromptLines) -> None:
 
 
 def divide_framed(prompt: PromptLines) -> None:
-    """Take what stands behind the colon of a line that names where it is from."""
+    """Take the text after the colon of a line that names its source."""
     for begin, end in list(prompt.list_paragraphs()):
         for at in range(begin, end):
             if prompt.is_divided(at) or prompt.runs[at]:
                 continue
-            cut = splits_after(prompt.heads[at])
+            cut = find_others_words(prompt.heads[at])
             if cut:
                 line = prompt.lines[at]
                 inner = find_quotation(line[cut:])
@@ -81,20 +81,20 @@ def divide_framed(prompt: PromptLines) -> None:
 
 
 def _take_rest(prompt: PromptLines, begin: int, end: int) -> None:
-    """Take the lines up to the end of the paragraph, but for the user's last ones."""
+    """Take the lines up to the end of the paragraph, except the user's last ones."""
     last = _find_last(prompt, begin, end)
     if begin < last:
         prompt.take(begin, last)
 
 
 def _find_last(prompt: PromptLines, begin: int, end: int) -> int:
-    while end > begin and (opens_own(prompt.heads[end - 1]) or is_lead(prompt.heads[end - 1])):
+    while end > begin and (resumes_own_words(prompt.heads[end - 1]) or is_lead(prompt.heads[end - 1])):
         end -= 1
     return end
 
 
 def _list_all(prompt: PromptLines) -> list[Paragraph]:
-    """List where paragraphs begin and end, pasted or not."""
+    """List the beginnings and ends of all paragraphs, pasted or not."""
     found: list[Paragraph] = []
     begin = -1
     for at in range(len(prompt) + 1):
@@ -108,7 +108,7 @@ def _list_all(prompt: PromptLines) -> list[Paragraph]:
 
 
 def _find_head(heads: Sequence[str], *, is_first: bool) -> int:
-    """Return the line of a paragraph on which a mail or a ticket begins; -1 if none does."""
+    """Return the line of a paragraph on which a mail or ticket begins; -1 if there is none."""
     for at, head in enumerate(heads):
         if _ATTRIBUTION.match(head) or _BYLINE.match(head) or _RELAY.match(head):
             return at
@@ -153,14 +153,14 @@ def _take_document(prompt: PromptLines, paragraphs: Sequence[Paragraph], number:
 
 
 def _is_bare(prompt: PromptLines, paragraph: Paragraph, head: int) -> bool:
-    """Check whether a paragraph ends with the head of a letter, whose body is then the next one."""
+    """Check whether a paragraph ends with the header of a letter, whose body is then the next one."""
     last = prompt.heads[paragraph[1] - 1]
     is_head = any(one.match(last) for one in (_HEADER, _ATTRIBUTION, _BYLINE, _RELAY))
     return is_head or (paragraph[1] - paragraph[0] - head == 1 and bool(_GREETING.match(last)))
 
 
 def _find_farewell(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, begin: int) -> int:
-    """Return where a letter ends that is signed in the paragraph, with the name below; 0 if it is not."""
+    """Return the end of a letter that is signed in the paragraph, after the name; 0 if it is not signed."""
     end = paragraphs[number][1]
     for at in range(begin, end):
         head = prompt.heads[at].strip()
@@ -174,7 +174,7 @@ def _find_farewell(prompt: PromptLines, paragraphs: Sequence[Paragraph], number:
             while (
                 stop < min(end, at + 1 + _SIGNATURE)
                 and len(prompt.heads[stop].split()) <= _FEW_WORDS
-                and not opens_own(prompt.heads[stop])
+                and not resumes_own_words(prompt.heads[stop])
             ):
                 stop += 1
             return stop
@@ -185,7 +185,7 @@ def _find_farewell(prompt: PromptLines, paragraphs: Sequence[Paragraph], number:
                 name_end - name_begin <= _SIGNATURE
                 and len(name.split()) < _FEW_WORDS
                 and name[:1].isupper()
-                and not opens_own(name)
+                and not resumes_own_words(name)
                 and name[-1:] not in ".?!:"
             ):
                 return name_end
@@ -207,7 +207,7 @@ def _leads(prompt: PromptLines, at: int, end: int) -> bool:
 
 
 def _take_below(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: int, lead: int) -> int:
-    """Take what stands below a lead; return the number of the first paragraph after it."""
+    """Take the text below a line that introduces it; return the number of the first paragraph after it."""
     end = paragraphs[number][1]
     first = number
     begin = lead + 1
@@ -230,19 +230,19 @@ def _take_below(prompt: PromptLines, paragraphs: Sequence[Paragraph], number: in
 
 
 def _is_done(prompt: PromptLines, later: Sequence[Paragraph]) -> bool:
-    """Check whether what a second lead is above of was set apart already, or is gone."""
+    """Check whether the text below a second introducing line was already taken, or is missing."""
     return not later or bool(prompt.runs[later[0][0]]) or _closes(prompt, later[0], is_last=len(later) == 1)
 
 
 def _closes(prompt: PromptLines, paragraph: Paragraph, *, is_last: bool) -> bool:
-    """Check whether one of the last paragraphs is the user's own."""
+    """Check whether a paragraph near the end is the user's own."""
     begin, end = paragraph
     if prompt.runs[begin] or prompt.runs[end - 1]:
         return False
     heads = prompt.heads[begin:end]
-    if any(is_shouted(head) and not head.endswith(("?", "\uff1f")) for head in heads):
+    if any(is_stranger_order(head) and not head.endswith(("?", "\uff1f")) for head in heads):
         return False
     first = heads[0].strip()
-    if opens_own(first) or opens_own(heads[-1]):
+    if resumes_own_words(first) or resumes_own_words(heads[-1]):
         return True
     return is_last and len(heads) == 1 and len(first) <= _SHORT_CLOSING and not LIST_ITEM.match(first)

@@ -1,11 +1,11 @@
-"""Hold a prompt's lines while it is found out which of them the user pasted."""
+"""Hold a prompt's lines while the pasted ones are being determined."""
 
 from collections.abc import Iterator
 
 from agent_relay.domain.text.plain import compile_late
 
 _ENDING = compile_late(r"\r\n?")
-# Signs that look like those that fence and quote, each by the plain one.
+# Characters that look like those of fences and quotations, with the plain ones to replace them.
 _ALIKE = str.maketrans(
     {
         **dict.fromkeys("\uff40\u02cb\u00b4\u02b9\u2035\u1fef", "`"),
@@ -18,17 +18,17 @@ _ALIKE = str.maketrans(
 )
 _WRITTEN_OUT = compile_late(r"\\u(?:202[a-e]|206[6-9])")
 _LONGEST = 400
-"""Of a line no more is looked at: what it is shows at its beginning."""
+"""The most characters of a line that are examined: its beginning shows what it is."""
 
 
 class PromptLines:
-    """The lines of a prompt, each the user's own or part of a run that was pasted."""
+    """The lines of a prompt, each either the user's own or part of a pasted run."""
 
     def __init__(self, text: str) -> None:
         self.lines = _ENDING.sub("\n", text).split("\n")
         self.heads = [_make_plain(line[:_LONGEST]).rstrip() for line in self.lines]
         self.runs = [0] * len(self.lines)
-        """By line, the run it belongs to; 0 where it is the user's own."""
+        """The run that each line belongs to; 0 for the user's own."""
         self._shown: dict[int, str | None] = {}
         self._inner: dict[int, list[tuple[bool, str]]] = {}
         self._count = 0
@@ -37,15 +37,15 @@ class PromptLines:
         return len(self.lines)
 
     def is_blank(self, at: int) -> bool:
-        """Check whether there is nothing in the line."""
+        """Check whether the line is blank."""
         return not self.heads[at] and not self.lines[at].strip()
 
     def is_open(self, at: int) -> bool:
-        """Check whether the line has words that count as the user's so far."""
+        """Check whether the line has words and counts as the user's so far."""
         return not self.runs[at] and not self.is_blank(at)
 
     def take(self, begin: int, end: int) -> None:
-        """Mark the lines from `begin` up to `end` as one pasted run, which joins the run before it."""
+        """Mark the lines from `begin` up to `end` as one pasted run, joined to a run right before it."""
         if begin and self.runs[begin - 1]:
             run = self.runs[begin - 1]
         else:
@@ -55,11 +55,11 @@ class PromptLines:
             self.runs[at] = self.runs[at] or run
 
     def show(self, at: int, text: str | None) -> None:
-        """Say what a pasted line is without its mark; `None` if it is a mark as a whole."""
+        """Set the text of a pasted line without its mark; `None` if the whole line is a mark."""
         self._shown[at] = text
 
     def divide(self, at: int, parts: list[tuple[bool, str]]) -> None:
-        """Divide an own line into parts, each with whether it was pasted."""
+        """Divide one of the user's lines into parts, each with whether it was pasted."""
         self._inner[at] = parts
 
     def is_divided(self, at: int) -> bool:
@@ -67,7 +67,7 @@ class PromptLines:
         return at in self._inner
 
     def list_paragraphs(self) -> Iterator[tuple[int, int]]:
-        """Yield where each run of the user's own lines begins and ends, between blank and pasted lines."""
+        """Yield the beginning and end of each run of the user's lines, between blank and pasted ones."""
         begin = 0
         for at in range(len(self.lines) + 1):
             if at < len(self.lines) and self.is_open(at):
@@ -105,14 +105,14 @@ class PromptLines:
 
 
 def _make_plain(line: str) -> str:
-    """Return the line, as long as it is, with plain marks and without what nobody sees."""
+    """Return the line, at the same length, with plain marks and without invisible characters."""
     if line.isascii() and "\\u" not in line:
         return line
     return _WRITTEN_OUT.sub("      ", line.translate(_ALIKE))
 
 
 def _join_paragraphs(lines: list[str]) -> str:
-    """Join the lines, with one blank line where there are more."""
+    """Join the lines, reducing several blank lines to one."""
     kept: list[str] = []
     for line in map(str.rstrip, lines):
         if line or (kept and kept[-1]):

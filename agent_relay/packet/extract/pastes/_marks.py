@@ -1,4 +1,4 @@
-"""Find what a prompt's marks set apart: fences, quoted lines, tags, brackets, separators, quotation marks."""
+"""Find text delimited by marks: fences, quoted lines, tags, brackets, separators, quotation marks."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from agent_relay.domain.text.plain import compile_late, count_columns
 from agent_relay.packet.extract.pastes._lines import PromptLines
-from agent_relay.packet.extract.pastes._voices import is_lead, opens_own
+from agent_relay.packet.extract.pastes._wording import is_lead, resumes_own_words
 from agent_relay.packet.extract.sentences import get_phrases
 
-# Tildes with a caret are no fence: Python marks so the part of a line that failed.
+# Tildes with a caret are no fence: Python marks the failing part of a line that way.
 _FENCE = compile_late(r"\s{0,12}(`{3,20}|~{3,20}(?![~^\s]*\^)|(?:'{3}|\"{3})(?=$))([^`]*)$")
 _LATE_FENCE = compile_late(r"[^`]++(```)\s*(\w{0,12})$")
 _QUOTED = compile_late(r"\s{0,14}((?:>(?!=)\s?|»\s?|\|(?!\|)\s?){1,8})")
@@ -25,7 +25,7 @@ _INSTRUCTION = compile_late(r"\s{0,8}<[?!]")
 _SEPARATORS = frozenset("-=*_#~+.%<>\u2500\u2501\u2550\u2014")
 _OBJECT = compile_late(r"\s{0,12}[{\[](?:\s*$|\s*[\"'{\[]|\d)")
 _MARKS = {"„": '“”"', "“": '”"', "«": "»", "「": "」", "『": "』", "《": "》", '"': '"', "”": "”"}
-# An apostrophe, too, looks like these: they end on the line on which they begin.
+# These also look like apostrophes, so the quotation must end on the line on which it begins.
 _LINE_MARKS = {**_MARKS, "\u2018": "\u2019", "\u201a": "\u2018", "\u2039": "\u203a", "'": "'", "`": "`"}
 OPENING_MARKS = frozenset(_MARKS)
 CLOSING_MARKS = frozenset("".join(_MARKS.values()))
@@ -40,7 +40,7 @@ _FARTHEST = 200
 
 
 def take_marked(prompt: PromptLines) -> None:
-    """Take every run of lines that marks set apart."""
+    """Take every run of lines that is delimited by marks."""
     _take_fences(prompt)
     _take_quoted(prompt)
     _take_separated(prompt)
@@ -61,7 +61,7 @@ def _take_fences(prompt: PromptLines) -> None:
         while at < count and not _closes(prompt, at, mark):
             at += 1
         if at == count and mark[0] in "\"'":
-            # Only a fence is left open: three quotes alone may end a text in code.
+            # Only a fence may stay open: three quotation marks alone may close a string in code.
             at = begin + 1
             continue
         if late is not None:
@@ -88,7 +88,7 @@ def _closes(prompt: PromptLines, at: int, mark: str) -> bool:
 
 
 def _close(prompt: PromptLines, at: int, mark: str) -> int:
-    """Take a closing fence apart from what stands on its line; return where the pasted run ends."""
+    """Separate a closing fence from other text on its line; return where the pasted run ends."""
     line = prompt.lines[at]
     stripped = line.strip()
     if not stripped.startswith(mark):
@@ -122,13 +122,13 @@ def _take_quoted(prompt: PromptLines) -> None:
             if (mark is not None and "|" not in mark[1]) or (
                 mark is not None and not prompt.heads[one].endswith("|")
             ):
-                # What was written out before the mark, as nobody would see it, is no part of that.
+                # Invisible characters written out before the mark are not part of it.
                 line = prompt.lines[one]
                 prompt.show(one, line if "\\" in line[: mark.end()] else line[mark.end() :])
 
 
 def _take_separated(prompt: PromptLines) -> None:
-    """Take what stands between two lines of the same sign."""
+    """Take the text between two separator lines of the same character."""
     found: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(prompt.heads):
         if (
@@ -152,7 +152,7 @@ def _take_separated(prompt: PromptLines) -> None:
 
 
 def _separates(line: str) -> bool:
-    """Check whether a line is all of one sign, or a few words between several of them."""
+    """Check whether a line repeats one character, or has a few words between such repetitions."""
     line = line.strip()
     if line[-1:] not in _SEPARATORS or len(line) > _FARTHEST:
         return False
@@ -171,7 +171,7 @@ def _is_underline(prompt: PromptLines, at: int) -> bool:
 
 
 def _take_enclosed(prompt: PromptLines) -> None:
-    """Take what stands between a tag and its end, and between balanced brackets."""
+    """Take the text between a tag and its end, and between balanced brackets."""
     ends, brackets = _find_ends(prompt), _Brackets(prompt)
     at, count = 0, len(prompt)
     while at < count:
@@ -190,7 +190,7 @@ def _take_enclosed(prompt: PromptLines) -> None:
 
 
 def _find_ends(prompt: PromptLines) -> dict[str, list[int]]:
-    """Find the lines on which a tag ends, by its name."""
+    """Find the lines on which tags end, by tag name."""
     found: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(prompt.heads):
         if not prompt.runs[at] and any(sign in head for sign in ("</", "{", "[/", "-----END", "-->")):
@@ -219,17 +219,17 @@ def _find_tag_end(prompt: PromptLines, at: int, ends: dict[str, list[int]], kind
 
 
 def _find_blank(prompt: PromptLines, at: int) -> int:
-    """Return where the paragraph below a tag ends that is opened on a line of its own, and never closed."""
+    """Return the end of the paragraph below a tag that has a line of its own and is never closed."""
     if prompt.heads[at].count("<") > 1:
         return at
     end = at + 1
-    while end < len(prompt) and prompt.is_open(end) and not opens_own(prompt.heads[end]):
+    while end < len(prompt) and prompt.is_open(end) and not resumes_own_words(prompt.heads[end]):
         end += 1
     return end if end - at > 1 else at
 
 
 class _Brackets:
-    """Where the brackets that each line opens are all closed, and where the prompt breaks off."""
+    """The lines where the brackets opened on each line are all closed."""
 
     def __init__(self, prompt: PromptLines) -> None:
         self._prompt = prompt
@@ -241,7 +241,7 @@ class _Brackets:
         ]
 
     def find_balance(self, at: int) -> int:
-        """Return where the brackets that are opened in the line are all closed; `at` if they never are."""
+        """Return the line where all brackets opened on a line are closed; `at` if they never are."""
         prompt, end = self._prompt, self._closings[at]
         following = bisect_left(self._gaps, at + 2)
         gap = self._gaps[following] if following < len(self._gaps) else len(prompt)
@@ -253,9 +253,9 @@ class _Brackets:
 
 
 def _find_closings(prompt: PromptLines) -> list[int]:
-    """Return by line the first one from it on at whose end no more brackets are open than before it.
+    """Return for each line the first line at whose end no more brackets are open than before it.
 
-    Each line waits until it is closed, so that all are gone through once, however many never are.
+    Open lines wait until they are closed, so that every line is visited once, however many never are.
     """
     closings = [len(prompt)] * len(prompt)
     waiting: list[tuple[int, int]] = []
@@ -269,7 +269,7 @@ def _find_closings(prompt: PromptLines) -> list[int]:
 
 
 def _take_quotations(prompt: PromptLines) -> None:
-    """Take quotations over several lines, and long ones that a colon or a word of saying introduces."""
+    """Take quotations of several lines, and long ones introduced by a colon or a verb such as "said"."""
     closings = [at for at, head in enumerate(prompt.heads) if head and _CLOSING.search(prompt.lines[at])]
     at, count = 0, len(prompt)
     while at < count:
@@ -282,7 +282,7 @@ def _take_quotations(prompt: PromptLines) -> None:
 
 
 def _take_long_quotation(prompt: PromptLines, at: int, closings: list[int]) -> int:
-    """Take a quotation that ends on a later line; return the line after it, 0 if there is none."""
+    """Take a quotation that ends on a later line; return the line after it, or 0 if there is none."""
     line = prompt.lines[at]
     opened = _find_open_mark(prompt.heads[at])
     if opened < 0:
@@ -310,7 +310,7 @@ def _take_long_quotation(prompt: PromptLines, at: int, closings: list[int]) -> i
 
 
 def _find_open_mark(head: str) -> int:
-    """Return where a quotation begins that the line does not end; -1 if none does."""
+    """Return the beginning of a quotation that the line does not close; -1 if there is none."""
     opened, wanted = -1, ""
     for mark in _QUOTE_SIGN.finditer(head):
         sign = mark[0]
@@ -366,6 +366,6 @@ def _is_introduced(before: str) -> bool:
 
 
 def find_quotation(text: str) -> str:
-    """Return what is quoted at the beginning of the text; empty if nothing is."""
+    """Return the quotation at the beginning of the text; empty if there is none."""
     first = next(_iterate_quotations(text), (1, 1))
     return text[1 : first[1]] if first[0] == 0 else ""

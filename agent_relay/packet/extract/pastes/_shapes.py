@@ -1,4 +1,4 @@
-"""Tell by its shape what a line of a prompt is: of a log, a trace, a diff, a terminal, a table, code."""
+"""Recognise lines of a prompt by their shape: logs, traces, diffs, terminals, tables, code."""
 
 from agent_relay.domain.text.plain import compile_late
 
@@ -32,7 +32,7 @@ LOG_LINE = compile_late(
     r"|(?:time|ts|timestamp|t|level|lvl|severity)=\S+\s\w+=|npm (?:ERR!|WARN|error) "
     r"|\w[\w.]{0,60}[-._]\d{1,4}\s{1,8}\| |\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[)"
 )
-"""A line of a log or a chat, with a moment or a level, or of a program's own complaint."""
+"""A line of a log or chat, with a time or a level, or of a program's error message."""
 TRACE_LINE = compile_late(
     r"\s{0,12}(?:Traceback \(most recent call last\)|File \"[^\"]{1,200}\", line \d"
     r"|Exception in thread|Caused by: "
@@ -50,19 +50,19 @@ TRACE_LINE = compile_late(
     r"|(?:DETAIL|HINT|CONTEXT|STATEMENT):  |commit [0-9a-f]{7,40}\b"
     r"|HTTP/\d(?:\.\d)? \d{3}\b|[<>] HTTP/|[~^]{1,80}$)"
 )
-"""A line of a stack trace, or of a compiler's complaint."""
+"""A line of a stack trace, or of a compiler's error message."""
 THROWN = compile_late(
     r"(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,40}[a-z][A-Z]\w{0,40}(?:: |$)"
     r"|(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}(?:: |$)"
 )
-"""What was thrown, at the end of a trace."""
+"""An exception at the end of a trace."""
 DIFF_LINE = compile_late(
     r"(?:diff --git |index [0-9a-f]{6,40}\.\.|@@ -\d.{0,60}@@|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\t)"
     r"|(?:new|deleted) file mode |\*\*\* (?:Begin|End|Update|Add|Delete) |Index: \S+$|<{7} |>{7} )"
 )
-"""A line at the head of a difference."""
+"""A header line of a diff."""
 DIFF_BODY = compile_late(r"[+\- \t\\@]|diff --git |index |$")
-"""A line that may stand in one."""
+"""A line that may be part of a diff."""
 TEST_LINE = compile_late(
     r"\s{0,8}(?:(?:FAILED|PASSED|XFAIL) \S+(?:::|\.)|(?:PASS|FAIL)(?:ED)?:? {1,3}\S+[./]"
     r"|--- (?:FAIL|PASS|SKIP): "
@@ -86,16 +86,16 @@ PROMPT_LINE = compile_late(
     r"|MariaDB \[.{0,30}\])> |irb\(.{1,20}\)"
     r"|\w{1,30}[=-][#>] |[➜\u276fλ] +\S|(?:bash|sh|zsh)-?[\d.]*[$#] )"
 )
-"""A line behind the prompt of somebody's terminal."""
+"""A line after the prompt of somebody's terminal."""
 COMMAND_LINE = compile_late(r"\s{0,4}[$%] [\w./~-]")
-"""A command behind a bare sign; alone it may be the user's own order."""
+"""A command after a bare `$` or `%`; alone it may be the user's own order."""
 TABLE_LINE = compile_late(
     r"\s{0,8}(?:\+[-+=]{3,200}\+?$"
     r"|\|?[ :]{0,3}[-=─━]{3,80}[ :]{0,3}(?:[+|┼ ]{1,3}[ :]{0,3}[-=─━]{2,80}[ :]{0,3}){1,40}\|?$"
     r"|total \d{1,12}$|[dlbcps-][rwxsStT-]{9}[.+@]? +\d|(?:[\d*/,-]{1,30} ){4}[\w*/,-]{1,30} \S"
     r"|\(\d+ rows?\)|\d+ rows? in set|Query OK|[│┃║┌├└╔╠╚┏┣┗])"
 )
-"""A line of a drawn table, or what a database says under one."""
+"""A line of a drawn table, or of a database's summary below one."""
 MARKUP_LINE = compile_late(
     r"\s{0,40}</?[A-Za-z!?][^<>]{0,300}>(?:.{0,300}>)?$"
     r"|\s{0,40}</?[A-Za-z][\w:-]{0,40}[^<>]{0,300}$|\s{0,40}<!--"
@@ -110,7 +110,7 @@ WIKI_LINE = compile_late(
 CAPTION_LINE = compile_late(
     r"(?:\d\d?:)?\d\d:\d\d[.,]\d{3} --> |WEBVTT\b|\[?\(?(?:\d\d?:)?\d\d:\d\d\)?\]? [A-Z]\w{1,20}: "
 )
-"""A line of a transcript of speech that says when the next one was said."""
+"""A line of a transcript of speech that gives the time of the next one."""
 SPEAKER_HEAD = compile_late(
     r"(?:[^\W\d][\w.'-]{0,24}(?: [^\W\d][\w.'-]{0,24}){0,3}|<?@[\w.-]{1,30}>?)"
     r"(?:\s{1,4}[-\u2013\u2014•·|] |,? {1,4})[\[(]?(?:(?:[Tt]oday|[Yy]esterday|[Hh]eute"
@@ -118,12 +118,12 @@ SPEAKER_HEAD = compile_late(
     r"|今天|昨天|今日|昨日)(?: at| um| a las| à|,)? )?"
     r"(?:\d{1,4}[-/.]\d\d?[-/.]\d{2,4},? )?\d\d?[:h]\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?[\])]?(?: Uhr)?$"
 )
-"""A name with a moment, alone on its line, as chats print above what was said."""
+"""A name with a time, alone on its line, as chats print it above a message."""
 SPEAKER = compile_late(
     r"(<[^<>\n]{1,30}>|@?[^\W\d_][\w.'-]{0,24}(?: [\w.'()-]{1,24}){0,2}(?:_\d+)?)(?::|\uff1a"
     r"| ?>)(?:\s|(?<=\uff1a))\s*(?=\S)|(<[\w@+. -]{1,30}>) "
 )
-"""Who speaks, before what was said."""
+"""The name of a speaker before their words."""
 FIELD = compile_late(r"(\s*)(?:- )?[\w.\"'/-]{1,60}(?: [\w-]{1,20}){0,2} ?[:=](?:\s|$)")
 """A key with its value."""
 ASSIGNMENT = compile_late(
@@ -133,7 +133,7 @@ ASSIGNMENT = compile_late(
 SECTION = compile_late(
     r"\[\[?[\w.\" :-]{1,60}\]?\]$|---$|(?:apiVersion|version|services|kind|on|jobs): ?\S*$"
 )
-"""What stands above settings."""
+"""A section header of a settings file."""
 NESTED = compile_late(r"(?:  |\t)\s{0,40}(?:- )?[\w.\"'/-]{1,60}:(?:\s|$)")
 """A key within another."""
 CODE_LINE = compile_late(
@@ -157,11 +157,11 @@ LIST_ITEM = compile_late(
 )
 """An item of a list."""
 CONTINUED = compile_late(r"(?:\s{2,}|\t)\S|[+|:>^~.]{1,3}\s|[)}\]]")
-"""A line that goes on with the one above."""
+"""A line that continues the one above."""
 
 
 def stands_alone(head: str) -> bool:
-    """Check whether a line is by itself something that a program printed or somebody else wrote."""
+    """Check whether a line alone shows that a program printed it or somebody else wrote it."""
     return bool(
         LOG_LINE.match(head)
         or TRACE_LINE.match(head)

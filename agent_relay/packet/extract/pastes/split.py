@@ -1,8 +1,8 @@
-"""Set apart, inside a user's prompt, what the user pasted and others wrote.
+"""Separate, within a prompt, text by others that the user pasted.
 
-What a user pastes shows mostly by its shape: fences, quoted lines, logs, traces, mails, tables. Words help
-where a line says whose the text below is. In doubt a line counts as pasted: a stranger's order that is read
-as the user's is worse than a sentence of the user's that is marked.
+Pasted text is mostly recognised by its shape: fences, quoted lines, logs, traces, mails, tables. Words help
+if a line says whose text follows. In doubt a line counts as pasted: mistaking a stranger's order for the
+user's is worse than marking one of the user's own sentences.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ _LONGEST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class SplitPrompt:
-    """A prompt, the user's own words apart from what they pasted.
+    """A prompt, split into the user's own words and what they pasted.
 
-    `own` has their line breaks, its paragraphs separated by a blank line; `pasted` is each pasted run as it
-    stands, without the marks that fence or quote it.
+    `own` keeps line breaks, with its paragraphs separated by a blank line; `pasted` is each pasted run
+    verbatim, without the marks that fence or quote it.
     """
 
     own: str
@@ -30,7 +30,7 @@ class SplitPrompt:
 def split_pasted(text: str) -> SplitPrompt:
     """Split a prompt into the user's own words and what they pasted, in time linear in its length.
 
-    Nobody types more than `_LONGEST` characters: of a longer prompt the middle is pasted, unread.
+    Nobody types more than `_LONGEST` characters: the middle of a longer prompt counts as pasted, unread.
     """
     if len(text) <= _LONGEST:
         return _split(text)

@@ -1,4 +1,4 @@
-"""Tell by its words whether a line of a prompt hands something over, is the user's again, or a stranger's."""
+"""Recognise by wording whether a line introduces a paste, is the user's own, or is a stranger's order."""
 
 from collections.abc import Sequence
 
@@ -22,43 +22,43 @@ _FEWEST_WIDE = 10
 
 
 def is_lead(line: str) -> bool:
-    """Check whether a line introduces what stands below it."""
+    """Check whether a line introduces the text below it."""
     return line.rstrip().endswith(_COLON) and len(line) <= _LONGEST_LEAD
 
 
 def names_source(line: str) -> bool:
-    """Check whether a line says that what follows is from somebody or something else."""
+    """Check whether a line says that the text below it is from somebody or something else."""
     plain = plain_apostrophes(line[-_LONGEST_LEAD:])
     if is_lead(line):
         return bool(_SOURCE.search(plain) or _ONLY_SOURCE.fullmatch(plain) or _HANDED.search(plain))
     return bool(_HANDED.search(plain))
 
 
-def splits_after(line: str) -> int:
-    """Return where the words of others begin on a line that says whose they are; 0 if it does not."""
+def find_others_words(line: str) -> int:
+    """Return where others' words begin on a line that also names their source; 0 if it names none."""
     found = _INNER.match(line)
     if found is None or not _SOURCE.search(plain_apostrophes(found[0].rstrip())):
         return 0
     rest = line[found.end() :].strip()
-    if opens_own(rest):
+    if resumes_own_words(rest):
         return 0
     wide = sum(1 for _ in _WIDE.finditer(rest))
     return found.end() if len(rest.split()) >= _FEWEST_WORDS or wide >= _FEWEST_WIDE else 0
 
 
-def is_shouted(text: str) -> bool:
-    """Check whether the text gives orders as strangers do: in capitals, or to whoever reads it."""
+def is_stranger_order(text: str) -> bool:
+    """Check whether the text gives orders the way strangers do: in capitals, or to whoever reads it."""
     return bool(_STRANGER.search(plain_apostrophes(text)) or _SHOUTED.search(text))
 
 
-def is_strangers(lines: Sequence[str]) -> bool:
-    """Check whether lines beside pasted ones are rather a stranger's than the user's."""
-    return any(is_shouted(line) and not line.rstrip().endswith(_ASKS) for line in lines)
+def has_stranger_order(lines: Sequence[str]) -> bool:
+    """Check whether lines next to pasted ones are more likely a stranger's than the user's."""
+    return any(is_stranger_order(line) and not line.rstrip().endswith(_ASKS) for line in lines)
 
 
-def opens_own(line: str) -> bool:
-    """Check whether a line below pasted ones sounds like the user: a question, or one of their orders."""
+def resumes_own_words(line: str) -> bool:
+    """Check whether a line below pasted ones sounds like the user: a question or a typical order."""
     line = plain_apostrophes(line.strip())
-    if not line or len(line) > _LONGEST_CLOSING or is_shouted(line):
+    if not line or len(line) > _LONGEST_CLOSING or is_stranger_order(line):
         return False
     return line.endswith(_ASKS) or bool(_OWN.match(line))
