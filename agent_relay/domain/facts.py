@@ -29,7 +29,7 @@ class CommandRun:
 
 
 MOST_EDITED_LINES = 40
-"""The most lines kept of those that an edit took out, and of those it put in: the first ones."""
+"""The most lines kept of those an edit removed, and of those it added: the first ones."""
 EDITED_LINE_LENGTH = 160
 """The most characters kept of an edited line; a longer one ends with a whole word."""
 
@@ -38,9 +38,9 @@ EDITED_LINE_LENGTH = 160
 class FileChange:
     """One file operation of the agent; `path` as the transcript has it, absolute or relative to cwd.
 
-    `removed_lines` and `added_lines` are what an edit took out and put in, without blank lines and without
-    blanks around each, at most `MOST_EDITED_LINES` of `EDITED_LINE_LENGTH` characters; of a created file the
-    first ones. They are empty where the transcript does not say, so they are not to be counted.
+    `removed_lines` and `added_lines` are the lines of an edit, without blank ones and without surrounding
+    white space, at most `MOST_EDITED_LINES` of `EDITED_LINE_LENGTH` characters; of a created file, the first
+    ones. They are empty if the transcript does not have them, so they must not be counted.
     """
 
     path: str
@@ -98,9 +98,9 @@ class Facts:
     limit that ended it, newest first record only. Of the transcript's `lines`, `skipped_lines` were left
     out; of these the `strange_lines` were not understood, and `last_lines` quotes the last of them (or, of a
     transcript that holds no conversation, its last lines). `unread` is why there are no facts although a
-    transcript exists: it cannot be read. `summary` is what the agent wrote when its context was compacted
-    last, after the prompt `summary_turn` (0: before the first of them) and at `summary_at`, if known.
-    `interrupted_turns` are those that the user broke off.
+    transcript exists: it cannot be read. `summary` is what the agent wrote when its context was last
+    compacted, after the prompt `summary_turn` (0: before the first) and at `summary_at`, if known.
+    `interrupted_turns` are those that the user interrupted.
     """
 
     agent: str
@@ -133,10 +133,10 @@ class Facts:
 
 @dataclass(slots=True)
 class TurnFacts:
-    """What was said and done in one turn, each kind in the transcript's order.
+    """The prompt, answers, commands, files and errors of one turn, each kind in the transcript's order.
 
-    `number` counts the user's prompts from 1; turn 0 is what stands before the first. `prompt` is `None` for
-    work nobody prompted. `files` has those that were only read, too; `edits` has not.
+    `number` counts the user's prompts from 1; turn 0 precedes the first. `prompt` is `None` for unprompted
+    work. `files` includes those that were only read; `edits` does not.
     """
 
     number: int

@@ -69,8 +69,8 @@ class Tree:
     If git did not report everything, it is not `is_whole`, and `note` says why: what is missing is unknown
     then, `dirty` is `None` unless a change was seen, and there is no fingerprint.
 
-    Of files that somebody asked for by name, `clean` are those that are as in HEAD, `gone` those that are
-    neither in the folder nor in git; both relative to the root.
+    Among files that were looked up by name, `clean` are those that match HEAD, `gone` those that are neither
+    in the folder nor in git; both relative to the root.
     """
 
     root: str

@@ -360,7 +360,7 @@ class EffectRunner:
         return publish_handoff_packet(self._services, self._building, session, handoff, environ)
 
     def _load_and_digest(self, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> str:
-        """Build the digest of what the handoff's predecessor did; the code is loaded as for its packet."""
+        """Build the digest of the predecessor's work; the code for it is loaded as for the packet."""
         from agent_relay.engine.publishing.packet_pipeline import build_handoff_digest
 
         return build_handoff_digest(self._services, self._digesting, session, handoff, environ)

@@ -311,7 +311,7 @@ def read_terms(body: work.HandoffBegun) -> Terms:
 def _mark_handoff(
     handoff: Handoff | None, body: work.HandoffCancelled | work.DigestBegun | work.DigestEnded
 ) -> Handoff | None:
-    """Return the handoff cancelled, or with its successor at work on a document or done with it."""
+    """Return the handoff marked as cancelled, or as having its successor's document begun or ended."""
     if handoff is None or isinstance(body, work.HandoffCancelled):
         return handoff and replace(handoff, is_cancelled=True)
     return replace(handoff, is_digesting=isinstance(body, work.DigestBegun))

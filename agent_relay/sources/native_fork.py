@@ -52,9 +52,9 @@ def fork_session(
 
 
 def expect_session(folder: str, root: str, pattern: str, fresh_id: str) -> None:
-    """Note in the run's `folder` that the agent will keep a session of its own, to be removed with a fork.
+    """Note in the run's `folder` that the agent will leave a session behind, to be removed like a fork.
 
-    Its file is below `root`, fits `pattern` and is named after the beginning of `fresh_id`. Raises
+    Its file is below `root`, matches `pattern` and is named after the beginning of `fresh_id`. Raises
     RelayError.
     """
     note = b"\0".join((os.fsencode(root), os.fsencode(pattern), fresh_id.encode()))
@@ -77,8 +77,8 @@ def _remove_fresh(folder: str) -> None:
 def remove_fork(folder: str) -> None:
     """Remove the copy that the run in `folder` made outside it, and what the agent wrote beside that copy.
 
-    An agent may continue in a file of its own, named after the hour and the copy's id. A session that it
-    began itself, as `expect_session` has noted, is removed, too.
+    An agent may continue in a file of its own, named after the hour and the copy's id. A new session of the
+    agent's, as noted by `expect_session`, is removed, too.
     """
     _remove_fresh(folder)
     try:

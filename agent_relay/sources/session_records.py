@@ -1,6 +1,6 @@
-"""Read what the legs of a session left: their own conversations, else what journal and packets hold of them.
+"""Read the records of a session's legs: their own conversations, else what the journal and packets quote.
 
-Only conversations the journal names are read: one that is guessed by its folder may be another session's.
+Only conversations that the journal names are read: one guessed by its folder may be another session's.
 """
 
 import os
@@ -24,16 +24,16 @@ from agent_relay.sources.native_sessions import find_transcript
 from agent_relay.sources.transcript_reader import get_reader, read_whole_facts
 from agent_relay.store.packets import list_packets, read_packet
 
-# Records of a leg's last moment may be dated after the end that was noted.
+# The last records of a leg may be dated after the end that was noted.
 _SLACK = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationRecord:
-    """What is known of one conversation; `number` counts the session's legs from 1, and is its newest leg's.
+    """The record of one conversation; `number` is that of its newest leg, counted in the session from 1.
 
-    `legs` are the numbers of all legs that went on in it. If its transcript cannot be read, `lacks` says why
-    in a sentence; then `facts` hold only the prompts the journal has, and `packets` are what was made of it.
+    `legs` are the numbers of all legs that continued it. If its transcript cannot be read, `lacks` says why
+    in a sentence; then `facts` have only the prompts from the journal, and `packets` are those built from it.
     """
 
     number: int
@@ -66,8 +66,8 @@ def read_records(
 ) -> list[ConversationRecord]:
     """Read the session's conversations, oldest first. `folder` is the session's, `events` are its journal's.
 
-    What the leg `caller` did itself is left out, and so is what was said in a conversation after its last leg
-    here had ended: somebody else went on with it.
+    The leg `caller` itself is left out, and so is everything said in a conversation after its last leg here
+    had ended: somebody else continued it.
     """
     packets = _read_packets(folder)
     records = []
@@ -86,7 +86,7 @@ def read_records(
 
 
 def _list_conversations(session: Session, packets: Sequence[ResumePacket]) -> list[_Conversation]:
-    """List the session's conversations; legs that went on in the same one are together."""
+    """List the session's conversations, with all legs that continued each."""
     told = {entry.leg_id: entry.native_id for packet in packets for entry in packet.lineage if entry.leg_id}
     found: dict[tuple[str, str], list[tuple[int, Leg]]] = {}
     for number, leg in enumerate(session.legs, 1):
@@ -111,7 +111,7 @@ def _read_one(
     spec = loaded.adapter.transcript if loaded is not None else None
     took_one = any(one.was_busy or one.headless or one.asked for _, one in conversation.legs)
     if loaded is None or spec is None:
-        return replace(record, lacks=f"how {leg.agent} keeps its conversations is not known here")
+        return replace(record, lacks=f"it is not known how {leg.agent} stores its conversations")
     try:
         path = _find_path(spec, conversation, session, environ)
         if not path:
@@ -120,14 +120,14 @@ def _read_one(
     except RelayError as error:
         return replace(record, lacks=error.sentence)
     if took_one and not facts.conversation:
-        # A file of zeros is what a crash of the machine leaves.
+        # A crash of the machine may leave a file of zeros.
         return replace(record, lacks=f"{leg.agent}'s own record of it holds no conversation")
     facts, _ = strip_relay(_select_until(facts, until), (loaded.adapter.deliver.opening,))
     return replace(record, facts=facts)
 
 
 def _select_until(facts: Facts, until: datetime | None) -> Facts:
-    """Keep only what is older than `until`, and what has no time."""
+    """Keep only facts older than `until`, and those without a time."""
     if until is None or facts.ended_at is None or facts.ended_at < until:
         return facts
     is_later = facts.summary_at is not None and facts.summary_at >= until
@@ -173,7 +173,7 @@ def _tell_gone(conversation: _Conversation) -> str:
     agent = conversation.newest.agent
     if conversation.native_id or conversation.newest.transcript:
         return f"{agent}'s own record of it is gone"
-    return f"which conversation of {agent}'s it was is not known"
+    return f"it is not known which of {agent}'s conversations it was"
 
 
 def _read_packets(folder: str) -> list[tuple[int, ResumePacket]]:
@@ -194,7 +194,7 @@ def _fill_in(
     packets: Sequence[tuple[int, ResumePacket]],
     until: datetime | None,
 ) -> ConversationRecord:
-    """Return the record with what the journal and the packets made of it hold."""
+    """Return the record with what the journal and the packets built from it quote."""
     legs = {leg.id for _, leg in conversation.legs}
     said = [event for event in events if isinstance(event.body, PromptSeen) and event.body.leg in legs]
     prompts = list[Message]()

@@ -37,7 +37,7 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
 
 
 def read_whole_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
-    """Read what `read_facts` does, with the output of every command."""
+    """Read facts like `read_facts`, but with the output of every command."""
     known = get_reader(reader)
     if os.path.isdir(path):
         path = _find_in_folder(known, path, native_id)

@@ -315,7 +315,7 @@ def write_digest(folder: str, kept: DigestDocument) -> None:
 
 
 def read_digest(folder: str, handoff: str) -> DigestDocument | None:
-    """Return what was written for the handoff; `None` for nothing that can be read."""
+    """Return the document written for the handoff; `None` if there is none that can be read."""
     try:
         found = json.loads(read_bounded(os.path.join(folder, _DIGEST), limit_bytes=_NARRATIVE_BYTES))
     except (RelayError, FileNotFoundError, ValueError, RecursionError):

@@ -34,7 +34,7 @@ def write_leg_owner(leg_folder: str, session: str, *, root: str, cwd: str) -> No
 
 
 def find_leg_session(legs: str, leg: str) -> str:
-    """Return the session of the living leg `leg`, whose folder is below `legs`; empty for none known."""
+    """Return the session of the living leg `leg`, whose folder is below `legs`; empty if unknown."""
     owner = _read_owner(os.path.join(legs, leg)) if is_ulid(leg) else None
     return owner[0] if owner is not None else ""
 

@@ -322,9 +322,9 @@ def _perform(
 
 
 def run_here(work: Callable[[], _Found]) -> _Found:
-    """Run `work` in this process, without a limit; its errors are raised as `LimitedProcess.run` does.
+    """Run `work` in this process, without a limit; errors are raised like those of `LimitedProcess.run`.
 
-    A lack of memory is raised as it is: it is this process's own.
+    A lack of memory is raised unchanged, since it is this process that lacks it.
     """
     match _attempt(work):
         case (True, found):
@@ -334,7 +334,7 @@ def run_here(work: Callable[[], _Found]) -> _Found:
 
 
 def _attempt(work: Callable[[], object]) -> tuple[Literal[True], object] | tuple[bool, Exception, int]:
-    """Return true and what `work` returns, or false, its error, and the number of what the machine lacked."""
+    """Return true and the result of `work`, or false, its error, and the errno of a lacking resource."""
     try:
         return True, work()
     except MemoryError:
@@ -342,7 +342,7 @@ def _attempt(work: Callable[[], object]) -> tuple[Literal[True], object] | tuple
     except RelayError as error:
         return False, error, find_shortage_number(error)
     except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
-        # Where, not what: its words may be those of a text, and not all errors can be pickled.
+        # Only the location: an error's message may quote private text, and not all errors can be pickled.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         told = RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
         told.__cause__ = error

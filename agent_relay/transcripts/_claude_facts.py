@@ -182,7 +182,7 @@ def _count(call: Call, result: Result) -> tuple[int, int] | None:
 
 
 def _list_lines(call: Call, result: Result) -> EditedLines:
-    """List what the edit took out and put in, by the recorded patch, else by what the call was given."""
+    """List the lines the edit removed and added, from the recorded patch, else from the call's arguments."""
     if result.structured_patch:
         return list_hunk_lines(
             line for hunk in result.structured_patch for line in lenient.get_list(hunk, "lines")

@@ -98,7 +98,7 @@ def hear_changes(facts: Collector, changes: Mapping[str, object], place: str) ->
 
 
 def _list_lines(change: object) -> EditedLines:
-    """List what one file's change took out and put in."""
+    """List the lines that one file's change removed and added."""
     content = lenient.get_text(change, "content")
     match lenient.get_text(change, "type"):
         case "add":

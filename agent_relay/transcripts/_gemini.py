@@ -70,8 +70,8 @@ def count_change(call: object) -> tuple[int, int] | None:
 
 
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
-# What the CLI puts after a command's output: each at most once, in this order, the status and the signal only
-# where they are not 0. The `Error: ` it may put before them says why a program did not start: that is output.
+# The lines the CLI appends to a command's output: each at most once, in this order, the status and the signal
+# only if not 0. An `Error: ` before them says why a program did not start, and counts as output.
 _TRAILER = re.compile(
     r"(?:\nExit Code: (?P<status>-?\d+))?(?P<signal>\nSignal: (?:\d+|SIG\w+))?(?:\nBackground PIDs: [\d, ]+)?"
     r"(?:\nProcess Group PGID: \d+)?\Z"
@@ -117,7 +117,7 @@ def _hear_success(facts: Collector, name: str, call: object, *, output: str, pla
 
 
 def _list_lines(call: object) -> EditedLines:
-    """List what an edit took out and put in: by its diff, else by what the call was given."""
+    """List the lines an edit removed and added, from its diff, else from the call's arguments."""
     if diff := get_text(get_map(call, "resultDisplay"), "fileDiff"):
         return list_unified_lines(diff)
     arguments = get_map(call, "args")

@@ -115,7 +115,7 @@ def _hear_edit(
 
 
 def _list_lines(given: Mapping[str, object], metadata: Mapping[str, object]) -> EditedLines:
-    """List what an edit took out and put in: by its diff, else by what the tool was given."""
+    """List the lines an edit removed and added, from its diff, else from the tool's arguments."""
     diff = get_text(metadata, "diff") or get_text(get_map(metadata, "filediff"), "patch")
     if diff:
         return list_unified_lines(diff)

@@ -132,7 +132,7 @@ def parse_status(text: str) -> Status:
 
 
 class EditedLines(NamedTuple):
-    """The lines that an edit took out and put in, as `FileChange` keeps them."""
+    """The lines that an edit removed and added, as `FileChange` keeps them."""
 
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -140,12 +140,12 @@ class EditedLines(NamedTuple):
 
 NO_LINES = EditedLines()
 
-# Beyond this many lines of an edit nothing is looked at: blank ones are rare.
+# No more lines of an edit are examined, since blank ones are rare.
 _LOOKED_AT = 4 * MOST_EDITED_LINES
 
 
 def list_hunk_lines(lines: Iterable[object]) -> EditedLines:
-    """List what the body lines of a diff took out and put in."""
+    """List the lines that a diff's body removes and adds."""
     removed: list[str] = []
     added: list[str] = []
     for line in lines:
@@ -155,7 +155,7 @@ def list_hunk_lines(lines: Iterable[object]) -> EditedLines:
 
 
 def list_unified_lines(diff: str) -> EditedLines:
-    """List what one file's unified diff took out and put in."""
+    """List the lines that one file's unified diff removes and adds."""
     return list_hunk_lines(list_body(diff))
 
 
@@ -171,7 +171,7 @@ def list_first_lines(text: str) -> EditedLines:
 
 
 def join_edits(edits: Iterable[EditedLines]) -> EditedLines:
-    """Join what several edits of one file took out and put in."""
+    """Join the lines that several edits of one file removed and added."""
     found = list(edits)
     removed = [line for edit in found for line in edit.removed]
     added = [line for edit in found for line in edit.added]
@@ -192,7 +192,7 @@ def _shorten(line: str) -> str:
     if len(line) <= EDITED_LINE_LENGTH:
         return line
     for at in range(EDITED_LINE_LENGTH, 0, -1):
-        # No key holds letters beyond ASCII, and their languages may do without blanks.
+        # Keys are ASCII only, and languages with other letters may be written without spaces.
         if line[at] in " \t,;" or line[at] > "\x7f":
             return line[:at].rstrip()
     return ""
@@ -315,9 +315,9 @@ class Collector:
         ]
 
     def summarize(self, text: str) -> None:
-        """Note what the agent wrote of the conversation so far when its context was compacted.
+        """Note the summary that the agent wrote when its context was compacted.
 
-        Some keep nothing of it that can be read: what was written before is then all there is.
+        Some agents keep no readable summary: an earlier one is then all there is.
         """
         if text:
             self.summary, self.summary_turn, self.summary_at = text, self.turn, self.at

@@ -132,7 +132,7 @@ class _Work:
 
 
 def _count(session: Session, at: int, ended: DigestEnded) -> RelayRequest:
-    """Return what a document used, as of the leg it was written for, or else of the last one."""
+    """Return the usage of a document's request, counted with the leg it was for, or else the last leg."""
     legs = [leg.id for leg in session.legs if leg.handoff == ended.handoff]
     counts = (ended.input, ended.cached, ended.cache_write, ended.output, ended.reasoning)
     return RelayRequest(at, legs[-1] if legs else _leg(session), ended.agent, ended.model, counts)

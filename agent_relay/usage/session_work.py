@@ -50,7 +50,7 @@ class LegWork(msgspec.Struct):
 
 
 class RelayRequest(msgspec.Struct, frozen=True):
-    """What a request of relay's own used: a document that an agent wrote for a handoff, in no leg's record.
+    """The usage of a request of relay's own, for a handoff document; no leg's record has it.
 
     It is counted as the `agent`'s, with the leg that the handoff led to, at the epoch in ms. `counts` are
     input, cached, written to the cache, output and reasoning, each counted once as in `TokenCounts`.

@@ -138,7 +138,7 @@ class MetricsRow(msgspec.Struct):
     """One row of the table; times in ms, `None` where unknown.
 
     `untold` counts legs that left no transcript we can read: what they used is not known. `relay_tokens` are
-    those of the bill's that relay's own requests used.
+    the part of the tokens that relay's own requests used.
     """
 
     key: str

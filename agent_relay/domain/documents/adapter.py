@@ -248,11 +248,11 @@ class Narrative(Strict):
     session's file next to it under a new id, which `{native_id}` then is, and removes the copy afterwards;
     "database" copies the agent's database to `{leg_folder}/native.db`.
 
-    `fresh_args` are those of a document that it writes from a digest instead, in a session of its own under
-    the new id `{native_id}`; without any it cannot. What it keeps of that session is removed afterwards.
-    `input_has_cached` is whether the input tokens it reports include the cached ones. `escapes` say what is
-    written in a digest instead of what the agent would take for a command or for a file to read. `servers`
-    are the user's servers of tools, of which a run has none.
+    `fresh_args` are the arguments for a document that it writes from a digest instead, in a session of its
+    own with the new id `{native_id}`; without them it cannot. Files of that session are removed afterwards.
+    `input_has_cached` is whether the input tokens it reports include the cached ones. `escapes` replace
+    strings in a digest that the agent would take for a command or a file to read. `servers` are the
+    user's tool servers, of which a run has none.
     """
 
     args: tuple[str, ...]

@@ -122,10 +122,10 @@ class HandoffConfig(Strict):
 
     With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
     as `handoff-<time>.md` beside the packets. With `draft_near_limit`, an agent that is near a limit is asked
-    for a handoff document at the end of its turn, which costs a part of what it has left. A document is taken
-    along until the user has given its agent more than `fresh_prompts` prompts since. With `digest`
-    "successor", the successor's own program writes a handoff document from relay's record before its first
-    turn, without tools and within `digest_limit_s`; whatever prevents that, the handoff goes on without it.
+    for a handoff document at the end of its turn, which costs a part of what it has left. A document is used
+    until the user has given its agent more than `fresh_prompts` further prompts. With `digest` "successor",
+    the successor's own program writes a handoff document from relay's record before its first turn, without
+    tools and within `digest_limit_s`; if it cannot, the handoff goes on without it.
     """
 
     save_to_disk: bool = False

@@ -33,10 +33,11 @@ class Provenance(Document):
 
 
 class Quote(Document):
-    """Words quoted verbatim; `pasted` came with them from others.
+    """Words quoted verbatim; `pasted` is text by others that came with them.
 
-    They were taken back or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`. The words
-    `revisited_by` of the turn `revisited_in` seem to change them, which a reader has to judge.
+    If they were taken back or corrected, `ended_how` says which, `ended_in` is the turn that did it and
+    `ended_by` the words that did. The words `revisited_by` of the turn `revisited_in` seem to change them,
+    which a reader has to judge.
     """
 
     text: str
@@ -50,7 +51,7 @@ class Quote(Document):
 
 
 class Decision(Document):
-    """Something settled; `in_ledger` is whether an exchange of the ledger tells it."""
+    """Something settled; `in_ledger` is whether an exchange of the ledger contains it."""
 
     id: str
     summary: str
@@ -70,15 +71,15 @@ class Attempt(Document):
 class Exchange(Document):
     """A prompt that chose, ruled, corrected or led to work, and what the record shows of it.
 
-    `said` is the user's own words, empty for work nobody prompted; `pasted` is what they pasted with them
-    and others wrote; `on` is what the agent had said before, options whole, where the words answer it.
-    `failed` holds a line for each run that failed in its turn (the command, and the line that tells),
-    `measured` what was measured, `told` the beginning of the agent's last answer and what it decided.
-    `is_settled` is whether the user chose or confirmed something that still holds. What does not was taken
-    back, replaced or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`; `took_back` is
-    the turn whose edits were taken back here. `revisited_in` and `revisited_by` are as for a quote.
-    `is_broken_off` is whether the user broke it off before any answer or work. `weight` is how much would be
-    missed without it.
+    `said` is the user's own words, empty for unprompted work; `pasted` is text by others that came with them;
+    `on` is what the agent had said before, with all options, if the words answer it. `failed` has a line for
+    each run that failed in the turn (the command, and the line that shows why), `measured` is what was
+    measured, `told` the beginning of the agent's last answer and what it decided. `is_settled` is whether
+    the user chose or confirmed something that still holds. If it no longer holds, it was taken back,
+    replaced or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`; `took_back` is the
+    turn whose edits were undone here. `revisited_in` and `revisited_by` are as for a quote. `is_broken_off`
+    is whether the user interrupted it before any answer or work. `weight` is how much a successor would miss
+    it.
     """
 
     said: str = ""
@@ -135,8 +136,8 @@ class ValidationRun(Document):
     """One command that checked the work.
 
     `exit_code` is the check's own, as the agent's transcript has it: `None` where a pipe or a later
-    command hides it. `verdict` is what it came to, judged by the status, else by the output. `changed_since`
-    is how many files changed after it, `None` if none is known to have.
+    command hides it. `verdict` is its result, judged by the status, else by the output. `changed_since` is
+    how many files changed after it, `None` if none is known to have.
     """
 
     kind: Literal["tests", "lint", "typecheck"]
@@ -150,7 +151,7 @@ class ValidationRun(Document):
 
 
 class ValidationState(Document):
-    """The state after the last run of each kind; `None` also if files changed after one that passed."""
+    """The state after the last run of each kind; `None` also if files changed after it passed."""
 
     tests: Literal["passed", "failed"] | None = None
     lint: Literal["passed", "failed"] | None = None
@@ -237,11 +238,11 @@ class ResumePacket(Document):
 
     `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
     `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
-    `task_pasted` is what the user pasted with the task, and others wrote.
-    `not_understood` is how much of it nobody here understands; `last_lines` are the end of that as it stands,
-    `last_screen` what the predecessor showed last where its transcript has no word of this leg.
-    `narrative` is a document an agent wrote of its work, when asked for it or when its context was compacted;
-    `narrative_source` is where it stands: the last prompt it knows of, and when it was written.
+    `task_pasted` is text by others that the user pasted with the task.
+    `not_understood` is how much of that transcript could not be understood; `last_lines` quotes its end,
+    `last_screen` is what the predecessor last showed if its transcript has nothing of this leg.
+    `narrative` is a document an agent wrote about its work, on request or when its context was compacted;
+    `narrative_source` is its agent, the last prompt it knows of, and when it was written.
     """
 
     schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from agent_relay.domain.documents.packet import SCHEMA, VERSION, ResumePacket
 from agent_relay.domain.errors import UntrustedDataError
 
-# No field of ours is deeper than 5; what walks a packet does so by calling itself.
+# No field of ours is deeper than 5; the functions that walk a packet are recursive.
 _DEEPEST = 100
-_REMEDY = "Undo the change to it, or hand over once more, which writes a new one."
+_REMEDY = "Undo the change to it, or hand over again, which writes a new one."
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -27,7 +27,7 @@ def render_document(packet: ResumePacket) -> dict[str, object]:
 
 
 def render_json(document: dict[str, object]) -> str:
-    """Render the document as people read and edit it: indented, fields in their order, a final line feed."""
+    """Render the document for people to read and edit: indented, fields in order, a final line feed."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -40,7 +40,7 @@ def fingerprint(document: dict[str, object]) -> str:
 def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, object]:
     """Parse the JSON object in `data`, unchecked except for being one.
 
-    `name` says in errors what was read. Raises UntrustedDataError.
+    `name` describes the source in errors. Raises UntrustedDataError.
     """
     try:
         document: object = json.loads(data)
@@ -113,7 +113,7 @@ def _plain(value: object) -> object:
 
 
 def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
-    """Drop from `data`, the dump of `model`, every declared field that says nothing."""
+    """Drop from `data`, the dump of `model`, every declared field without a value."""
     for name, field in type(model).model_fields.items():
         key = field.alias or name
         value: object = getattr(model, name)

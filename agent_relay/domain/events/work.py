@@ -69,7 +69,7 @@ class PredecessorStopped(HandoffLegEvent):
 class DigestBegun:
     """The successor's program is about to write a handoff document from a digest, before its first turn.
 
-    It is asked once for a handoff: what did not come is not asked for again.
+    It is asked once for each handoff: a document that never came is not requested again.
     """
 
     name: ClassVar[str] = "digest.begun"
@@ -81,7 +81,7 @@ class DigestBegun:
 class DigestEnded:
     """The end of a digest: `outcome` is written, empty, failed, cancelled or nothing, `why` the failure.
 
-    The tokens are what the request used, as far as its agent reports it; they are relay's own.
+    The tokens are those of the request, as far as its agent reports them; they count as relay's own.
     """
 
     name: ClassVar[str] = "digest.ended"

@@ -238,7 +238,7 @@ def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[st
 def gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
     """Return the leg's own facts without secrets, and without what relay typed.
 
-    With `has_previous` what its transcript holds of earlier legs is left out.
+    With `has_previous`, the parts of its transcript that belong to earlier legs are left out.
     """
     loaded, known = order.get_adapter(leg.agent), order.gather_secrets()
     facts = gather_facts(loaded, order.session, leg, order.environ)
@@ -249,12 +249,12 @@ def gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
 
 
 def read_previous(session: Session) -> ResumePacket | None:
-    """Return the packet that a leg of this session was given; `None` for none that can be trusted."""
+    """Return the packet that a leg of this session was given; `None` if there is none to trust."""
     return _read_previous(session, is_asked=False)
 
 
 def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument | None:
-    """Return the document of the leg's work: its successor's for this handoff, else its own while fresh."""
+    """Return the document on the leg's work: its successor's for this handoff, else its own if fresh."""
     digest = packets.read_digest(session_folder(order.session), order.handoff.id)
     if digest is not None:
         text = render_digest(digest.text, digest.agent, digest.at)

@@ -1,6 +1,6 @@
 """Build the digest that a handoff's successor writes a document from; runs in a process of its own.
 
-It reads what a packet is made of, and writes nothing.
+It reads the same sources as a packet, and writes nothing.
 """
 
 from agent_relay.engine.publishing._packet_building import PacketOrder, gather_own, read_previous
@@ -11,7 +11,7 @@ from agent_relay.store import packets
 
 
 def build_ordered_digest(order: PacketOrder) -> str:
-    """Return the digest of the leg that hands over, without secrets; empty if there is nothing to tell.
+    """Return the digest of the leg that hands over, without secrets; empty if there is nothing in it.
 
     Raises RelayError if it cannot be built.
     """

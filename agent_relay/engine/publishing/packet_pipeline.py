@@ -102,10 +102,10 @@ def build_handoff_digest(
     handoff: Handoff,
     environ: Mapping[str, str],
 ) -> str:
-    """Return the digest that the handoff's successor may write a document from; empty for none.
+    """Return the digest that the handoff's successor may write a document from; empty if there is none.
 
-    There is none where a packet is picked up as it is. Runs in a worker thread. Raises RelayError if it
-    cannot be built, RuntimeError for a mistake of ours.
+    There is none if a packet is picked up as it is. Runs in a worker thread. Raises RelayError if it cannot
+    be built, RuntimeError for a bug of ours.
     """
     folder = make_session_folder(session.root, session.id)
     if find_waiting(session, handoff, folder) is not None or is_brought(session, handoff):

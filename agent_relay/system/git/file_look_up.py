@@ -1,4 +1,4 @@
-"""Look up files in a tree that was read: as in HEAD, gone, of how many lines, written when."""
+"""Look up files of a tree: whether they match HEAD or are gone, their lines, and when they were written."""
 
 import os
 import stat
@@ -11,10 +11,10 @@ from agent_relay.domain.values import Tree, TreeFile
 from agent_relay.system.disk.files import open_stream
 from agent_relay.system.git import run as git
 
-# More files than this are not asked for by name: the operating system limits a command's length.
+# At most this many files are looked up by name: the operating system limits the length of a command.
 _ASKED_FILES = 500
 _ASKED_BYTES = 1 << 20
-# No file has a longer path; agents' records may name what is none.
+# No file has a longer path, but agents' records may name anything.
 _LONGEST_PATH = 4096
 _COUNTED_FILE_BYTES = 1 << 20
 _COUNTED_TOTAL_BYTES = 8 << 20
@@ -22,10 +22,10 @@ _NAMES_BYTES = 4 << 20
 
 
 def look_up_files(tree: Tree, files: Iterable[str], *, limit_s: float = git.TIMEOUT_S) -> Tree:
-    """Return the tree with what became of `files` (absolute paths).
+    """Return the tree with the state of `files` (absolute paths).
 
-    Those that are as in HEAD are listed as `clean`, those that nobody has any more as `gone`; untracked ones
-    are counted. Where git did not report everything, or not in time, the tree is returned as it is.
+    Those that match HEAD are listed as `clean`, those that no longer exist anywhere as `gone`; the lines of
+    untracked ones are counted. If git did not report everything in time, the tree is returned unchanged.
     """
     if not tree.is_git or not tree.is_whole or tree.omitted:
         return tree
@@ -66,9 +66,9 @@ def _choose_newest(names: Sequence[str]) -> list[str]:
 
 
 def _find_name(root: str, path: str) -> str:
-    """Return the path relative to the root; links on the way are followed.
+    """Return the path relative to the root; symbolic links to folders are followed.
 
-    Empty if it is not below the root, or no path at all: one such must not keep git from the others.
+    Empty if it is not below the root, or not a path at all: one bad entry must not spoil the look-up.
     """
     if not _is_path(path):
         return ""
@@ -85,7 +85,7 @@ def _is_path(path: str) -> bool:
 
 
 def date_files(tree: Tree) -> Tree:
-    """Return the tree with when its changed files were last written."""
+    """Return the tree with the times at which its changed files were last written."""
     return replace(tree, files=tuple(_date_file(tree.root, file) for file in tree.files))
 
 
@@ -98,7 +98,7 @@ def _date_file(root: str, file: TreeFile) -> TreeFile:
 
 
 def _count_untracked(root: str, files: Sequence[TreeFile], asked: frozenset[str]) -> Iterator[TreeFile]:
-    """Yield the files, untracked ones among `asked` with their lines."""
+    """Yield the files, untracked ones among `asked` with their line counts."""
     budget = _COUNTED_TOTAL_BYTES
     for file in files:
         if file.status != "untracked" or file.path not in asked:

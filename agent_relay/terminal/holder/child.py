@@ -114,7 +114,7 @@ class Child:
     def __init__(self, spec: "HolderSpec", *, slave: int) -> None:
         self._said = spec.streams[1:]
         self._given = os.open(spec.streams[0], os.O_RDONLY | os.O_CLOEXEC) if spec.streams else -1
-        # Before the start: what leaves the agent in its first milliseconds would be the system's else.
+        # Before the start: children orphaned in the agent's first milliseconds would otherwise go to init.
         _adopt_orphans()
         self.pid = spawn(
             spec.argv, env=spec.env, cwd=spec.cwd, slave=slave, given=self._given, streams=self._said
