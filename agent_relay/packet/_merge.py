@@ -27,7 +27,7 @@ _EXCHANGES = 60
 _MARKS = ("ended_in", "ended_how", "ended_by", "revisited_in", "revisited_by")
 _DECISIONS = 30
 TASK_LENGTH = 12_000
-"""The most characters of a task."""
+"""The maximum length of a task, in characters."""
 _TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
 
 
@@ -55,9 +55,9 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
 def mark_ended(
     quotes: Iterable[Quote], exchanges: Iterable[Exchange], prompts: Sequence[Message], agent: str
 ) -> tuple[Quote, ...]:
-    """Mark the rules of prompts that a later one took back or corrected, or seems to change.
+    """Mark the rules from prompts that a later prompt took back, corrected or seems to change.
 
-    `prompts` are those of `agent`'s leg; not each of them is among the exchanges.
+    `prompts` are those of `agent`'s leg; not all of them are among the exchanges.
     """
     sources = {said.turn: get_turn(tell_source(agent, said)) for said in prompts}
     marks: dict[tuple[str, str, int] | None, dict[str, object]] = {
@@ -90,9 +90,9 @@ def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: i
 
 
 def merge_exchanges(before: Sequence[Exchange], found: Iterable[Exchange]) -> tuple[Exchange, ...]:
-    """Merge the ledger so far with that of the leg, whose words may correct it; of too many keep the best.
+    """Merge the ledger so far with that of the leg, which may correct it; of too many keep the weightiest.
 
-    What the leg's own record repeats of an earlier one is told once.
+    An exchange that the leg's record repeats from an earlier leg is kept once.
     """
     fresh = list(found)
     known = {_get_moment(one.source) for one in fresh if one.source}
@@ -130,9 +130,9 @@ def _mark_revisited(exchange: Exchange, later: LaterWords | None) -> Exchange:
 
 
 def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -> tuple[Decision, ...]:
-    """Merge the decisions so far, with their ids, and what is settled in the merged ledger.
+    """Merge the decisions so far, with their ids, with what is settled in the merged ledger.
 
-    What the ledger says was corrected since is settled no more; of too many the last are kept.
+    A decision that the ledger shows as corrected since is dropped; of too many the last ones are kept.
     """
     ended = {turn for one in exchanges if one.ended_in and (turn := get_turn(one.source))}
     decisions = [one for one in before if not (one.in_ledger and get_turn(one.source) in ended)]
@@ -198,11 +198,11 @@ class Places:
 def merge_files(
     facts: Facts, tree: Tree | None, before: Iterable[TouchedFile], *, places: Places, agent: str
 ) -> tuple[TouchedFile, ...]:
-    """Merge the files of the work: the predecessors', the agent's, then others git sees.
+    """Merge the files worked on: the predecessors', the agent's, then others that git reports.
 
-    Where they differ, git's state counts: files that are as in HEAD or gone are left out, and lines are
-    counted by git or not at all, since a sum of edits is no difference between two states. Files only read
-    come last, the latest thirty.
+    Where they differ, git decides: files that match HEAD or no longer exist are left out, and lines are
+    counted by git or not at all, since adding up edits does not give the difference between two states.
+    Files that were only read come last, the latest thirty.
     """
     found: dict[str, TouchedFile] = {file.path: _forget_counts(file) for file in before}
     for change in facts.files:
@@ -228,7 +228,7 @@ def _forget_counts(file: TouchedFile) -> TouchedFile:
 
 
 def is_own(path: str) -> bool:
-    """Check whether relay itself keeps the file."""
+    """Check whether the file is one that relay itself maintains."""
     return path == FOLDER or path.startswith(f"{FOLDER}/")
 
 

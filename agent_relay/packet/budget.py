@@ -15,9 +15,9 @@ _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _ASCII_PER_TOKEN = 3.0
 _TOKENS_PER_OTHER = 1.5
 TARGET_LENGTH = 7_800
-"""Characters a packet needs: beyond them goes what the successor can read again, or would hardly miss."""
-_WHOLE = 6000
-"""Characters of an agent's own document that stay while a line stands that was guessed from its words."""
+"""Characters a packet aims at: beyond them, what the successor can look up or would hardly miss is cut."""
+_DOCUMENT_LENGTH = 6000
+"""Characters of an agent's own document that are kept as long as any line inferred from its words is."""
 CUT_NAMES = {
     "recent_turns": "messages of the latest exchange",
     "recent_turns text": "characters of the latest exchange",
@@ -29,7 +29,7 @@ CUT_NAMES = {
     "validation_runs": "earlier checks",
     "validation_runs text": "characters of the checks' output",
     "blockers": "blockers",
-    "blockers text": "characters of what stands in the way",
+    "blockers text": "characters of the blockers",
     "decisions": "decisions",
     "decisions text": "characters of decisions",
     "constraints": "rules of the user",
@@ -40,22 +40,22 @@ CUT_NAMES = {
     "exchanges": "exchanges",
     "exchanges text": "characters of exchanges",
     "lineage": "earlier legs",
-    "last_lines": "characters of its record's end",
+    "last_lines": "characters of the end of its record",
     "last_screen": "characters of its last screen",
     "narrative": "characters of the predecessor's own words",
     "expectations": "expectations",
     "expectations text": "characters of what is expected",
     "rollback text": "characters of what is to be answered",
     "rollback questions": "questions to answer",
-    "rollback": "word on who takes over if it fails",
+    "rollback": "note on who takes over if it fails",
     "unprocessed_prompt text": "characters of the waiting prompt",
     "task text": "characters of the task",
     "task_pasted": "characters pasted with the task",
     "next_task text": "characters of the next step",
     "focus text": "characters of the focus",
-    "limit text": "characters of the limit's own words",
+    "limit text": "characters of the limit message",
 }
-"""Names for people of what each section of `cuts` counts, by section."""
+"""What each section of `cuts` counts, in words for people."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 
@@ -73,12 +73,12 @@ def estimate_tokens(text: str) -> int:
 def fit_packet(
     packet: ResumePacket, *, tokens: int, render: Callable[[ResumePacket], str], aim: int = TARGET_LENGTH
 ) -> ResumePacket:
-    """Cut the packet until its text by `render` has at most `tokens`, each section no more than it must.
+    """Cut the packet until its text by `render` has at most `tokens`, each section no more than necessary.
 
-    What can be spared is cut in the order of `_SPARED` until the text has `aim` characters; all else in the
-    order of `_STEPS`, and only as far as the budget requires. `cuts` names what was cut, how much of it, and
-    the transcript it can be read in. If even all cuts are not enough, what is left is the least that makes
-    sense.
+    Whatever can be spared is cut in the order of `_SPARED` until the text has `aim` characters; everything
+    else in the order of `_STEPS`, and only as far as the budget requires. `cuts` names what was cut, how
+    much of it, and the transcript to read it in. If all cuts together are not enough, the smallest packet
+    that still makes sense is left.
     """
     packet = _bound(packet, tokens * _NEVER_FITS)
     packet = _give_way(packet, _SPARED, lambda one: len(render(one)) <= aim)
@@ -88,7 +88,7 @@ def fit_packet(
 def _give_way(
     packet: ResumePacket, steps: Sequence[cuts.CutStep], fits: Callable[[ResumePacket], bool]
 ) -> ResumePacket:
-    """Apply as many of the steps, and as much of the last one, as it takes until the packet `fits`."""
+    """Apply the steps in order, the last one only in part, until the packet `fits`."""
     if fits(packet):
         return packet
     for step in steps:
@@ -157,13 +157,13 @@ def _is_slight(entry: Document) -> bool:
     return _weigh(entry) < FIRM
 
 
-def _is_alone(entry: Document) -> bool:
-    """Check whether a decision's own line tells it, and not an exchange."""
+def _has_own_line(entry: Document) -> bool:
+    """Check whether a decision is shown on a line of its own rather than in an exchange."""
     return not (isinstance(entry, Decision) and entry.in_ledger)
 
 
 def _is_slight_decision(entry: Document) -> bool:
-    return _is_alone(entry) and _is_slight(entry)
+    return _has_own_line(entry) and _is_slight(entry)
 
 
 def _is_passing(entry: Document) -> bool:
@@ -193,7 +193,7 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("attempts", where=_is_slight, keep=2),
     cuts.drop("decisions", where=_is_slight_decision),
     cuts.drop("lineage", keep=2),
-    cuts.shorten_field("narrative", to=_WHOLE),
+    cuts.shorten_field("narrative", to=_DOCUMENT_LENGTH),
     cuts.shorten_field("last_lines", to=3000),
     cuts.shorten_field("last_screen", to=2000),
     cuts.shorten("validation_runs", "output_tail", to=0),
@@ -201,7 +201,7 @@ _SPARED: tuple[cuts.CutStep, ...] = (
     cuts.drop("touched_files", keep=25, newest_first=True),
     cuts.drop("constraints", where=_is_passing, keep=3),
     cuts.drop("attempts", keep=12, rank=_weigh),
-    cuts.drop("decisions", where=_is_alone, keep=15, rank=_weigh),
+    cuts.drop("decisions", where=_has_own_line, keep=15, rank=_weigh),
     cuts.drop("remarks", rank=_weigh),
     cuts.drop("exchanges", keep=FEW, rank=_get_weight),
 )
@@ -221,7 +221,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("plan", where=_is_done, keep=3),
     cuts.drop("lineage", keep=2),
     cuts.shorten("recent_turns", "text", to=300),
-    cuts.shorten_field("narrative", to=_WHOLE),
+    cuts.shorten_field("narrative", to=_DOCUMENT_LENGTH),
     cuts.shorten_field("last_lines", to=1500),
     cuts.shorten_field("last_screen", to=1500),
     cuts.drop("recent_turns"),
@@ -247,7 +247,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.shorten("validation_runs", "command", to=200),
     cuts.shorten("blockers", "summary", to=300),
     cuts.shorten("blockers", "evidence", to=120),
-    cuts.drop("decisions", where=_is_alone, keep=5, rank=_weigh),
+    cuts.drop("decisions", where=_has_own_line, keep=5, rank=_weigh),
     cuts.drop("blockers", keep=3),
     cuts.shorten_terms("expectations", to=300),
     cuts.shorten_terms("rollback", to=300),
@@ -257,7 +257,7 @@ _STEPS: tuple[cuts.CutStep, ...] = (
     cuts.drop("plan", keep=3, newest_first=True),
     cuts.drop("background"),
     cuts.drop("touched_files", newest_first=True),
-    cuts.drop("decisions", where=_is_alone),
+    cuts.drop("decisions", where=_has_own_line),
     cuts.shorten_field("narrative", to=2000),
     cuts.drop("exchanges"),
     cuts.shorten_field("narrative", to=0),

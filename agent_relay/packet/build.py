@@ -92,7 +92,7 @@ def build_packet(
     previous: documents.ResumePacket | None = None,
     written: OwnDocument | None = None,
 ) -> documents.ResumePacket:
-    """Build the packet: what `previous` carries, merged with what the predecessor's leg added to it.
+    """Build the packet: the contents of `previous`, merged with what the predecessor's leg added.
 
     `written` is the document its agent was asked for, if that is still fresh.
     """
@@ -113,7 +113,7 @@ def build_packet(
 def _build_from_leg(
     leg: _Leg, context: PacketContext, *, tree: Tree | None, signal: Signal | None
 ) -> documents.ResumePacket:
-    """Build all of the packet but the document its agent wrote."""
+    """Build everything in the packet except the document its agent wrote."""
     agent, before, facts, prompt = context.previous_agent, leg.before, leg.facts, leg.prompt
     ran = outcomes.build_runs(facts, agent=agent, before=before.validation_runs)
     runs = count_changes(ran, facts, tree, before=before, places=leg.places)
@@ -167,7 +167,7 @@ def _read_leg(
 ) -> _Leg:
     whole = select_since(facts, context.since)
     own, waits = strip_relay(whole, context.relay_texts)
-    before = previous or _nothing(context)
+    before = previous or _build_empty(context)
     waiting = before if waits or not own.conversation else None
     own = leave_out_restated(own, find_handed_over(whole, own), before)
     own, pasted = set_pastes_apart(own)
@@ -183,7 +183,7 @@ def _read_leg(
     )
 
 
-def _nothing(context: PacketContext) -> documents.ResumePacket:
+def _build_empty(context: PacketContext) -> documents.ResumePacket:
     """Build an empty packet, for the first handoff of a session."""
     return documents.ResumePacket(
         packet_id="",
@@ -197,7 +197,7 @@ def _nothing(context: PacketContext) -> documents.ResumePacket:
 
 
 def _find_task(leg: _Leg, context: PacketContext) -> _Task:
-    """Find the task: what was handed over, given to relay, or asked of the agent."""
+    """Find the task: the one handed over, the one given to relay, or the agent's first request."""
     before = leg.before
     if before.task or context.task:
         return _Task(before.task or context.task, before.task_pasted, before.task_source)
@@ -227,7 +227,7 @@ def _find_prompt(
 def _find_next(
     leg: _Leg, plan: Sequence[documents.PlanStep], runs: Sequence[documents.ValidationRun]
 ) -> str | None:
-    """Find what to do first: the unanswered prompt, an open step, a failing check, what was announced."""
+    """Find what to do first: the unanswered prompt, an open step, a failing check or an announced step."""
     if leg.prompt is not None and leg.prompt.text:
         return leg.prompt.text
     step = next((one for one in plan if one.status == "in_progress"), None)
@@ -247,7 +247,7 @@ def _find_next(
 def _build_recent(facts: Facts, agent: str) -> tuple[documents.TurnExcerpt, ...]:
     """Quote the last exchange, and the one before it if the last was not answered.
 
-    Where relay alone prompted, that is what the agent said last.
+    If only relay prompted the agent, quote what the agent said last.
     """
     users = [index for index, said in enumerate(facts.conversation) if said.role == "user"]
     if not users:

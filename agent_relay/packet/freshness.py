@@ -1,7 +1,7 @@
 """List what changed since a packet was written or a check was run, and measure how faithful a packet is.
 
-Changes of the tree and of the conversation come in sentences. Measured are planted facts that a text keeps,
-planted secrets it leaks, and its size.
+Changes to the tree and the conversation are reported as sentences. The measures are the planted facts that
+a text keeps, the planted secrets it leaks, and its size.
 """
 
 import posixpath
@@ -22,14 +22,14 @@ from agent_relay.packet.extract.sentences import plain_apostrophes
 
 _NAMED = 5
 _SHORT = 12
-# A check writes reports and caches of its own until a moment after its result is recorded.
+# A check may go on writing reports and caches for a moment after its result is recorded.
 _WRITING = timedelta(seconds=2)
 
 
 def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     """List what differs from the packet by now; empty if nothing changed or nothing can be compared.
 
-    The files of `list_touched` are to be looked up in the tree.
+    The files that `list_touched` returns must have been looked up in the tree.
     """
     then = packet.git
     is_seen = then is not None and bool(then.head or then.fingerprint)
@@ -54,7 +54,7 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     is_hidden = not found
     if is_hidden:
         found.append("files that were already modified have been modified again")
-    # What a commit took along is the same as before; what was put back without one is not.
+    # A file that was committed still has the same contents; one that was restored without a commit has not.
     differing = len(changed) + (0 if is_moved else len(clean))
     if differing or is_hidden:
         found += _list_voided(packet.validation_runs, differing)
@@ -62,7 +62,7 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
 
 
 def _list_voided(runs: Sequence[ValidationRun], changed: int) -> list[str]:
-    """List the checks that passed, of the last of each kind, as passed before `changed` files changed."""
+    """Say of the last check of each kind that passed how many files changed after it."""
     last = {run.kind: run for run in runs}
     voided = [run for run in last.values() if run.verdict == "passed"]
     after = "those files" if not changed else "1 file" if changed == 1 else f"{changed} files"
@@ -72,7 +72,7 @@ def _list_voided(runs: Sequence[ValidationRun], changed: int) -> list[str]:
 def list_touched(
     root: str, before: ResumePacket | None, facts: Facts | None = None, *, prefix: str = ""
 ) -> tuple[str, ...]:
-    """List the absolute paths of the files that a packet calls changed and that an agent changed since.
+    """List the absolute paths of files that a packet lists as changed or that an agent changed since.
 
     `root` is the folder the packet's paths are relative to, `prefix` the agent's own folder below it.
     """
@@ -89,8 +89,8 @@ def count_changes(
 ) -> tuple[ValidationRun, ...]:
     """Return the runs, each with how many files changed after it.
 
-    These are what this leg edited, what earlier legs edited by the packet `before`, and the changed files
-    that were written later, where the tree says when. Files outside the root are none of the work.
+    Counted are this leg's edits, those of earlier legs according to the packet `before`, and changed files
+    that were written later, where the tree knows when. Files outside the root are ignored.
     """
     files = tree.files if tree is not None else ()
     counted = []
@@ -116,7 +116,7 @@ def count_changes(
 
 
 def _is_after(change: FileChange, run: ValidationRun) -> bool:
-    """Check whether the record has the change after the run; two in one record count as one moment."""
+    """Check whether the record has the change after the run; entries of one message count as simultaneous."""
     if change.at and run.at and change.at != run.at:
         return change.at > run.at
     source = run.source or Provenance(agent="")
@@ -124,7 +124,7 @@ def _is_after(change: FileChange, run: ValidationRun) -> bool:
 
 
 def _rank_place(place: str) -> tuple[int, str]:
-    """Rank a place in a transcript: by its line, or by the id of its message, which sorts by time."""
+    """Return a sort key for a place in a transcript: its line, or its message's id, which sorts by time."""
     line = place.rpartition(":")[2]
     return (int(line), "") if line.isascii() and line.isdigit() else (0, place)
 
@@ -136,7 +136,7 @@ def _list_edited(files: Iterable[TouchedFile], since: datetime | None) -> set[st
 
 
 def _list_put_back(before: ResumePacket, tree: Tree | None) -> set[str]:
-    """List the files that were changed when the packet was written, and are as in the same HEAD now."""
+    """List the files that were changed when the packet was written and now match the same HEAD."""
     if tree is None or before.git is None or before.git.head != tree.head:
         return set()
     return set(_list_cleaned(before.touched_files, tree))
@@ -173,7 +173,7 @@ def _render_names(paths: Sequence[str]) -> str:
 
 
 def _list_cleaned(then: Iterable[TouchedFile], tree: Tree) -> list[str]:
-    """List the files that were changed then and are as in HEAD now."""
+    """List the files that were changed then and match HEAD now."""
     clean = set(map(render_path, tree.clean))
     return sorted(file.path for file in then if file.status != "read" and file.path in clean)
 
@@ -191,7 +191,7 @@ def _list_changed(then: tuple[TouchedFile, ...], now: tuple[TreeFile, ...]) -> l
 
 
 def _differs(then: TouchedFile, now: TreeFile) -> bool:
-    """Check whether the lines differ; where one side was not counted, nobody knows."""
+    """Check whether the line counts differ; a side that was not counted matches anything."""
     pairs = ((then.added, now.added), (then.removed, now.removed))
     return any(one is not None and other is not None and one != other for one, other in pairs)
 

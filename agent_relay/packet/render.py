@@ -112,7 +112,7 @@ def prefix_lines(text: str, mark: str = "> ") -> str:
 
 
 def name_records(packet: ResumePacket) -> dict[str, str]:
-    """Return the files that a packet points into, each with the short name its text calls it by."""
+    """Return the files that a packet cites, each with the short name used in its text."""
     places = [blocker.source.transcript for blocker in packet.blockers if blocker.source]
     places += [cut.path for cut in packet.cuts]
     files = list(dict.fromkeys(find_record(place) for place in places if place))

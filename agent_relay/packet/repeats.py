@@ -1,7 +1,7 @@
-"""Leave out of a packet's text what it says elsewhere, and what its target said: nothing is told twice.
+"""Drop from a packet's text whatever it says elsewhere, and what its target said itself.
 
-The document keeps all of it. What the waiting prompt and the task say is told there, an exchange tells the
-user's words otherwise, and a rule that holds throughout stands among the rules.
+The document keeps everything. In the text, the words of the task and of the waiting prompt appear only there,
+all other words of the user in their exchange, and rules that hold throughout in the list of rules.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,59 +19,61 @@ from agent_relay.packet.extract.ledger import BEGINNING, GAP
 from agent_relay.packet.extract.requests import is_rule, weigh_rule
 
 _EndingT = TypeVar("_EndingT", Exchange, Quote)
-_FEW_LETTERS = 12
-_NAMED = 58
-# Where the middle of a text was cut out.
+_SHORT = 12
+_ENDING_LENGTH = 58
+# Marks the middle of a text that was cut out.
 _LEFT_OUT = "\n[… "
 _STANDING = 2
 
 
 def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
-    """Return the packet as its text tells it."""
-    packet = _leave_out_own(packet)
-    told = [_flatten(text) for text in (packet.task, _text(packet.unprocessed_prompt)) if text]
-    pastes = [_flatten(text) for text in (packet.task_pasted, _pasted(packet.unprocessed_prompt)) if text]
-    exchanges = _flat_words(packet)
+    """Return the packet with only what its text shows."""
+    packet = _drop_own(packet)
+    told = [_flatten(text) for text in (packet.task, _get_text(packet.unprocessed_prompt)) if text]
+    pastes = [_flatten(text) for text in (packet.task_pasted, _get_pasted(packet.unprocessed_prompt)) if text]
+    exchanges = _list_user_words(packet)
     ledgers = {one.source.agent for one in packet.exchanges if one.source}
     rules = tuple(
         rule
         for rule in packet.constraints
-        if not _stands_in(rule.text, [*told, *exchanges])
-        and (_is_alone(rule, ledgers) or _is_standing(rule.text))
+        if not _is_contained(rule.text, [*told, *exchanges])
+        and (_has_no_exchange(rule, ledgers) or _is_standing(rule.text))
     )
     recent = tuple(_list_recent(packet, [*told, *exchanges, *(_flatten(rule.text) for rule in rules)]))
     quoted = [_flatten(one.text) for one in recent]
     obstacles = [_flatten(one.summary) for one in packet.blockers]
     words = [*told, *exchanges]
-    shortened = (_shorten(_leave_said(one, told, pastes), quoted, obstacles) for one in packet.exchanges)
+    shortened = (
+        _shorten(_drop_repeated_words(one, told, pastes), quoted, obstacles) for one in packet.exchanges
+    )
     ledger = _list_failures_once(shortened)
     return packet.model_copy(
         update={
-            "next_task": _leave_line(packet.next_task, obstacles),
-            "constraints": tuple(_leave_ending(rule, words) for rule in rules),
-            "exchanges": tuple(_leave_ending(one, words) for one in ledger if _says_something(one)),
+            "next_task": _drop_failing_line(packet.next_task, obstacles),
+            "constraints": tuple(_shorten_ending(rule, words) for rule in rules),
+            "exchanges": tuple(_shorten_ending(one, words) for one in ledger if _has_content(one)),
             "decisions": tuple(one for one in packet.decisions if not one.in_ledger),
             "recent_turns": recent,
-            "blockers": tuple(map(_leave_evidence, packet.blockers)),
+            "blockers": tuple(map(_drop_known_evidence, packet.blockers)),
             "validation_runs": tuple(_list_runs(packet)),
         }
     )
 
 
 def _is_standing(text: str) -> bool:
-    """Check whether a rule holds throughout, and is more than a word in passing."""
-    return weigh_rule(text) >= _STANDING and is_rule(text) and len(_flatten(text)) > _FEW_LETTERS
+    """Check whether a rule holds throughout and is more than a passing remark."""
+    return weigh_rule(text) >= _STANDING and is_rule(text) and len(_flatten(text)) > _SHORT
 
 
-def _is_alone(rule: Quote, ledgers: set[str]) -> bool:
-    """Check whether only the rule tells what it says, as in packets from before there were exchanges."""
+def _has_no_exchange(rule: Quote, ledgers: set[str]) -> bool:
+    """Check whether no exchange can hold the rule's words, as in packets from before there were exchanges."""
     return rule.source is None or rule.source.agent not in ledgers
 
 
-def _leave_out_own(packet: ResumePacket) -> ResumePacket:
-    """Remove what the packet's target decided, tried and said in the conversation it resumes.
+def _drop_own(packet: ResumePacket) -> ResumePacket:
+    """Drop what the packet's target decided, tried and said in the conversation it resumes.
 
-    The user's rules stay: they are short, and an agent may have forgotten a part of a long conversation.
+    The user's rules stay: they are short, and an agent may have forgotten parts of a long conversation.
     """
     own = packet.resumes
     if not own:
@@ -92,37 +94,37 @@ def _leave_out_own(packet: ResumePacket) -> ResumePacket:
     )
 
 
-def _flat_words(packet: ResumePacket) -> list[str]:
+def _list_user_words(packet: ResumePacket) -> list[str]:
     return [_flatten(one.said) for one in packet.exchanges if one.said]
 
 
-def _leave_line(next_task: str | None, obstacles: list[str]) -> str | None:
-    """Leave out of the next step the line of a failing check that stands in the way below."""
+def _drop_failing_line(next_task: str | None, obstacles: list[str]) -> str | None:
+    """Drop from the next step the output line of a failing check that is listed as a blocker below."""
     head, mark, line = (next_task or "").partition("` pass: ")
-    return f"{head}` pass" if mark and _stands_in(line, obstacles) else next_task
+    return f"{head}` pass" if mark and _is_contained(line, obstacles) else next_task
 
 
-def _leave_ending(one: _EndingT, words: list[str]) -> _EndingT:
-    """Name the words by which something was taken back only by their beginning, if they stand elsewhere."""
-    if len(one.ended_by) <= _NAMED or not _stands_in(one.ended_by.rstrip("…"), words):
+def _shorten_ending(one: _EndingT, words: list[str]) -> _EndingT:
+    """Shorten the words by which something was taken back to their beginning, if they appear elsewhere."""
+    if len(one.ended_by) <= _ENDING_LENGTH or not _is_contained(one.ended_by.rstrip("…"), words):
         return one
-    begun = one.ended_by[:_NAMED].rpartition(" ")[0] or one.ended_by[: _NAMED - 1]
+    begun = one.ended_by[:_ENDING_LENGTH].rpartition(" ")[0] or one.ended_by[: _ENDING_LENGTH - 1]
     return one.model_copy(update={"ended_by": f"{begun}…"})
 
 
 def _list_recent(packet: ResumePacket, words: list[str]) -> Iterator[TurnExcerpt]:
     for one in packet.recent_turns:
-        if one.role != "user" or not _stands_in(one.text.partition(_LEFT_OUT)[0], words):
+        if one.role != "user" or not _is_contained(one.text.partition(_LEFT_OUT)[0], words):
             yield one
 
 
-def _leave_said(one: Exchange, said: list[str], pastes: list[str]) -> Exchange:
-    """Leave out the user's words that the task or the waiting prompt says, and what was pasted with them."""
-    if not one.said or not _stands_in(one.said.rstrip("…"), said):
+def _drop_repeated_words(one: Exchange, said: list[str], pastes: list[str]) -> Exchange:
+    """Drop the user's words that the task or the waiting prompt repeats, and what was pasted with them."""
+    if not one.said or not _is_contained(one.said.rstrip("…"), said):
         return one
-    # Without the user's words beside it, the mark would be the agent's.
+    # Without the user's words, the mark would seem to be about the agent's.
     update: dict[str, object] = {"said": "", "is_settled": False}
-    if _stands_in(one.pasted.partition(BEGINNING)[2].rstrip("…"), pastes):
+    if _is_contained(one.pasted.partition(BEGINNING)[2].rstrip("…"), pastes):
         update["pasted"] = ""
     return one.model_copy(update=update)
 
@@ -130,16 +132,18 @@ def _leave_said(one: Exchange, said: list[str], pastes: list[str]) -> Exchange:
 def _shorten(one: Exchange, quoted: list[str], obstacles: list[str]) -> Exchange:
     update: dict[str, object] = {}
     failed = [
-        line for line in one.failed.split("\n") if not _stands_in(line.partition(": ")[2] or line, obstacles)
+        line
+        for line in one.failed.split("\n")
+        if not _is_contained(line.partition(": ")[2] or line, obstacles)
     ]
     update["failed"] = "\n".join(failed)
-    if one.told and _stands_in(one.told.rpartition("\n")[2].rstrip("…"), quoted):
+    if one.told and _is_contained(one.told.rpartition("\n")[2].rstrip("…"), quoted):
         update["told"] = one.told.rpartition("\n")[0]
     return one.model_copy(update=update)
 
 
 def _list_failures_once(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
-    """Yield the exchanges, each failed run only where it failed first with that line."""
+    """Yield the exchanges, each failed run only where it first failed with that line."""
     seen: set[str] = set()
     for one in exchanges:
         lines = one.failed.split("\n")
@@ -147,12 +151,12 @@ def _list_failures_once(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
         seen.update(lines)
 
 
-def _says_something(one: Exchange) -> bool:
+def _has_content(one: Exchange) -> bool:
     return bool(one.said or one.failed or one.measured or one.told)
 
 
 def _list_runs(packet: ResumePacket) -> Iterator[object]:
-    """Yield the last run of each kind, without the output of one that stands in the way."""
+    """Yield the last run of each kind that is no blocker, without the output of those that passed."""
     places = {one.source.transcript for one in packet.blockers if one.source}
     last = {run.kind: run for run in packet.validation_runs}
     for run in last.values():
@@ -161,8 +165,8 @@ def _list_runs(packet: ResumePacket) -> Iterator[object]:
         yield run.model_copy(update={"output_tail": ""}) if run.verdict == "passed" else run
 
 
-def _leave_evidence(blocker: Blocker) -> Blocker:
-    """Leave out of the evidence its place, which is told by itself, and the line the summary quotes."""
+def _drop_known_evidence(blocker: Blocker) -> Blocker:
+    """Drop from the evidence its place, which has its own line, and the lines the summary quotes."""
     place = blocker.source.transcript if blocker.source else ""
     lines = blocker.evidence.split("\n")
     left = [
@@ -173,20 +177,20 @@ def _leave_evidence(blocker: Blocker) -> Blocker:
     return blocker.model_copy(update={"evidence": "\n".join(left)})
 
 
-def _text(quote: Quote | None) -> str:
+def _get_text(quote: Quote | None) -> str:
     return quote.text if quote else ""
 
 
-def _pasted(quote: Quote | None) -> str:
+def _get_pasted(quote: Quote | None) -> str:
     return quote.pasted if quote else ""
 
 
-def _stands_in(text: str, others: list[str]) -> bool:
-    """Check whether one of `others` says `text`; a few letters stand in everything, and must be all of it."""
+def _is_contained(text: str, others: list[str]) -> bool:
+    """Check whether one of `others` contains `text`; a text of a few letters must equal one of them."""
     flat = _flatten(text)
-    return any(flat == other or (len(flat) > _FEW_LETTERS and flat in other) for other in others)
+    return any(flat == other or (len(flat) > _SHORT and flat in other) for other in others)
 
 
 def _flatten(text: str) -> str:
-    """Return the words of `text` alone: without the mark of where a paste was taken out."""
+    """Return the bare words of `text`, without the mark for a paste that was taken out."""
     return " ".join(text.replace(GAP, " ").split())

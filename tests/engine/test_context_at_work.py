@@ -123,7 +123,7 @@ def test_the_draft_made_ahead_is_in_the_packet(world: RelayWorld) -> None:
     found = wait_fresh(world, session)
     with open(f"{world.project}/.agent-relay/sessions/{session}/{found.done[0].json_path}", "rb") as file:
         narrative = json.load(file)["narrative"]
-    assert narrative.endswith("1 prompt since is not in it)\n\n## Goal\nPaint the shed.")
+    assert narrative.endswith("1 later prompt is not covered)\n\n## Goal\nPaint the shed.")
     with open(f"{world.home}/asked", encoding="utf-8") as file:
         assert file.read() == "x\n"
 

@@ -1,4 +1,4 @@
-"""A handoff whose successor sums up the record first, under a real daemon: asked once, and bounded."""
+"""A handoff whose successor summarises the record first, under a real daemon: asked once, and limited."""
 
 import contextlib
 import glob
@@ -90,7 +90,7 @@ def test_a_successor_that_fails_at_it_takes_over_all_the_same(world: RelayWorld)
 
 
 def test_a_handoff_cancelled_meanwhile_waits_for_no_document(world: RelayWorld) -> None:
-    """Who presses Esc does not want to wait two minutes for what nobody will read."""
+    """People who press Esc do not want to wait two minutes for a document nobody will read."""
     add_successor(world, 'touch "$HOME/begun"; sleep 300')
     session = begin_talk(world)
     world.ask("use", session=session, agent="writer", digest=True)
@@ -145,7 +145,7 @@ def test_a_daemon_removes_what_another_ones_documents_left(world: RelayWorld) ->
     wait_until(lambda: os.listdir(folder) == [], "its files are gone")
 
 
-def test_a_flood_of_output_holds_nobody_up(world: RelayWorld) -> None:
+def test_a_flood_of_output_delays_nobody(world: RelayWorld) -> None:
     """The daemon answers while it reads what an agent printed, however much of that is no document."""
     script = 'yes "{}" | head -c 12000000; touch "$HOME/flooded"; exit 7'
     add_successor(world, script)
@@ -179,8 +179,8 @@ def test_two_sessions_have_documents_written_at_once(world: RelayWorld) -> None:
     assert os.listdir(f"{world.folders.runtime}/digests") == []
 
 
-def test_a_document_of_inventions_is_kept_as_far_as_it_is_no_longer_than_others(world: RelayWorld) -> None:
-    """Each number is marked: the marks make it eleven times as long."""
+def test_a_document_of_inventions_is_cut_to_the_usual_length(world: RelayWorld) -> None:
+    """Each number is marked, and the marks make it eleven times as long."""
     add_successor(world, "seq -s ' ' 100000 112000")
     session = begin_talk(world)
     world.ask("use", session=session, agent="writer", digest=True)

@@ -202,7 +202,7 @@ def test_of_a_record_nobody_understands_the_last_lines_and_the_screen_are_handed
         "demo may be newer than 1.0.0, the newest version known here"
     )
     assert packet["not_understood"] == why
-    assert f"something is missing here: {why}." in text
+    assert f"is missing here: {why}." in text
     lines = str(packet["last_lines"]).splitlines()
     assert lines[-2] == '{"kind":"turn","n":8,"of":"9"}'
     assert "sk-ant" not in json.dumps(packet) + text

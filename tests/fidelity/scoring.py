@@ -1,4 +1,4 @@
-"""What a text says of a case, and what it should not say."""
+"""Score a text about a case: what it says, and what it should not say."""
 
 import html
 import re
@@ -13,14 +13,14 @@ from tests.fidelity.truths import Question, Trap, Truth
 NEAR = 700
 """Characters within which the patterns of one group have to stand."""
 CLOSE = 300
-"""Characters within which a trap is made harmless."""
+"""Characters within which words make a trap harmless."""
 _APART = "\n" * (NEAR + CLOSE)
 _SETTLED = re.compile(r"settled|decided|decisions", re.IGNORECASE)
 _MARKED = re.compile(r"\((?:\w+, )?turn \d+, settled")
 _SHOWN = slice(240, 420)
 
 Lookup = Callable[[Question], str]
-"""What a successor who looks a question up is given for it, beside the packet."""
+"""Returns what a successor finds, besides the packet, by looking a question up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def is_near(text: str, patterns: Iterable[str]) -> bool:
 
 
 def find_misleading(text: str, traps: Iterable[Trap]) -> list[tuple[str, str]]:
-    """Each trap that stands somewhere without what makes it harmless, and the words around it."""
+    """Each trap that occurs without the words that make it harmless, and the text around it."""
     found: list[tuple[str, str]] = []
     for trap in traps:
         for match in re.finditer(trap.pattern, text, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Scripts of sessions, told without any agent's format, and the events they tell.
+"""Scripts of sessions, independent of any agent's format, and the events they describe.
 
 Markers stand at the start of a line; what follows up to the next marker is the body:
 
@@ -68,7 +68,7 @@ _ROUTINE = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One session as its script tells it, without ordinary talk, and what is to be known of it."""
+    """One session as scripted, without ordinary talk, and the truth about it."""
 
     name: str
     meta: Mapping[str, str]
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def seed(self) -> str:
-        """What decides where ordinary talk falls."""
+        """The seed that decides where ordinary talk is inserted."""
         return self.meta.get("seed", self.name)
 
 
@@ -102,7 +102,7 @@ def load_case(name: str, folder: str = CASES) -> Case:
 
 
 def parse_case(name: str, text: str, truth: Truth) -> Case:
-    """The case a script tells; raises ValueError where it names no agent or takes back what is not there."""
+    """The case in a script; raises ValueError if it names no agent or rewinds more than there is."""
     steps = list(split_steps(text))
     meta: dict[str, str] = {}
     for kind, head, _ in steps:

@@ -1,4 +1,4 @@
-"""Ordinary talk, of which real sessions mostly consist and which no successor needs.
+"""Ordinary talk, which makes up most of real sessions and which no successor needs.
 
 `talk.case` holds exchanges in the language of scripts, `talk.toml` sentences that make reports longer; both
 with files {f} and {g} and numbers {n} and {m} to be filled in.

@@ -50,7 +50,7 @@ _PACKETS = [(name, target) for name in list_cases() for target in TARGETS[load_c
 def test_a_packet_of_a_long_session_leaks_nothing_and_stays_short(
     workshop: Workshop, name: str, target: str
 ) -> None:
-    """A secret in a file that is shared has to be replaced, and what is long is not read."""
+    """A secret in a shared file has to be replaced, and nobody reads a long packet."""
     text, score = workshop.score(name, target)
     assert score.leaked == ()
     assert len(text) <= BARS.characters
@@ -65,7 +65,7 @@ def test_packet_and_recall_together_answer_nearly_everything(workshop: Workshop)
 
 @pytest.mark.parametrize(("name", "target"), _PACKETS)
 def test_a_packet_says_nothing_twice(workshop: Workshop, name: str, target: str) -> None:
-    """What stands there twice takes the room of something that stands nowhere."""
+    """A repetition takes the space of something else that is then missing."""
     text, _ = workshop.score(name, target)
     assert list(list_repeated(text)) == []
 
@@ -77,7 +77,7 @@ def test_packets_answer_what_a_successor_asks(workshop: Workshop, place: int) ->
 
 
 def test_packets_answer_it_without_the_talk_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is lost here is lost for another reason than room."""
+    """What is lost here is not lost for lack of space."""
     with own_folder() as folder:
         monkeypatch.setenv("AGENT_RELAY_HOME", f"{folder}/home")
         _check(Workshop(folder, talk=False).total(0), BARS_WITHOUT_TALK)

@@ -1,4 +1,4 @@
-"""What measures packets can fail, and the sessions it measures are those the scripts tell."""
+"""The scorer of packets can fail them, and the sessions it uses match their scripts."""
 
 import itertools
 import os
@@ -221,7 +221,7 @@ def test_ordinary_talk_is_known_by_its_beginnings() -> None:
 
 @pytest.mark.parametrize("name", list_cases())
 def test_an_empty_packet_answers_nothing(name: str) -> None:
-    """A scorer that is content with nothing would be content with anything."""
+    """A scorer that accepts nothing would accept anything."""
     truth = load_case(name).truth
     score = score_text("", truth)
     assert set(score.grades) == {0}
@@ -293,7 +293,7 @@ def test_lines_that_are_called_settled_are_listed() -> None:
 
 
 def test_a_truth_that_cannot_be_meant_is_refused() -> None:
-    """A pattern that is none would never be found, and a question without one always."""
+    """An invalid pattern would never be found, and a question without one always."""
     with pytest.raises(ValueError, match="no pattern"):
         parse_truth("Q goal | what? | this | (")
     with pytest.raises(ValueError, match="a question has"):

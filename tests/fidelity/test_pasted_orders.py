@@ -88,7 +88,7 @@ def leave_marked(document: object) -> object:
 
 
 @pytest.mark.parametrize(("kind", "shape", "language"), CASES)
-def test_a_strangers_order_is_told_as_a_strangers(
+def test_a_strangers_order_is_marked_as_a_strangers(
     kind: str, shape: str, language: str, tmp_path: Path
 ) -> None:
     """A successor that took it for the user's would obey whoever wrote the mail."""

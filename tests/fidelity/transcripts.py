@@ -57,7 +57,7 @@ def find_created(events: Iterable[Event]) -> frozenset[str]:
 
 
 def make_repository(events: Iterable[Event], folder: str, *, created: frozenset[str]) -> None:
-    """A repository as it was before `events`, and the work tree as they leave it."""
+    """A repository in the state before `events`, with the work tree in the state after them."""
     before: dict[str, str] = {"README.md": "x\n"}
     after: dict[str, str] = dict(before)
     for event in events:

@@ -1,4 +1,4 @@
-"""What is to be known of a case: questions with their answers, traps, secrets.
+"""The truth about a case: questions with their answers, traps, secrets.
 
 One a line, fields apart by ` | `:
 
@@ -26,7 +26,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """What would mislead where it stands without `unless` close by."""
+    """A pattern that misleads unless `unless` occurs close by."""
 
     what: str
     pattern: str
@@ -35,7 +35,7 @@ class Trap:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """All that is to be known of one case."""
+    """The questions, traps and secrets of one case."""
 
     questions: tuple[Question, ...]
     traps: tuple[Trap, ...] = ()
@@ -49,7 +49,7 @@ def load_truth(path: str) -> Truth:
 
 
 def parse_truth(text: str) -> Truth:
-    """The truth `text` tells; raises ValueError for a line with too few fields or a pattern that is none."""
+    """The truth in `text`; raises ValueError for a line with too few fields or an invalid pattern."""
     questions: list[Question] = []
     traps: list[Trap] = []
     secrets: list[str] = []
@@ -80,5 +80,5 @@ def _check(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no pattern: {error}") from error
+        raise ValueError(f"{pattern!r} is not a valid pattern: {error}") from error
     return pattern

@@ -1,4 +1,4 @@
-"""What an agent is given to write a handoff document from, and what it made up in it."""
+"""The digest that an agent writes a handoff document from, and the marks on what it made up."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ FACTS = Facts(
 
 
 def test_a_digest_tells_who_said_and_did_what() -> None:
-    """Its reader has nothing else: choices need their options, rejections what killed them."""
+    """Its reader has nothing else: choices need their options, rejections their reasons."""
     digest = build_digest(FACTS)
     for told in (
         "user: the second one",
@@ -128,7 +128,7 @@ def test_a_digest_of_any_conversation_fits(turns: int) -> None:
     ],
 )
 def test_what_is_in_the_record_stays_as_it_is(line: str) -> None:
-    """Marks on what is right would teach the reader to pass them over."""
+    """Marks on correct text would teach the reader to ignore them."""
     assert mark_unrecorded(line, build_digest(FACTS)) == line
 
 
@@ -160,7 +160,7 @@ def test_marking_adds_marks_and_nothing_else(document: str, digest: str) -> None
 
 
 def test_a_digest_is_made_of_the_first_leg() -> None:
-    """What relay's tests know of a leg is in it."""
+    """It contains what the tests' example of a leg contains."""
     assert "actually, make the size configurable" in build_digest(FIRST)
 
 

@@ -126,8 +126,8 @@ def _check(command: str, verdict: str, kind: str = "tests") -> ValidationRun:
     return ValidationRun.model_validate({"kind": kind, "command": command, "verdict": verdict})
 
 
-def test_files_that_are_as_in_head_by_now_are_told_apart() -> None:
-    """They were committed or taken back: to look for the change in them would be in vain."""
+def test_files_that_match_head_by_now_are_listed_separately() -> None:
+    """They were committed or restored: looking for changes in them would be in vain."""
     packet = build(
         THEN, EDITED, TouchedFile(path="b.py", status="created"), TouchedFile(path="read.py", status="read")
     )
@@ -138,8 +138,8 @@ def test_files_that_are_as_in_head_by_now_are_told_apart() -> None:
     )
 
 
-def test_a_check_that_passed_before_files_changed_is_told() -> None:
-    """The packet says that it passed, and is right about the past alone."""
+def test_a_check_that_passed_before_files_changed_is_reported() -> None:
+    """The packet says that it passed, which is true only of the past."""
     runs = (
         _check("pytest tests/old", "passed"),
         _check("pytest", "passed"),

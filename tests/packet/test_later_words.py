@@ -1,4 +1,4 @@
-"""A rule that later words seem to change says where to look, and so does a prompt that was broken off."""
+"""A rule that later words seem to change says where to look; an interrupted prompt says so, too."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_later_sentence_that_seems_to_change_a_rule_is_pointed_at(language: st
     ids=["only-the-sign", "no-sign", "nothing-shared", "one-common-word", "said-often", "alone", "none"],
 )  # fmt: skip
 def test_nothing_is_pointed_at_where_little_is_shared(prompts: tuple[str, ...]) -> None:
-    """A mark that is seldom true is soon read over."""
+    """Readers soon ignore a mark that is seldom right."""
     assert find_later_words(talk(*prompts)) == []
 
 
@@ -82,7 +82,7 @@ def test_a_rule_says_where_to_look_for_what_changed_it() -> None:
     assert "see turn 3: actually the reports app can go" in render(packet)
 
 
-def test_a_prompt_broken_off_before_anything_came_of_it_is_not_told_as_done() -> None:
+def test_a_prompt_interrupted_before_any_answer_is_not_shown_as_done() -> None:
     """The user typed the next one at once, and a limit came: both wait for an answer."""
     said = [
         Message("user", "make the header 16 mm, always", 1),
@@ -94,5 +94,5 @@ def test_a_prompt_broken_off_before_anything_came_of_it_is_not_told_as_done() ->
     packet = build_packet(facts, OCCASION)
     assert [one.is_broken_off for one in packet.exchanges if one.source and one.source.turn == 2] == [True]
     text = render(packet)
-    assert "(turn 2, broken off before any answer)" in text
-    assert "Answer the waiting prompt below; that of turn 2 got no answer either." in text
+    assert "(turn 2, interrupted before any answer)" in text
+    assert "Answer the waiting prompt below; the prompt of turn 2 got no answer either." in text

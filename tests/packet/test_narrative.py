@@ -237,9 +237,9 @@ def test_a_document_says_how_old_it_is() -> None:
     moment = AT.isoformat()
     assert keep(moment) == "(written 09:00 UTC)\n\n## Goal"
     assert keep(moment, minutes=25) == "(written 09:00 UTC; 25 min before this packet)\n\n## Goal"
-    one = "(written 09:00 UTC; 25 min before this packet; 1 prompt since is not in it)\n\n## Goal"
+    one = "(written 09:00 UTC; 25 min before this packet; 1 later prompt is not covered)\n\n## Goal"
     assert keep(moment, -5, 10, minutes=25) == one
-    assert "; 2 prompts since are not in it)" in keep(moment, 10, 20, minutes=25)
+    assert "; 2 later prompts are not covered)" in keep(moment, 10, 20, minutes=25)
 
 
 def test_a_document_too_much_was_asked_after_is_left_out() -> None:

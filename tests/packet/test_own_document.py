@@ -71,19 +71,19 @@ def find_own(packet: ResumePacket) -> tuple[str, str, int | None]:
     return lines[0], lines[-1], packet.narrative_source.turn
 
 
-def test_what_was_written_when_asked_stands_after_the_prompt_before_it() -> None:
-    """What tells of later turns covers just what the document cannot know."""
+def test_a_requested_document_has_the_position_of_the_prompt_before_it() -> None:
+    """The ledger then covers just the later turns, which the document cannot know."""
     facts = talk(4)
     packet = build_packet(facts, OCCASION_AT, written=keep(facts, "## Goal", at=AT + timedelta(minutes=3)))
     assert packet.narrative_source == Provenance(
         agent="alpha", transcript="t", turn=3, at=AT + timedelta(minutes=3)
     )
-    assert find_own(packet)[0].endswith("1 prompt since is not in it)")
+    assert find_own(packet)[0].endswith("1 later prompt is not covered)")
     assert parse_packet(render_document(packet)).narrative_source == packet.narrative_source
 
 
-def test_a_document_written_before_anything_was_said_stands_at_nought() -> None:
-    """It is known to know nothing, which is not the same as unknown."""
+def test_a_document_written_before_anything_was_said_is_at_turn_zero() -> None:
+    """It is known to cover nothing, which is not the same as unknown."""
     assert place_narrative("alpha", AT.isoformat(), talk(2)).turn == 0
     assert place_narrative("alpha", AT.isoformat(), Facts("alpha")).turn is None
     undated = Facts("alpha", conversation=(Message("user", "go", 1), Message("assistant", "done", 1)))
@@ -96,7 +96,7 @@ def test_a_compactions_summary_says_when_it_was_written() -> None:
     facts = replace(talk(4), summary="We cache.", summary_turn=2, summary_at=AT + timedelta(minutes=2))
     age = (
         "(written when its conversation was compacted, 2026-11-22 09:02 UTC; 118 min before this packet;"
-        " 2 prompts since are not in it)"
+        " 2 later prompts are not covered)"
     )
     assert find_own(build_packet(facts, OCCASION_AT)) == (age, "We cache.", 2)
 
@@ -164,7 +164,7 @@ def read_whole(packet: ResumePacket, agent: str) -> str:
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.parametrize("kind", ["asked", "compacted"])
 def test_four_thousand_characters_arrive_whole(agent: str, kind: str) -> None:
-    """One sentence of the agent's own is worth more than ten that were guessed from its words."""
+    """One sentence of the agent's own is worth more than ten that were inferred from its words."""
     document = write_document()
     assert 3900 < len(document) <= 4000
     facts = talk()
@@ -190,7 +190,7 @@ def test_the_document_is_in_the_json_as_it_was_written() -> None:
 
 
 def test_a_document_is_shortened_only_when_nothing_guessed_is_left() -> None:
-    """The smallest rooms: what the agent itself wrote outlives what was guessed from its words."""
+    """Even in the smallest packet, what the agent wrote outlives what was inferred from its words."""
     document = write_document(9000) + "\n## End\n" + "x" * 6000
     facts = talk()
     packet = build_packet(facts, OCCASION_AT, written=keep(facts, document, at=AT + timedelta(minutes=38)))

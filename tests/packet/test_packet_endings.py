@@ -90,8 +90,8 @@ def test_an_undone_edit_is_told_at_both_ends() -> None:
 
 
 @pytest.mark.parametrize("leave", ["yes", "ja mach", "genau so"])
-def test_a_choice_that_was_replaced_by_leave_is_not_settled(leave: str) -> None:
-    """What the agent proposed and the user let it do holds, and not the number from before."""
+def test_a_choice_replaced_by_an_accepted_proposal_is_not_settled(leave: str) -> None:
+    """What the agent proposed and the user accepted holds, and not the number from before."""
     said = [
         Message("user", "raise the size of the cache to 200", 1),
         Message("assistant", "With 200 it swaps. Shall I take 300?", 1),
@@ -126,7 +126,7 @@ def test_a_choice_that_was_replaced_by_leave_is_not_settled(leave: str) -> None:
 def test_a_correction_is_of_the_prompt_whose_rare_words_it_shares(
     prompts: tuple[str, ...], corrected: list[tuple[int, int]]
 ) -> None:
-    """A word that many prompts have says nothing of which one is meant; like prompts correct nothing."""
+    """A word in many prompts does not show which one is meant; similar prompts correct nothing."""
     found = find_corrections(talk(*prompts))
     assert [(one.earlier, one.later) for one in found] == corrected
     assert {one.how for one in found} <= {"corrected"}
@@ -145,7 +145,7 @@ def test_the_last_of_several_corrections_counts() -> None:
 
 
 def test_a_rule_that_was_taken_back_says_so_among_the_rules() -> None:
-    """It stays told: the successor may find it followed in the files."""
+    """It stays in the packet: the successor may find that files still follow it."""
     said = []
     for message in talk(
         "never write tombstones from the importer",
@@ -161,7 +161,7 @@ def test_a_rule_that_was_taken_back_says_so_among_the_rules() -> None:
 
 @pytest.mark.timeout(60)
 def test_endings_are_found_in_bounded_time() -> None:
-    """One forged turn with a megabyte of lines must not hold a packet up."""
+    """One forged turn with a megabyte of lines must not delay a packet."""
     lines = tuple(f"line {number}" for number in range(100_000))
     found = find_changed_edits(
         change(Edit(1, (), lines), Edit(2, lines, ()), *(Edit(3, (), (f"{n}",)) for n in range(2000)))

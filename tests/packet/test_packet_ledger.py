@@ -1,4 +1,4 @@
-"""The ledger tells what the user said and what came of it; settled is only what they took."""
+"""The ledger has what the user said and what came of it; only what they accepted is settled."""
 
 import time
 from dataclasses import replace
@@ -59,7 +59,7 @@ def test_a_number_that_takes_the_place_of_another_is_settled(words: str) -> None
 
 
 def test_options_are_told_once_with_their_answer() -> None:
-    """They stood in the turn before as well; twice, they cost twice."""
+    """They are in the turn before as well; twice, they cost twice."""
     packet = build("write the store of the parser", OPTIONS, "2", "Done.", "now the docs of it", "ok")
     assert [one.on for one in packet.exchanges] == ["", OFFERED, ""]
     assert [one.told for one in packet.exchanges] == ["", "Done.", "ok"]
@@ -144,7 +144,7 @@ def test_a_choice_that_the_next_prompt_turns_down_is_not_settled() -> None:
 
 
 def test_work_is_told_with_the_run_that_failed_and_its_line() -> None:
-    """A rejection without what killed it is walked again."""
+    """A rejected path without the reason would be tried again."""
     run = CommandRun(
         "make bench", "building\nerror: out of memory at row 9\nmake: stopped", 2, 1, place="t:1"
     )
@@ -292,7 +292,7 @@ def test_work_nobody_prompted_is_told_as_the_agents() -> None:
 
 
 @pytest.mark.parametrize("leave", ["yes", "ja, mach"])
-def test_a_question_that_is_told_is_told_with_the_leave_it_got(leave: str) -> None:
+def test_an_included_question_comes_with_the_consent_that_answered_it(leave: str) -> None:
     """Without its answer it looks open, and the successor would ask again."""
     talk: list[str] = []
     for name in "abcdefghijkl":
@@ -335,7 +335,7 @@ def test_control_characters_are_words_like_others() -> None:
 
 @pytest.mark.timeout(120)
 def test_thousands_of_turns_take_time_linear_in_their_number() -> None:
-    """A packet is written while nobody is in charge."""
+    """While a packet is being written, no agent is at work."""
 
     def measure(count: int) -> float:
         turns = [

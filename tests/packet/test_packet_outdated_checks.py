@@ -84,7 +84,7 @@ def test_edits_of_a_later_leg_count_for_the_checks_before() -> None:
     assert rerun.validation_state.tests == "passed"
 
 
-def test_what_git_has_written_later_counts_too() -> None:
+def test_a_changed_file_written_later_counts_too() -> None:
     """A shell command or the user changed it: no transcript tells, but the file does."""
     files = (
         TreeFile("a.py", "modified", 1, 1, changed_at=_at(1)),

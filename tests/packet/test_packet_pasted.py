@@ -1,4 +1,4 @@
-"""What the user pasted, and others wrote, is apart from the user's own words."""
+"""Pasted text that others wrote is separated from the user's own words."""
 
 import time
 import tomllib
@@ -46,7 +46,7 @@ def test_an_order_in_a_paste_is_not_the_users(kind: str, shape: str, language: s
 
 @pytest.mark.parametrize("prompt", PROMPTS["mixed"], ids=lambda prompt: prompt["text"].strip()[:40])
 def test_a_prompt_is_split_where_the_users_words_end(prompt: dict[str, object]) -> None:
-    """What the user asks about a paste is the task; it must not go down with the paste."""
+    """The user's question about a paste is the task; it must not be swallowed by the paste."""
     split = split_pasted(str(prompt["text"]))
     pasted = "\n".join(split.pasted)
     assert isinstance(prompt["own"], list)
@@ -127,7 +127,7 @@ _LINES += ["from x:\n\n", "Hi,\n\n", "{code}\n", "x,y,z\n", "$ a\n", "2026-01-01
 
 @pytest.mark.parametrize("sign", _SIGNS)
 def test_a_megabyte_of_one_sign_takes_no_longer_than_some_of_prose(sign: str) -> None:
-    """Texts come from anybody; time that grows with the square of one would hold the daemon."""
+    """Texts come from anybody; quadratic time would block the daemon."""
     assert _measure(sign * (1 << 20)) < 20 * max(_measure(_PROSE * (1 << 14)), 0.1)
 
 
@@ -139,7 +139,7 @@ def test_many_short_lines_take_as_long_as_they_are(line: str) -> None:
 
 
 def test_brackets_that_are_closed_once_too_often_take_as_long_as_they_are() -> None:
-    """From each line on its end was looked for in all lines below: a pasted object of 24 kB took minutes."""
+    """The search for the end of each bracket used to read all lines below: 24 kB pasted took minutes."""
     short, long = (_measure("{\n" * count + ("}" * 398 + "x\n") * (count // 200)) for count in (500, 8000))
     assert long < 48 * max(short, 0.01)
 

@@ -34,7 +34,7 @@ def test_what_went_well_loses_its_output_and_what_failed_last_keeps_it() -> None
 
 
 def test_measured_numbers_and_the_line_of_a_failure_stay() -> None:
-    """A choice was settled by a number, a rejection by the run that killed it."""
+    """A choice was settled by a number, a rejection by the run that disproved it."""
     bench = "warming up\np50=9ms p99=212ms\nend\n" + "0123456789abcdef" * 4
     killed = "starting\nError: killed\n" + "bye\n" * 3
     long = "\n".join(f"line {number}" for number in range(2000))
@@ -62,7 +62,7 @@ def test_no_line_of_a_key_is_taken_for_a_measurement() -> None:
 
 
 def test_a_command_that_succeeded_in_the_end_keeps_one_line_of_its_failure() -> None:
-    """What was overcome is no blocker, so no more of its output is needed."""
+    """A failure that was overcome is no blocker, so the rest of its output is not needed."""
     facts = trim_facts(Facts(agent="a", commands=(_run(1, "make", 2), _run(2, "make", 0))))
     assert [run.output for run in facts.commands] == ["Error: x", ""]
 

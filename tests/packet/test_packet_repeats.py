@@ -1,4 +1,4 @@
-"""Nothing is told twice: each thing stands where a reader looks for it, and the document keeps all of it."""
+"""Nothing is said twice: each thing is where a reader looks for it, and the document keeps all of it."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_a_rule_without_its_exchange_stands_among_the_rules() -> None:
 
 
 def test_a_rule_of_a_packet_from_before_there_were_exchanges_is_told() -> None:
-    """It was worth keeping to whoever wrote it, however little its words say."""
+    """Whoever wrote it found it worth keeping, however little its words say."""
     packet = build("port the parser", "Ported.")
     old = {"text": "grammar 2, as agreed", "source": {"agent": "before", "transcript": "/t", "turn": 9}}
     carried = ResumePacket.model_validate({**packet.model_dump(), "constraints": [old]})
@@ -75,7 +75,7 @@ def test_a_failing_line_is_told_once() -> None:
     run = CommandRun("pytest -q", "FAILED test_lexer.py::test_long_names - assert 1 == 2\n1 failed", 1, 1)
     text = render(build("port the parser", "One test fails, I look into it now.", commands=(run,)))
     assert text.count("FAILED test_lexer.py::test_long_names") == 1
-    assert "FAILED test_lexer.py::test_long_names" in section(text, "In the way")
+    assert "FAILED test_lexer.py::test_long_names" in section(text, "Blockers")
 
 
 def test_the_last_answer_is_told_in_the_last_exchange() -> None:
@@ -96,7 +96,7 @@ def test_settled_is_said_beside_the_users_own_words_only() -> None:
 
 
 def test_an_excerpt_of_letters_does_not_hide_what_holds_it() -> None:
-    """They stand in every other word."""
+    """A few letters occur in every other word."""
     text = render(build("take a look at the tokens", "ok", "no", "ok", "book it", "fine"))
     assert [words in text for words in ("take a look at the tokens", "- user: no", "book it")] == [True] * 3
 

@@ -63,7 +63,7 @@ def list_words(packet: ResumePacket) -> str:
     ],
 )
 def test_what_a_successor_takes_over_is_not_told_as_its_own_words(announced: str) -> None:
-    """Relay asked for it: told again it would grow to a decision that nobody took."""
+    """Relay asked for it: repeated, it would turn into a decision that nobody made."""
     alone = build_next(announced)
     assert list_words(alone) == list_words(build_next())
     packet = build_next(f"{announced}\n\nI named the helper share_evenly because split shadows a method.")
@@ -100,7 +100,7 @@ def test_a_later_message_stays_whatever_it_says() -> None:
 
 
 def test_the_latest_exchange_is_the_leg_that_just_ended() -> None:
-    """What an agent two legs ago said last is not the latest; it stands where it was said."""
+    """The last words of an agent two legs ago are not the latest; they are in the ledger."""
     packet = build_next("I take over the bill splitter.", "The trial run is clean.")
     assert [(one.text, one.source.agent if one.source else "") for one in packet.recent_turns] == [
         ("The trial run is clean.", "beta")

@@ -131,13 +131,13 @@ def test_a_rare_word_an_exact_name_and_a_quotation_weigh_most() -> None:
     assert find(turns, '"the order of flags"')[:1] == [3]
 
 
-def test_of_two_that_say_as_much_the_newer_is_first() -> None:
-    """What was said last holds."""
+def test_of_two_equally_good_turns_the_newer_is_first() -> None:
+    """What was said last is what holds."""
     turns = build(("the limit is 5", "ok"), ("something else", "ok"), ("the limit is 9", "ok"), ("x", "y"))
     assert find(turns, "limit")[:2] == [3, 1]
 
 
-def test_nothing_is_found_for_what_nobody_said_and_no_word_asks_nothing() -> None:
+def test_words_nobody_said_and_queries_without_words_find_nothing() -> None:
     """An empty answer is better than any turn."""
     turns = build(*TALK["English"])
     assert find(turns, "xylophone") == []
@@ -257,7 +257,7 @@ def test_what_a_packet_holds_stands_at_its_turn() -> None:
 
 
 def test_no_text_costs_more_than_its_length() -> None:
-    """Neither a query nor a transcript can hold the search."""
+    """Neither a query nor a transcript can stall the search."""
     turns = build(("a" * 300_000, "\u3042" * 300_000), ("aA" * 100_000, "_" * 100_000))
     search = Search(turns, "a" * 1_000_000 + " " + "aA" * 1000 + '"' * 500)
     assert {turn.number for turn, _ in search.rank(3)} <= {1, 2}

@@ -160,7 +160,7 @@ def test_details_are_there() -> None:
 def test_a_successor_is_told_that_nothing_could_be_read() -> None:
     """Else it takes what is not in its packet for what was not done."""
     text = render(build(unread="cannot read /t: Permission denied"))
-    assert "is not in here: its own record could not be read (cannot read /t: Permission denied)." in text
+    assert "is in here: its own record could not be read (cannot read /t: Permission denied)." in text
     assert "its own record" not in render(build())
 
 
@@ -190,7 +190,7 @@ def test_an_almost_empty_packet_is_still_a_document() -> None:
         "Decisions",
         "Rules",
         "What was said",
-        "In the way",
+        "Blockers",
         "Tried",
         "Files",
         "Checks",

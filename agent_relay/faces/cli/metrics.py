@@ -351,7 +351,7 @@ def _print_notes(report: MetricsReport) -> None:
         notes.append(f"No price is known for the tokens of: {known}.")
     if report.total.relay_tokens:
         own = render_count(report.total.relay_tokens)
-        notes.append(f"Tokens of relay's own requests, for handoff documents: {own}.")
+        notes.append(f"Tokens used by relay's own requests for handoff documents: {own}.")
     if report.total.untold:
         notes.append(
             f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."

@@ -1,7 +1,7 @@
-"""Show a packet to people: what its successor is told, where each line is from, and what was left out.
+"""Show a packet to people: its contents, where each line comes from, and what was left out.
 
-Every line is short and without line breaks or escape sequences, whatever the packet holds. Places in
-transcripts are told by a letter for the file, `A:120`; the files are listed once, at the end.
+Every line is short and free of escape sequences, whatever the packet holds. Positions in transcripts are
+written as a letter for the file and a line, `A:120`; the files are listed once, at the end.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from agent_relay.packet.extract.provenance import find_record, get_turn
 from agent_relay.packet.repeats import leave_out_repeated
 
 _MOST_READ = 2000
-"""Characters of a text that are looked at: more never fit on two lines."""
+"""Characters of a text that are looked at: more would never fit on two lines."""
 _LEAST_WIDTH, _MOST_WIDTH = 30, 120
 _MOST_LINES, _MOST_ENTRIES, _LONGEST_PLACE, _LONGEST_BRANCH, _LONGEST_WORD = 4, 25, 24, 50, 24
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "cancelled": "[-]"}
@@ -35,7 +35,7 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One thing the successor is told: its words on a few lines, their source, what belongs to them."""
+    """One entry of a section: its text on a few lines, the source of that, and details below it."""
 
     text: str
     source: Provenance | None = None
@@ -45,7 +45,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Places:
-    """The letters of the files that entries are from, in the order in which they are first named."""
+    """The letters for the files that entries come from, in the order they are first mentioned."""
 
     letters: dict[str, str] = field(default_factory=dict)
 
@@ -67,9 +67,9 @@ class _Places:
 
 
 def render_head(packet: ResumePacket, *, text: str, is_picked_up: bool | None, now: datetime) -> list[str]:
-    """Return who hands over to whom, why, when, and how much its target reads: `text`.
+    """Return who hands over to whom, why, when, and how long the `text` is that the target reads.
 
-    `is_picked_up` is `None` where nobody knows. `now` is aware.
+    `is_picked_up` is `None` if it is unknown. `now` is aware.
     """
     at = packet.created_at if packet.created_at.tzinfo else packet.created_at.replace(tzinfo=UTC)
     state = {True: ", picked up", False: ", not picked up yet", None: ""}[is_picked_up]
@@ -77,13 +77,13 @@ def render_head(packet: ResumePacket, *, text: str, is_picked_up: bool | None, n
     size = f"{render_count(len(text), 'character')}, about {render_count(estimate_tokens(text), 'token')}"
     return [
         f"Packet {packet.sequence}: {agents}  {_flatten(packet.packet_id)}",
-        shorten(_tell_why(packet, now), _MOST_WIDTH),
+        shorten(_describe_reason(packet, now), _MOST_WIDTH),
         f"Written {render_day(at, now, None)}, {render_age(at, now)} ago{state}",
         f"{_flatten(packet.target_agent)} reads {size}",
     ]
 
 
-def _tell_why(packet: ResumePacket, now: datetime) -> str:
+def _describe_reason(packet: ResumePacket, now: datetime) -> str:
     agent, limit = packet.previous_agent, packet.limit
     if packet.budget:
         return f"The user's budget was spent: {packet.budget}"
@@ -95,14 +95,15 @@ def _tell_why(packet: ResumePacket, now: datetime) -> str:
     return {
         Reason.CONTEXT: f"{agent}'s context filled up",
         Reason.FAILURE: f"{agent} failed",
-        Reason.COMMAND: f"{agent}'s turn was over",
+        Reason.COMMAND: f"{agent}'s turn had ended",
     }.get(packet.checkpoint_reason, f"The user handed the session over from {agent}")
 
 
-def render_told(packet: ResumePacket, *, width: int, changes: Sequence[str] = ()) -> list[str]:
-    """Return the lines that show what the target of `packet` is told, and where each thing is from.
+def render_sections(packet: ResumePacket, *, width: int, changes: Sequence[str] = ()) -> list[str]:
+    """Return the lines that show the contents of `packet`, and where each entry comes from.
 
-    What its text does not repeat is left out here, too. `changes` are sentences on what changed since.
+    Like the packet's text, they say nothing twice. `width` is in columns; `changes` are sentences on what
+    changed since.
     """
     width = min(max(width, _LEAST_WIDTH), _MOST_WIDTH)
     told, places = leave_out_repeated(packet), _Places()
@@ -134,7 +135,7 @@ def wrap_line(line: str, width: int) -> list[str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return `text` on one line of at most `most` columns, without escape sequences; `…` says it is cut."""
+    """Return `text` on one line of at most `most` columns, without escape sequences; `…` marks a cut."""
     return _cut(_flatten(text), most)
 
 
@@ -154,7 +155,7 @@ def _list_cuts(packet: ResumePacket, places: _Places) -> Iterator[str]:
     if not packet.cuts:
         return
     yield ""
-    yield "Left out for room"
+    yield "Left out to save space"
     for cut in packet.cuts:
         name = CUT_NAMES.get(cut.section) or shorten(cut.section, _LONGEST_PLACE)
         source = places.name(Provenance(agent="", transcript=find_record(cut.path)))
@@ -162,7 +163,7 @@ def _list_cuts(packet: ResumePacket, places: _Places) -> Iterator[str]:
 
 
 def _list_sections(packet: ResumePacket) -> Iterator[tuple[str, str, list[_Entry]]]:
-    """Yield title, field and entries of each section; the field is empty if it is one text."""
+    """Yield title, field and entries of each section; the field is empty if the section is a single text."""
     yield "Task", "", _list_task(packet)
     yield "Focus", "", _list_text(packet.focus)
     prompt = packet.unprocessed_prompt
@@ -178,23 +179,23 @@ def _list_sections(packet: ResumePacket) -> Iterator[tuple[str, str, list[_Entry
     yield (
         "Rules and corrections of the user",
         "constraints",
-        [_Entry(one.text, one.source, _tell_end(one), lines=2) for one in packet.constraints],
+        [_Entry(one.text, one.source, _render_ending(one), lines=2) for one in packet.constraints],
     )
     yield f"In {_flatten(_find_author(packet))}'s own words", "", _list_document(packet)
     yield (
         _count_settled(packet),
         "exchanges",
-        [_describe_exchange(one, _name_silent(one, packet)) for one in packet.exchanges],
+        [_describe_exchange(one, _label_silent(one, packet)) for one in packet.exchanges],
     )
     yield (
         "Decisions",
         "decisions",
         [_Entry(one.summary, one.source, f"why: {one.why}" if one.why else "") for one in packet.decisions],
     )
-    yield "In the way", "blockers", [_Entry(one.summary, one.source, one.evidence) for one in packet.blockers]
+    yield "Blockers", "blockers", [_Entry(one.summary, one.source, one.evidence) for one in packet.blockers]
     yield "Tried", "attempts", [_Entry(one.summary, one.source, one.outcome) for one in packet.attempts]
     yield "Also said", "remarks", [_Entry(one.text, one.source) for one in packet.remarks]
-    yield _name_tree(packet), "touched_files", _list_files(packet.touched_files)
+    yield _title_files(packet), "touched_files", _list_files(packet.touched_files)
     yield "Checks", "validation_runs", [_describe_run(run) for run in packet.validation_runs]
     yield (
         "Plan",
@@ -208,7 +209,7 @@ def _list_rest(packet: ResumePacket) -> Iterator[tuple[str, str, list[_Entry]]]:
     """Yield the sections that few packets have, and the latest exchange."""
     running = [_Entry(f"{one.kind}: {one.text}", one.source) for one in packet.background]
     yield "Still running when it stopped", "background", running
-    yield "Expected of it", "", _list_terms(packet.expectations)
+    yield "Expected of the successor", "", _list_terms(packet.expectations)
     yield "If it fails", "", _list_terms(packet.rollback)
     yield "The end of the record, not understood", "", _list_size(packet.last_lines)
     yield "What was on the screen", "", _list_size(packet.last_screen)
@@ -223,7 +224,7 @@ def _list_task(packet: ResumePacket) -> list[_Entry]:
 
 
 def _with_pasted(entry: _Entry | None, pasted: str) -> list[_Entry]:
-    """Return the entry, and that something was pasted with it; a text may be nothing else."""
+    """Return the entry, with a line for what was pasted with it, which may be all there is."""
     if entry is None:
         return []
     if not pasted:
@@ -269,8 +270,8 @@ def _count_settled(packet: ResumePacket) -> str:
     return f"Said and done, {settled} settled by the user" if settled else "Said and done"
 
 
-def _name_silent(one: Exchange, packet: ResumePacket) -> str:
-    """Return whose words an exchange without any goes back to: they are told elsewhere, or nobody spoke."""
+def _label_silent(one: Exchange, packet: ResumePacket) -> str:
+    """Return a label for an exchange without the user's words: they appear elsewhere, or nobody spoke."""
     turn, prompt = get_turn(one.source), packet.unprocessed_prompt
     if turn and prompt and get_turn(prompt.source) == turn:
         return "the waiting prompt"
@@ -283,22 +284,22 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
     turn = one.source.turn if one.source else None
     marks = ["settled"] if one.is_settled else []
     if one.took_back is not None:
-        marks.append(f"took back the edit of turn {one.took_back}")
+        marks.append(f"reverted the edit of turn {one.took_back}")
     if one.ended_in is not None:
         how = one.ended_how or "taken back"
         what = "edit replaced" if how == "replaced" else how
-        # What another agent's turn corrected may have the same number: each conversation counts from 1.
+        # A turn of another agent may have the same number: each conversation counts from 1.
         is_undone = how == "taken back" and one.ended_in == turn
-        marks.append("edit taken back in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
+        marks.append("edit reverted in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
     if one.is_broken_off:
-        marks.append("broken off before any answer")
+        marks.append("interrupted before any answer")
     said = f"“{_flatten(one.said)}”" if one.said else where
     text = f"{', '.join(marks)}: {said}" if marks else said
-    return _Entry(text, one.source, _tell_outcome(one))
+    return _Entry(text, one.source, _render_outcome(one))
 
 
-def _tell_outcome(one: Exchange) -> str:
-    """Return what the record shows of an exchange, what tells most first."""
+def _render_outcome(one: Exchange) -> str:
+    """Return what the record shows of an exchange, the most informative first."""
     parts = (
         ("later", one.ended_by or one.revisited_by),
         ("failed", one.failed),
@@ -310,7 +311,7 @@ def _tell_outcome(one: Exchange) -> str:
     return " · ".join(f"{name}: {_flatten(text)}" for name, text in parts if text)
 
 
-def _tell_end(one: Quote) -> str:
+def _render_ending(one: Quote) -> str:
     if one.ended_in is None:
         return f"see turn {one.revisited_in}: {one.revisited_by}" if one.revisited_in is not None else ""
     how = one.ended_how or "taken back"
@@ -319,7 +320,7 @@ def _tell_end(one: Quote) -> str:
     )
 
 
-def _name_tree(packet: ResumePacket) -> str:
+def _title_files(packet: ResumePacket) -> str:
     git = packet.git
     if git is None:
         return "Files"
@@ -354,7 +355,7 @@ def _describe_run(run: ValidationRun) -> _Entry:
 
 
 def _render_entry(entry: _Entry, places: _Places, width: int) -> list[str]:
-    """Return the lines of an entry: its words, their source where there is room, and what belongs to them."""
+    """Return the lines of an entry: its text, its source where there is room, and its details."""
     room, source = width - len(_INDENT), places.name(entry.source)
     lines, more = _wrap(_flatten(entry.text), room, entry.lines), _flatten(entry.more)
     if source and count_columns(lines[-1]) + len(_INDENT) + count_columns(source) <= room - len(_INDENT):
@@ -366,7 +367,7 @@ def _render_entry(entry: _Entry, places: _Places, width: int) -> list[str]:
 
 
 def _wrap(text: str, room: int, most: int) -> list[str]:
-    """Return `text` in at most so many lines, broken at blanks if there are any; later ones are narrower."""
+    """Return `text` in at most `most` lines, broken at blanks if there are any; later ones are narrower."""
     lines: list[str] = []
     while len(lines) < most - 1 and count_columns(text) > room:
         piece = split_columns(text, room)[0]

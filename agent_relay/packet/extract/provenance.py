@@ -1,4 +1,4 @@
-"""Say where a fact was found, and in which file that is."""
+"""Record where a fact was found, and in which file."""
 
 from agent_relay.domain.documents.packet import Provenance
 from agent_relay.domain.facts import CommandRun, FileChange, Message, ToolError
@@ -13,9 +13,9 @@ def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError)
 
 
 def get_turn(source: Provenance | None) -> tuple[str, str, int] | None:
-    """Return what tells a turn from all others: its agent, its record and its number; `None` if unknown.
+    """Return the identity of a turn: its agent, its record and its number; `None` if unknown.
 
-    An agent's second conversation has turns of the same numbers.
+    The number alone is not enough: every conversation counts from 1.
     """
     if source is None or not source.turn:
         return None

@@ -6,28 +6,28 @@ from agent_relay.domain.facts import CommandRun, Facts
 from agent_relay.packet.extract.outcomes import RUNS, find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.requests import USER_SAID
 
-# More than are told, since those that stand in the way are told elsewhere.
+# More than are shown, since blockers are shown elsewhere.
 _MOST_FAILURES = 16
 _ERRORS = 16
 
-# Of every other command the last lines with a number in them are kept: a measurement is what settled many a
-# choice, and no longer text than this is read whole when secrets are looked for.
+# Of every other command the last lines with a number in them are kept, because measurements settle many
+# choices; the length is the most that the search for secrets reads in full.
 _MEASURED_LENGTH = 300
 _MEASURED_LINES = 6
 _SEARCHED = 2000
-# Lines of keys and of encoded files are one long word, the last one shorter; a value has its name before it.
+# Lines of keys and encoded files are one long word, the last line a shorter one; a measured value has a name.
 _LONGEST_WORD = 40
 _LONGEST_ALONE = 8
-# How keys begin that span lines: no line of theirs is told apart from others afterwards.
+# The beginnings of keys that span several lines: a single line of one could not be recognised afterwards.
 _KEYS = ("PRIVATE KEY", "SECRET KEY", "Private-Lines", "LS0tLS1CRUdJTi")
 
 
 def trim_facts(facts: Facts) -> Facts:
-    """Remove most of the text agents read and printed; a packet can be built from the rest as well.
+    """Remove most of the text agents read and printed, but nothing a packet is built from.
 
-    Kept are the output of the last checks and of the last failure of each of the last failed commands, of
-    other commands the last numbers and the line that tells of a failure, the last errors, and every error in
-    which the user spoke.
+    Kept are the output of the last checks and of the last failure of each recently failed command, the
+    last numbers and the failing line of other commands, the last errors, and every error that quotes the
+    user.
     """
     kept = _find_quoted(facts.commands)
     last = len(facts.errors) - _ERRORS
@@ -62,7 +62,7 @@ def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
 
 
 def _find_measured(run: CommandRun) -> str:
-    """Return the last lines of the output with numbers in them, below the line that tells of a failure."""
+    """Return the last lines of the output with numbers in them, preceded by the line that shows a failure."""
     if any(key in run.output for key in _KEYS):
         return ""
     lines = [line.strip() for line in run.output[-_SEARCHED:].splitlines()]

@@ -1,6 +1,6 @@
-"""Keep what the people of this leg said, and find what the user wants in their own words.
+"""Find what the user wants, in their own words: requests, rules and corrections.
 
-Left out is what relay typed and what earlier legs said; found are requests, rules and corrections.
+What relay typed and what earlier legs said is removed first.
 """
 
 import re
@@ -32,7 +32,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Pastes:
-    """What the user pasted, and others wrote: by turn, and with the unanswered prompt."""
+    """Text by others that the user pasted: by turn, and with the unanswered prompt."""
 
     turns: Mapping[int, str]
     waiting: str = ""
@@ -41,8 +41,8 @@ class Pastes:
 def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
     """Remove what relay typed; also return whether relay's own prompt is still unanswered.
 
-    In the transcript, a delivered packet and the opening typed after it appear as the user's words. Words a
-    person added to them stay. `relay_texts` may hold `{placeholders}`.
+    In the transcript, a delivered packet and the opening typed after it look like the user's words. Words
+    that a person added to them stay. `relay_texts` may hold `{placeholders}`.
     """
     patterns = [_compile_text(text) for text in relay_texts if text.strip()]
     conversation: list[Message] = []
@@ -60,7 +60,7 @@ def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
 
 
 def set_pastes_apart(facts: Facts) -> tuple[Facts, Pastes]:
-    """Return the facts with the user's own words only, and what they pasted with them."""
+    """Return the facts with only the user's own words in prompts, and separately what was pasted."""
     turns: dict[int, str] = {}
     conversation: list[Message] = []
     for said in facts.conversation:
@@ -132,27 +132,27 @@ _CONTRAST = get_phrases("contrast")
 _CLAUSE_BREAK = get_phrases("clause-break")
 _SEPARATORS = re.compile(r"[.,;:!?…\n]\s*|\band ")
 _CORRECTION_LENGTH = 300
-# Words of a question without its mark.
+# The most words of a question without a question mark.
 _LONGEST_QUESTION = 14
-# Words by which a message tells what the work is, even where it ends with a question.
+# The fewest words of a message that describes the work although it ends with a question.
 _ORDER = 12
 _SHORT_ORDER = 6
-# Leave to go on is shorter.
+# The most characters of a message that is mere consent.
 _LEAVE = 120
-# A message whose secret was taken out told little else.
+# A short message with a redacted secret says little else.
 _REMOVED = "[redacted"
 _WORDS = 4
 _PRAISE = 8
-# A wish that passes says the same as a later one: the newest is kept, looked for among so many.
+# A passing wish may be repeated later: the newest is kept, searched for among this many.
 _NEAR = 12
 _HOLDS = 2
 
 
 def find_request(facts: Facts) -> Message | None:
-    """Find the user's message that says what the work is: the first that orders something.
+    """Find the user's message that says what the work is: the first one that orders something.
 
-    Consent, greetings and a question nobody worked on are none, nor is an order that was taken back before
-    anything was done. Where nothing was ordered the first message counts, whatever it is: it is all there is.
+    Consent, greetings and questions nobody worked on do not count, nor does an order that was taken back
+    before anything was done. If nothing was ordered, the first message is returned, whatever it says.
     """
     users = [said for said in facts.conversation if said.role == "user" and said.text.strip()]
     worked = {change.turn for change in facts.files if change.action != "read"} | {
@@ -168,7 +168,7 @@ def find_request(facts: Facts) -> Message | None:
     if found is None:
         return None
     if orders and len(found.text.split()) < _SHORT_ORDER:
-        found = orders[0]  # "yes, fix it" says what only with the question before it
+        found = orders[0]  # "yes, fix it" needs the question before it
     for later in orders:
         if later.turn > found.turn and any(found.turn <= turn < later.turn for turn in worked):
             break
@@ -178,7 +178,7 @@ def find_request(facts: Facts) -> Message | None:
 
 
 def is_consent(text: str) -> bool:
-    """Check whether the user only gives leave to go on, in one clause or in several."""
+    """Check whether the message is mere consent, in one clause or several."""
     plain = plain_apostrophes(text.strip())
     if _CONSENT.fullmatch(plain):
         return True
@@ -187,7 +187,7 @@ def is_consent(text: str) -> bool:
 
 
 def is_asking(text: str) -> bool:
-    """Check whether the user only asks something; a question may end without its mark, if it is short."""
+    """Check whether the message only asks something; a short question may lack its question mark."""
     plain = plain_apostrophes(text.strip())
     if _QUESTION_END.search(plain):
         return True
@@ -203,7 +203,7 @@ def is_rule(sentence: str) -> bool:
 
 
 def weigh_rule(text: str) -> int:
-    """Weigh from 0 to 2 how much one of the user's rules would be missed.
+    """Return from 0 to 2 how much one of the user's rules would be missed.
 
     Rules that hold throughout and contradictions weigh 2.
     """
@@ -235,7 +235,7 @@ def find_constraints(facts: Facts) -> list[Quotation]:
 
 
 def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
-    """Leave out each rule of a weight below 2 that one soon after it repeats."""
+    """Drop each rule with a weight below 2 that another one soon repeats."""
     kept: list[Quotation] = []
     passing: list[Quotation] = []
     for spoken in reversed(found):
@@ -248,7 +248,7 @@ def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
 
 
 def _is_kept_whole(said: Message) -> bool:
-    """Check whether a message is short, not the first, and corrects or states something."""
+    """Check whether a message is short, not the first one, and corrects or states something."""
     text = said.text.strip()
     is_short = said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _REMOVED not in text
     return is_short and not is_asking(text) and _is_correction(text)
@@ -268,7 +268,7 @@ def _is_telling(plain: str) -> bool:
 
 
 def is_explained(plain: str) -> bool:
-    """Check whether a request comes with its reason, limit or opposite: it has more than one clause."""
+    """Check whether a request comes with a reason, limit or alternative: it has more than one clause."""
     if plain.endswith("?"):
         return False
     clauses = [clause for clause in _CLAUSE_BREAK.split(plain) if clause and not _is_praise(clause)]

@@ -1,7 +1,7 @@
-"""Leave out of a leg what only repeats relay's own words, so that no later packet tells them as somebody's.
+"""Drop from a leg what only repeats relay's own words, so that no later packet attributes them to anybody.
 
-A packet asks its reader to say what it picks up: the answer restates the packet. A successor also opens
-earlier packets and searches them, and what is printed then was said and run by others.
+A packet asks its reader to say what it picks up, so the answer restates the packet. A successor also opens
+and searches earlier packets, and what that prints was said and done by others.
 """
 
 import re
@@ -21,17 +21,17 @@ _CLAUSE_END = compile_late(r"[:;\u2013\u2014\uff1a\uff1b\uff0c\u3001]\s*|,\s+|\s
 _WORD = compile_late(r"\w+")
 _PUNCTUATION = ".,;:!?()[]\"'`*\u2026"
 _IN_NAMES = "._/\\:"
-# A sentence that restates has at most this share of words that were not handed over.
+# A sentence that restates the packet has at most this share of new words.
 _NEW_SHARE = 0.25
 _LONGEST = 4000
-# Where a sentence most often is, as far behind the one before it.
+# A sentence is usually found within this distance of the previous one.
 _NEAR = 2000
-# Commands that print what relay itself keeps or knows.
+# Commands that print relay's own records.
 _PRINTS_RELAY = compile_late(r"\.agent-relay/sessions/|\bagent-relay +(?:recall|packet|handoff)\b")
 
 
 def find_handed_over(facts: Facts, stripped: Facts) -> dict[int, str]:
-    """Find by turn the prompts relay typed; `stripped` are the facts without its words."""
+    """Return by turn the prompts relay typed; `stripped` are the facts without relay's words."""
     left = {said.turn: said.text for said in stripped.conversation if said.role == "user"}
     return {
         said.turn: said.text
@@ -41,10 +41,11 @@ def find_handed_over(facts: Facts, stripped: Facts) -> dict[int, str]:
 
 
 def leave_out_restated(facts: Facts, handed_over: Mapping[int, str], before: ResumePacket) -> Facts:
-    """Return the facts without what restates the packet `before`, or prints one.
+    """Return the facts without messages that restate the packet `before` and commands that print a packet.
 
-    In each turn of `handed_over`, relay's prompts by turn, the agent's first message loses the sentences that
-    say nothing new. A message that ends a turn's work is its report: there only the announcement goes.
+    In each turn of `handed_over` (relay's prompts by turn), the sentences of the agent's first message that
+    say nothing new are dropped. If that message ends the turn's work, it is a report: only the announcement
+    is dropped.
     """
     commands = tuple(run for run in facts.commands if not _PRINTS_RELAY.search(run.command[:_LONGEST]))
     facts = replace(facts, commands=commands)
@@ -81,7 +82,7 @@ def _is_before_work(said: Message, facts: Facts, *, is_last: bool) -> bool:
 
 
 def _leave_out(text: str, known: set[str], *, begins: bool) -> str:
-    """Leave out the sentences that say nothing new; each is looked for behind the one before it."""
+    """Drop the sentences that say nothing new; each is searched for after the previous one."""
     parts: list[str] = []
     place = 0
     for sentence in split_sentences(text):
@@ -95,7 +96,7 @@ def _leave_out(text: str, known: set[str], *, begins: bool) -> str:
 
 
 def _find(text: str, sentence: str, place: int) -> tuple[int, int] | None:
-    """Find from `place` on the sentence, between whose words the text may have other blanks."""
+    """Find the sentence from `place` on, whatever white space separates its words in the text."""
     begin = text.find(sentence, place, place + _NEAR + len(sentence))
     if begin >= 0:
         return begin, begin + len(sentence)
@@ -104,7 +105,7 @@ def _find(text: str, sentence: str, place: int) -> tuple[int, int] | None:
 
 
 def _keep_new(sentence: str, known: set[str], *, begins: bool) -> str:
-    """Return what the sentence says beside what was handed over, or an empty string."""
+    """Return the part of the sentence that was not handed over, or an empty string."""
     plain = plain_apostrophes(sentence)
     if announced := _TAKES_OVER.match(plain):
         end = _CLAUSE_END.search(sentence, announced.end())
@@ -127,13 +128,13 @@ def _restates(text: str, known: set[str]) -> bool:
 
 
 def _names_new(text: str, known: set[str]) -> bool:
-    """Check whether the text names a number, or something of the code, that was not handed over."""
+    """Check whether the text has a number or an identifier that was not handed over."""
     words = [word.strip(_PUNCTUATION) for word in text.split()]
     return not list_stems(word for word in words if _is_name(word)) <= known
 
 
 def _is_name(word: str) -> bool:
-    """Check whether a word names a number or something of the code: its signs or its capitals say so."""
+    """Check whether a word is a number or an identifier, judging by its punctuation and capitals."""
     inner = word[1:]
     return word[:1].isdigit() or any(sign in inner for sign in _IN_NAMES) or inner != inner.lower()
 

@@ -1,7 +1,6 @@
 """Cut text into quotable pieces, and weigh them by the expressions of `phrases.toml`.
 
-The phrases show what a text says; no sign alone marks a choice, or something tried in vain, but several of
-them together do. Code is left out of what is quoted.
+No single phrase marks a choice or a failed attempt, but several of them together do. Code is never quoted.
 """
 
 import pkgutil
@@ -21,12 +20,12 @@ _PART = re.compile(r"<([a-z]+)>")
 
 
 def plain_apostrophes(text: str) -> str:
-    """Replace every apostrophe in `text` by the plain one, which the phrases use."""
+    """Replace every apostrophe in `text` with the plain one that the phrases use."""
     return text.translate(_APOSTROPHES)
 
 
 class PhraseGroup(Strict):
-    """One table of `phrases.toml`, whose head says what its keys mean."""
+    """One table of `phrases.toml`; the comment at the top of that file explains its keys."""
 
     accepts: tuple[str, ...]
     rejects: tuple[str, ...]
@@ -40,7 +39,7 @@ class PhraseGroup(Strict):
 
     @property
     def expression(self) -> str:
-        """The group as one regular expression, the names of parts still in it."""
+        """The group as one regular expression, with the names of parts not yet replaced."""
         words = [f"{self.before}(?:{'|'.join(self.words)}){self.after}"] if self.words else []
         return "|".join([*words, *self.patterns])
 
@@ -62,9 +61,9 @@ def get_phrases(name: str) -> re.Pattern[str]:
 
 @cache
 def read_phrases() -> tuple[dict[str, PhraseGroup], dict[str, str]]:
-    """Read the groups by name, and the expressions of the parts that they name.
+    """Read the groups by name, and the expressions of the parts that they use.
 
-    The file is read when this module's users are imported, as if it were a module (docs/adr/0059); raise
+    The file is read when a module that uses it is imported, as if it were code (docs/adr/0059). Raises
     ImportError if it is missing or broken.
     """
     try:
@@ -96,22 +95,22 @@ _RECOVERED = get_phrases("recovered")
 ARROW = " → "
 """Separates a question from its answer."""
 FIRM = 3
-"""The weight from which on a statement counts as a choice or a rejection."""
+"""The least weight of a choice or a rejection."""
 _TOLD = 4
 _MOST = 6
 _AT_HAND = 64
-"""How many statements' weights are cached: each statement is weighed several times in a row."""
+"""The number of cached weights: each statement is weighed several times in a row."""
 
 
 def weigh(text: str) -> int:
-    """Weigh from 0 to 6 how much a statement would be missed; a choice or rejection has `FIRM` or more."""
+    """Return from 0 to 6 how much a statement would be missed; a choice or rejection has at least `FIRM`."""
     plain = plain_apostrophes(text)
     return max(weigh_choice(plain), weigh_refusal(plain))
 
 
 @lru_cache(_AT_HAND)
 def weigh_choice(plain: str) -> int:
-    """Weigh from 0 to 6 how surely a statement is a choice; its apostrophes are plain."""
+    """Return from 0 to 6 how surely a statement (with plain apostrophes) is a choice."""
     if _NARRATION.match(plain):
         return 0
     weight = _TOLD if _CHOICE.search(plain) else 2 if _PURPOSE.search(plain) else 0
@@ -123,7 +122,7 @@ def weigh_choice(plain: str) -> int:
 
 @lru_cache(_AT_HAND)
 def weigh_refusal(plain: str) -> int:
-    """Weigh from 0 to 6 how surely a statement rejects something: it was tried in vain, or dropped.
+    """Return from 0 to 6 how surely a statement says that something failed or was dropped.
 
     Its apostrophes are plain.
     """
@@ -139,7 +138,7 @@ def weigh_refusal(plain: str) -> int:
 
 
 def is_decision(plain: str) -> bool:
-    """Check whether a sentence by itself states a decision; what was given up is no decision.
+    """Check whether a sentence by itself states a decision, as opposed to something given up.
 
     Its apostrophes are plain.
     """
@@ -150,7 +149,7 @@ def is_decision(plain: str) -> bool:
 
 
 def is_failure(plain: str) -> bool:
-    """Check whether a sentence (with plain apostrophes) reports something tried in vain."""
+    """Check whether a sentence (with plain apostrophes) reports a failed attempt."""
     return weigh_refusal(plain) >= FIRM
 
 
@@ -161,7 +160,7 @@ _EMPHASIS = compile_late(r"^(\*\*|__)(.+?)\1$")
 _END = compile_late(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bcf\.)[\"')\]]?\s+")
 _WORD = compile_late(r"\w+")
 _TABLE = compile_late(r"^\s*\|")
-# Shorter lines are broken on purpose; longer ones were wrapped by an editor and go on below.
+# Shorter lines were broken on purpose; longer ones were wrapped by an editor and continue below.
 _WRAPPED_LENGTH = 60
 MAX_LENGTH = 600
 _Kind = Literal["text", "item", "heading", "row"]
@@ -191,7 +190,7 @@ def cut_sentences(line: str) -> list[str]:
 
 
 def cut_words(text: str, limit: int) -> str:
-    """Cut `text`, on one line, at the end of a word: half a key looks like none, and would stay."""
+    """Cut `text`, on one line, at the end of a word: half a key would not be recognised and removed."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[:limit].rpartition(' ')[0]} …".lstrip()
 
@@ -223,12 +222,12 @@ def _tell_kind(mark: str) -> Literal["text", "item", "heading"]:
 
 
 def normalise(text: str) -> str:
-    """Normalise `text` for comparing: case, white space and closing punctuation do not matter."""
+    """Normalise `text` for comparison: case, white space and closing punctuation do not matter."""
     return " ".join(text.casefold().split()).rstrip(".!…:;, ")
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Check whether two short texts say the same: most of their words are shared."""
+    """Check whether two short texts say the same thing, that is, share most of their words."""
     first, second = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
     if not first or not second:
         return normalise(one) == normalise(other)
@@ -252,8 +251,8 @@ class Passage:
 def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
     """Split `text` into passages.
 
-    Questions, the sentences `stops` and what only narrates the current step separate passages and are left
-    out. A table counts if the names of its columns mark it as one of choices; its overlong rows do not.
+    Questions, the sentences `stops` and narration of the current step separate passages and are left out. A
+    table is included if its column names mark it as one of choices, except for overlong rows.
     """
     heading = lead = columns = ""
     blocks = list(iterate_blocks(text))

@@ -1,6 +1,6 @@
 """Sort what an agent said into decisions, failed attempts and the next intention.
 
-Commit messages that explain themselves count as said.
+Commit messages that explain a change count as something the agent said.
 """
 
 import re
@@ -34,7 +34,7 @@ _STATUS_QUESTION = get_phrases("status-question")
 _CONSENT = get_phrases("consent")
 _INTENT = get_phrases("intent")
 _QUESTION_MARKS = "?! \t\n"
-# Commands by which work is taken back.
+# Commands that undo work.
 _UNDOING = compile_late(
     r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
 )
@@ -50,15 +50,15 @@ _TRAILER = compile_late(
 )
 _NAME = 2
 _COMMIT_LENGTH = 320
-# Of a command no more is read: forged here-documents in one another would take for ever.
+# The most that is read of a command: forged nested here-documents would take for ever.
 _COMMAND_LENGTH = 8000
 
 
 @dataclass(frozen=True, slots=True)
 class _AgentMessage:
-    """A message of the agent's with its surroundings.
+    """A message of the agent's with its context.
 
-    `asked` is the user's question about the design it answers, empty if there is none; `is_closing` is
+    `asked` is the user's question about the design that it answers, empty if there is none; `is_closing` is
     whether it ended its turn, `is_undone` whether work was undone in that turn.
     """
 
@@ -81,7 +81,7 @@ def _iterate_messages(facts: Facts) -> Iterator[_AgentMessage]:
 
 
 def _find_question(text: str) -> str:
-    """Return the user's words on one line if they ask about the design or only name something, else ""."""
+    """Return the user's words on one line if they ask about the design or are a mere name, else ""."""
     plain = " ".join(text.split())
     sentences = [plain_apostrophes(sentence) for sentence in split_sentences(text)]
     asks = any(
@@ -94,12 +94,12 @@ def _find_question(text: str) -> str:
 
 
 def _is_question(text: str) -> bool:
-    """Check whether `text` begins or ends as a question does, in time linear in its length."""
+    """Check whether `text` begins or ends like a question, in time linear in its length."""
     return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_QUESTION_MARKS)) :]
 
 
 def _find_commits(facts: Facts) -> list[Quotation]:
-    """Find the messages of commits that explain themselves."""
+    """Find the commit messages that explain a change."""
     found: list[Quotation] = []
     for run in facts.commands:
         text = _read_message(run) if "commit" in run.command and not run.exit_code else ""
@@ -128,13 +128,13 @@ def _read_message(run: CommandRun) -> str:
 
 _SHORT = 15
 _LONGEST_QUOTED_QUESTION = 120
-# An answer this short is about what was asked; of a longer one only its beginning surely is.
+# An answer this short is about the question; of a longer one, only the beginning certainly is.
 _ANSWER = 700
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What an agent chose, and what it tried in vain or gave up, each in the order of the turns."""
+    """An agent's choices, and its failed or abandoned attempts, each in the order of the turns."""
 
     decisions: list[Quotation] = field(default_factory=list)
     attempts: list[Quotation] = field(default_factory=list)
@@ -143,9 +143,9 @@ class Statements:
 def sort_statements(facts: Facts) -> Statements:
     """Sort the agent's statements into decisions and failed attempts.
 
-    A sentence whose words alone decide is quoted alone. A passage is weighed by its signs and its place: as
-    the answer to a question about the design, in a list of choices, at a turn's end. A short answer to such
-    a question is quoted whole, with the question.
+    A sentence that states a decision by its words alone is quoted alone. A passage is weighed by its phrases
+    and its position: as the answer to a design question, in a list of choices, at the end of a turn. A short
+    answer to a design question is quoted whole, with the question.
     """
     found = Statements()
     for moment in _iterate_messages(facts):
@@ -158,7 +158,7 @@ def sort_statements(facts: Facts) -> Statements:
 
 
 def _sort_sentences(said: Message, found: Statements) -> list[str]:
-    """Sort the sentences whose words alone decide into `found`, and return them."""
+    """Add to `found` the sentences that are decisions or failures by their words alone; return them."""
     sure: list[str] = []
     for sentence in split_sentences(said.text):
         if len(sentence) < _SHORT or sentence.endswith(("?", ":")):

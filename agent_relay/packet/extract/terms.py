@@ -1,7 +1,7 @@
-"""List the terms of a text, to tell what two texts share, in scripts with blanks and without.
+"""List the terms of a text, to find what two texts share, in scripts with spaces and without.
 
-Scripts without blanks have no words to be found: there each pair of neighbouring signs counts as one.
-`recall` has terms of its own: it weighs what a question asks for, and counts it in megabytes.
+In scripts without spaces, each pair of neighbouring characters counts as a term. `recall` has its own terms,
+because it weighs those of a question and counts them in megabytes of text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 from agent_relay.domain.text.plain import compile_late
 
 WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-"""A sign of a script without blanks between words, as an expression; Korean has blanks, and long words."""
+"""An expression for a character of a script without spaces; Korean has spaces, but long words."""
 _RUN = compile_late(f"{WIDE}+")
 _WORD = compile_late(r"\w+")
 _LONG_WORD = compile_late(r"[^\W_]{3,}")
-# Beginnings of words: shorter words say little; of longer ones so much is compared, as endings differ.
+# Words shorter than the first number say little; of longer ones the stem is compared, as endings differ.
 _LEAST_LETTERS, _STEM = 4, 5
 _LONGEST = 4000
-"""Characters of a text whose words are listed."""
+"""The number of characters of a text that are read."""
 
 
 def list_words(text: str) -> set[str]:
-    """List the words of a text, whole, and its pairs of signs; case aside.
+    """List the whole words of a text and its character pairs, ignoring case.
 
-    For what two people say of one thing, which they call by the same name.
+    Use it to compare two speakers, who call a thing by the same name.
     """
     folded = text[:_LONGEST].casefold()
     words = {word for word in _LONG_WORD.findall(folded) if not _RUN.search(word)}
@@ -30,9 +30,9 @@ def list_words(text: str) -> set[str]:
 
 
 def list_stems(texts: Iterable[str]) -> set[str]:
-    """List the beginnings of words, the numbers and the pairs of signs of several texts; case aside.
+    """List the stems, numbers and character pairs of several texts, ignoring case.
 
-    For who says the same again in a sentence of their own, with other endings.
+    Use it to recognise a paraphrase, in which words have other endings.
     """
     found: set[str] = set()
     for text in texts:
@@ -45,6 +45,6 @@ def list_stems(texts: Iterable[str]) -> set[str]:
 
 
 def _iterate_pairs(folded: str) -> Iterator[str]:
-    """Yield the pairs of signs written without blanks; a sign between blanks as itself."""
+    """Yield the pairs of neighbouring characters; a single character as itself."""
     for run in _RUN.findall(folded):
         yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))

@@ -1,8 +1,8 @@
-"""Search the turns of a session's earlier agents for a question.
+"""Search the turns of a session's earlier agents for the answer to a question.
 
-`turns` makes turns of facts, or of what a packet holds where a transcript is gone (`build_turns`,
+`turns` builds turns from facts, or from what a packet quotes if a transcript is gone (`build_turns`,
 `add_packet`); `search` ranks them and excerpts the best (`Search`). The words known in several languages are
-data (`_words`); only a question's terms are ever counted, so that a transcript of many megabytes takes no
-index. Called by `agent-relay recall`. Pure; what it returns still holds secrets unless the caller's `clean`
-removes them.
+data (`_words`). Only the terms of the question are ever counted, so that a transcript of many megabytes needs
+no index. Called by `agent-relay recall`. Pure; results contain secrets unless the caller's `clean` removes
+them.
 """

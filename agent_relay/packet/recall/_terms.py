@@ -1,8 +1,8 @@
 """Read a query into weighted terms, and count terms in a text, in any language.
 
-A text is prepared once (lower case, accents and punctuation away) and then only the query's terms are counted
-in it: no word of a transcript of many megabytes becomes an object. `extract.terms` lists all terms of short
-texts instead, of which none weighs more than another.
+A text is prepared once (lower case, no accents or punctuation), then only the query's terms are counted in
+it: no word of a transcript of many megabytes becomes an object. `extract.terms`, on the other hand, lists all
+terms of short texts, unweighted.
 """
 
 import unicodedata
@@ -13,11 +13,11 @@ from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.recall import _words as words
 
 MOST_QUERY = 2000
-"""Characters of a query that are read; nobody asks a longer question."""
+"""The number of characters of a query that are read; nobody asks a longer question."""
 _MOST_TERMS = 48
 
 FAILURE_MARK, PLAN_MARK, FIRST_MARK, LAST_MARK = b" #failure ", b" #plan ", b" #first ", b" #last "
-"""Marks a caller adds to prepared texts: no word can be one, since punctuation goes."""
+"""Marks a caller adds to prepared texts; no word can equal one, since punctuation is removed."""
 
 _IDEA_WEIGHT = 0.35
 _COMMON_WEIGHT = 0.05
@@ -34,14 +34,14 @@ _PART = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 _IDEOGRAPHS = compile_late("[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 _MARKS = compile_late("[\u0300-\u036f]")
 
-# Marks without a letter between them are put in order in time that grows with the square of their number.
+# Sorting combining marks without a letter between them takes time quadratic in their number.
 _PIECE = 256
 _ASCII = 128
 _SPACES = bytes(
     at if at >= _ASCII else ord(chr(at).lower()) if chr(at).isalnum() else ord(" ") for at in range(256)
 )
-# Punctuation beyond ASCII that stands beside words without a blank, as UTF-8: inverted and angle quotation
-# marks, dashes, quotes, arrows, and that of ideographs; full-width signs are folded before.
+# Punctuation beyond ASCII that may touch words, as UTF-8: inverted marks, angle quotation marks, dashes,
+# quotes, arrows, and the punctuation of ideographs; full-width characters are folded first.
 _FOREIGN = compile_late(
     rb"\xc2[\xa1\xab\xb7\xbb\xbf]|\xc3\x97|\xe2\x80[\x90-\xbf]|\xe2\x86[\x90-\x93]"
     rb"|\xe3\x80[\x81\x82\x88-\x91]|\xe3\x83\xbb"
@@ -49,7 +49,7 @@ _FOREIGN = compile_late(
 
 
 def _read_ideas() -> tuple[frozenset[str], ...]:
-    """Return the words of each idea."""
+    """Return the words for each idea."""
     lines = words.IDEAS.strip().replace("\n    ", " ").split("\n")
     return tuple(frozenset(line.split()) for line in lines)
 
@@ -63,13 +63,13 @@ def _read_parts() -> dict[bytes, frozenset[str]]:
 _COMMON = frozenset(words.COMMON.split())
 _IDEAS = _read_ideas()
 _PARTS = _read_parts()
-# They name a part of the record; what they name seldom holds them.
+# These name a part of the record, which seldom contains the word itself.
 _NAMING = frozenset(words.ASKING.split()).union(*_PARTS.values())
 _ENDINGS = tuple(words.ENDINGS.split())
 
 
 def prepare(text: str) -> bytes:
-    """Return `text` ready for `count`: words in lower case without accents, a blank on each side."""
+    """Return `text` prepared for `count`: words in lower case without accents, a space on each side."""
     if text.isascii():
         return b" %b " % text.encode().translate(_SPACES)
     data = _FOREIGN.sub(b" ", fold(text).encode("utf-8", "replace"))
@@ -77,7 +77,7 @@ def prepare(text: str) -> bytes:
 
 
 def fold(text: str) -> str:
-    """Return `text` in lower case, without accents, full-width signs as plain ones."""
+    """Return `text` in lower case, without accents, with full-width characters as plain ones."""
     if text.isascii():
         return text.lower()
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
@@ -87,10 +87,10 @@ def fold(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing to look for: `forms` are alternatives, each whole words or ideographs, prepared.
+    """One thing to search for: `forms` are alternatives, each of whole words or ideographs, prepared.
 
-    `stem` also finds inflected words, and in compounds and identifiers if it is long; it is empty for what
-    counts only as it stands. `weight` is the term's worth beside that of its rarity.
+    `stem` also finds inflected words and, if it is long, parts of compounds and identifiers; it is empty for
+    terms that match only verbatim. `weight` multiplies the weight that comes from the term's rarity.
     """
 
     forms: tuple[bytes, ...]
@@ -99,7 +99,7 @@ class Term:
 
 
 def count(prepared: bytes, term: Term) -> float:
-    """Return how often `term` is in a prepared text; inflected and inner occurrences count in part."""
+    """Return how often `term` occurs in a prepared text; inflected and inner occurrences count in part."""
     exact = sum(prepared.count(form) for form in term.forms)
     if not term.stem:
         return float(exact)
@@ -111,7 +111,7 @@ def count(prepared: bytes, term: Term) -> float:
 
 
 def read_query(query: str) -> tuple[Term, ...]:
-    """Return the terms of `query`, the most telling first; none if it holds no word."""
+    """Return the terms of `query`, the most specific first; none if it contains no word."""
     found = {term.forms: term for term in read_words(query)}
     asked = {form.strip() for term in found.values() for form in term.forms}
     for term in _find_ideas(asked):
@@ -120,7 +120,7 @@ def read_query(query: str) -> tuple[Term, ...]:
 
 
 def read_words(text: str) -> tuple[Term, ...]:
-    """Return the terms of `text` itself, without those that only mean the same."""
+    """Return the terms of `text` itself, without synonyms."""
     text = text[:MOST_QUERY]
     found: dict[tuple[bytes, ...], Term] = {}
     for term in (*_find_phrases(text), *_find_words(text)):
@@ -130,7 +130,7 @@ def read_words(text: str) -> tuple[Term, ...]:
 
 
 def _find_phrases(text: str) -> Iterator[Term]:
-    """Yield what stands in quotation marks, as a whole."""
+    """Yield each phrase in quotation marks as one term."""
     for match in _QUOTED.finditer(text):
         phrase = b" ".join(prepare(match[1]).split())
         if phrase:
@@ -146,7 +146,7 @@ def _find_words(text: str) -> Iterator[Term]:
 
 
 def _find_grams(run: str) -> Iterator[Term]:
-    """Yield a run of ideographs, which has no blanks, by its pairs; a single one as itself."""
+    """Yield the pairs of a run of ideographs, which has no spaces; a single one as itself."""
     pairs = [run[at : at + 2] for at in range(len(run) - 1)] or [run]
     for pair in pairs:
         # Syllables alone are mostly endings; ideographs carry the meaning.
@@ -155,7 +155,7 @@ def _find_grams(run: str) -> Iterator[Term]:
 
 
 def _find_parts(word: str) -> Iterator[Term]:
-    """Yield a word; an identifier or number as a whole, which tells most, and by its parts."""
+    """Yield a word; an identifier or number as a whole, which is the most specific, and in parts."""
     parts = [part for part in _PART.findall(word) if part]
     whole = b" ".join(prepare(word).split())
     is_number = any(sign.isdigit() for sign in word)
@@ -176,7 +176,7 @@ def _find_parts(word: str) -> Iterator[Term]:
 
 
 def _cut_ending(word: str) -> str:
-    """Return the stem of `word`; empty if that would be too short to tell anything."""
+    """Return the stem of `word`; empty if that would be too short to be useful."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
             return word[: -len(ending)]
@@ -184,7 +184,7 @@ def _cut_ending(word: str) -> str:
 
 
 def _find_ideas(asked: Iterable[bytes]) -> Iterator[Term]:
-    """Yield the ideas the asked words name, each by its other words, and the parts of the record."""
+    """Yield the ideas that the query names, each with its other words, and the named parts of the record."""
     given = {word.decode("utf-8", "replace") for word in asked}
     for idea in _IDEAS:
         if not given.isdisjoint(idea):
@@ -195,6 +195,6 @@ def _find_ideas(asked: Iterable[bytes]) -> Iterator[Term]:
 
 
 def _build_form(word: str) -> bytes:
-    """Return a word of the data as it stands in a prepared text; ideographs stand without blanks."""
+    """Return a word of the data as it appears in a prepared text; ideographs have no spaces around them."""
     folded = fold(word).encode()
     return folded if _IDEOGRAPHS.match(word) else b" %b " % folded

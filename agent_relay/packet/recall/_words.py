@@ -1,6 +1,6 @@
-"""The words that a search knows, as data: those no question is about, and ideas in several languages.
+"""The word lists of the search: words that no question is about, and ideas in several languages.
 
-All in lower case without accents, as texts are searched. Ideographs stand beside the other words of an idea.
+All are in lower case without accents, like the texts searched. Ideographs are listed with their idea.
 """
 
 COMMON = """
@@ -18,7 +18,7 @@ COMMON = """
     o os as um uma e ou nao foi sao era de do da dos das em no na nos nas com sem por para que qual quais
     quem como onde quando se seu sua isto isso esse essa
 """
-"""Words of English, German, Spanish, French and Portuguese that find nothing their neighbours do not."""
+"""Words of English, German, Spanish, French and Portuguese that are too common to help a search."""
 
 IDEAS = """
 cause because root reason why ursache grund weil wegen warum causa motivo razon porque raison parce
@@ -47,7 +47,7 @@ money price cost amount geld preis kosten betrag dinero precio costo importe arg
     dinheiro preco custo valor 价格 金额 価格 金額
 language sprache idioma lengua langue lingua answer antworte responde reponds responda
 """
-"""One idea a line, long ones go on in indented lines: a question finds what was said in another language."""
+"""One idea a line, continued on indented lines; by these a question finds answers in another language."""
 
 PARTS = """
 failure: error errors failed failure fehler fallo erreur erro 错误 失败 エラー 失敗
@@ -55,13 +55,13 @@ plan: step steps todo todos plan schritte pasos plan etapes passos 步骤 计划
 first: goal task aim ziel aufgabe objetivo meta tarea objectif tache tarefa 目标 任务 目標 目的
 last: last latest newest unanswered letzte letzter letztes zuletzt ultimo ultima dernier derniere 最后 最後
 """
-"""What names a part of the record itself: its failures, plan, first or last turn."""
+"""Words that name a part of the record itself: its failures, plan, first or last turn."""
 
 ASKING = "ask asked user said prompt prompts nutzer frage usuario pregunta"
-"""What questions about a conversation hold and the conversation seldom does."""
+"""Words that occur in questions about a conversation but seldom in the conversation."""
 
 ENDINGS = """
     izations isations ization isation ational iciones aciones amente heiten keiten mente ungen acion tions
     ments cion coes sion tion ment heit keit ings cao ung ing ies ied ers ed er en em es os as s e n o a
 """
-"""Endings a stem is found by cutting, longest first."""
+"""Endings that are cut off to find a stem, longest first."""

@@ -1,4 +1,4 @@
-"""Rank turns for a question, and make excerpts of the best around what it asks for.
+"""Rank turns for a question, and excerpt the best ones around its terms.
 
 Ranking is BM25 over turns, then over the entries inside the best of them.
 """
@@ -29,14 +29,14 @@ from agent_relay.packet.recall.turns import (
 )
 
 LONGEST_EXCERPT = 800
-"""Characters of one excerpt."""
+"""The maximum length of an excerpt, in characters."""
 MOST_FOUND = 10
-"""Turns that one search returns at most."""
+"""The most turns that one search returns."""
 
 _LONGEST_ENTRY = 48_000
 _MOST_CLEANED = 200_000
 _MARGIN = 4000
-"""How far from a cut nothing is quoted, in characters: what was cut there may be half a secret."""
+"""Characters next to a cut that are not quoted: they may be part of a secret that was cut in half."""
 _LONGEST_PIECE = 240
 _LEAST_PIECE = 12
 _SHORT_LINES = 60
@@ -54,13 +54,13 @@ _KIND_WEIGHT: dict[EntryKind, float] = {
     "before": 0.8,
     "after": 0.8,
 }
-# What a question may name instead of words that stand in a turn.
+# Parts of the record that a question may name instead of words from a turn.
 _MARKS: dict[EntryKind, bytes] = {"error": FAILURE_MARK, "plan": PLAN_MARK}
 _SENTENCE = compile_late("(?<=[.!?;\u3002\uff01\uff1f])\\s+|(?<=[\u3002\uff01\uff1f])")
 
 
 class Search:
-    """One question asked of some turns: ranks them, and makes excerpts of them around its terms."""
+    """One question to some turns, which it ranks and excerpts around the question's terms."""
 
     def __init__(self, turns: Sequence[PastTurn], query: str) -> None:
         self._turns = turns
@@ -70,17 +70,17 @@ class Search:
 
     @property
     def asks_anything(self) -> bool:
-        """Whether the question has a word."""
+        """Whether the question contains a word."""
         return bool(self._terms)
 
     def rank(self, limit: int) -> list[tuple[PastTurn, float]]:
-        """Return the best turns with their scores, best first; none that holds no term."""
+        """Return the best turns with their scores, best first; only turns that contain a term."""
         found = []
         for turn, mark in zip(self._turns, _mark_ends(self._turns), strict=True):
             data = b"".join(map(_prepare, turn.entries)) + mark
             found.append((turn, [count(data, term) for term in self._terms], len(data)))
         self._weigh([counts for _, counts, _ in found], [size for _, _, size in found])
-        # Of two that say as much the newer one holds: "what is it now" is what most questions mean.
+        # Of two equally good turns the newer one is preferred: most questions mean "what is it now".
         newest = max(1, len(found) - 1)
         scored = [
             (self._score(counts, size) * (1 + _RECENCY * at / newest), at)
@@ -94,7 +94,7 @@ class Search:
     def excerpt(self, turn: PastTurn, clean: Callable[[str], str], *, most: int = LONGEST_EXCERPT) -> str:
         """Return the parts of `turn` that answer best, in their order, at most `most` characters.
 
-        `clean` makes a text fit to be shown; it is given whole texts, of long ones a wide part.
+        `clean` prepares a text for display; it is given whole texts, or a wide part of a long one.
         """
         cleaned = [self._clean(entry, clean) for entry in self._select(turn.entries)]
         entries = [part for entry in cleaned for part in set_apart(entry)]
@@ -118,7 +118,7 @@ class Search:
         return "\n".join(lines)[:most]
 
     def _select(self, entries: Sequence[PastEntry]) -> list[PastEntry]:
-        """Return the entries an excerpt is made of: all of a turn, of a very long one the best."""
+        """Return the entries to excerpt: all of the turn's, or the best ones of a very long turn."""
         room, chosen = _MOST_CLEANED, set[int]()
         worth = {at: self._score_piece(entry.whole) for at, entry in enumerate(entries)}
         for at in sorted(worth, key=lambda at: (entries[at].kind != "prompt", -worth[at])):
@@ -142,7 +142,7 @@ class Search:
         )
         begin, end = max(0, best - step), min(len(entry.text), best + 2 * step)
         text = clean(entry.text[begin:end])
-        # What was cut before it was searched may begin or end with half a secret.
+        # A text cut before its secrets were removed may begin or end with half of one.
         kept = text[_MARGIN if begin else 0 : -_MARGIN if end < len(entry.text) else None]
         if begin and entry.kind == "prompt":
             # Nobody types so much.
@@ -150,7 +150,7 @@ class Search:
         return replace(entry, text=kept, head=head)
 
     def _weigh(self, counts: Sequence[Sequence[float]], sizes: Sequence[int]) -> None:
-        """Find each term's worth, by how few turns hold it, and the average length of a turn."""
+        """Compute the value of each term from how few turns contain it, and the average length of a turn."""
         total = len(counts)
         self._average = max(1.0, sum(sizes) / max(1, total))
         worth = []
@@ -165,7 +165,7 @@ class Search:
         return sum(worth * found * (_K1 + 1) / (found + norm) for found, worth in pairs if found)
 
     def _score_entries(self, turn: PastTurn) -> float:
-        """Return how well the best entry alone answers: terms that stand together mean more."""
+        """Return how well the best entry alone answers: terms that occur together mean more."""
         return max(
             (self._score_text(one) * _KIND_WEIGHT.get(one.kind, 1) for one in turn.entries), default=0.0
         )
@@ -175,7 +175,7 @@ class Search:
         return self._score([count(data, term) for term in self._terms], len(data))
 
     def _score_piece(self, text: str, mark: bytes = b"") -> float:
-        """Return how much of the question a short text holds."""
+        """Return how much of the question a short text covers."""
         data = prepare(text) + mark
         held = (
             min(1.0, count(data, term)) * worth for term, worth in zip(self._terms, self._worth, strict=True)
@@ -184,7 +184,7 @@ class Search:
 
 
 def _mark_ends(turns: Sequence[PastTurn]) -> list[bytes]:
-    """Return each turn's marks: a leg's first and last turns are what some questions name by their place."""
+    """Return the marks of each turn: some questions ask for a leg's first or last turn."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for at, turn in enumerate(turns):
@@ -212,7 +212,7 @@ def _split(entry: PastEntry) -> list[str]:
     pieces = [entry.head[:_LONGEST_PIECE]] if entry.head and not is_pasted else []
     begun = len(pieces)
     for line in lines:
-        # Short lines go together: there may be very many of them.
+        # Short lines are joined: there may be very many of them.
         if len(pieces) > begun and len(pieces[-1]) + len(line) < _SHORT_LINES:
             pieces[-1] = f"{pieces[-1]}\n{line.rstrip()}"
         else:
@@ -239,7 +239,7 @@ def _split_line(line: str) -> list[str]:
 
 def _choose(pieces: Sequence[str], scores: Sequence[float], most: int, *, first: int) -> list[int]:
     """Choose the pieces to show: the prompt's `first`, the best, then their neighbours, as room allows."""
-    # A gap mark and two line feeds may come with each, and a gap before the first.
+    # Each piece may come with a gap mark and two line feeds, and the first with a gap before it.
     room = most - len(GAP)
     chosen: set[int] = set()
     order = sorted(range(len(pieces)), key=lambda at: (at != first, -scores[at], at))
@@ -255,7 +255,7 @@ def _choose(pieces: Sequence[str], scores: Sequence[float], most: int, *, first:
 
 
 def _list_neighbours(places: Sequence[int], end: int) -> Iterator[int]:
-    """Yield the places around each of `places`, nearest first."""
+    """Yield the positions around each of `places`, nearest first."""
     for reach in range(1, min(end, _REACH)):
         for at in sorted(places[:_REACH]):
             yield from (near for near in (at + reach, at - reach) if 0 <= near < end)

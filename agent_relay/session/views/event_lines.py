@@ -137,8 +137,8 @@ def _render_digest(event: events.Event) -> str:
         return ""
     if body.outcome == "written":
         return f"{body.agent} wrote a handoff document from the record"
-    why = body.why or ("its answer had no text" if body.outcome == "empty" else body.outcome)
-    return f"the packet goes without a document from {body.agent}: {why}"
+    why = body.why or ("its answer was empty" if body.outcome == "empty" else body.outcome)
+    return f"the packet goes out without a document from {body.agent}: {why}"
 
 
 def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0911 - one arm an event

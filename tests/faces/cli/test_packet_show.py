@@ -102,7 +102,7 @@ def test_what_the_successor_is_told_stands_there_with_where_it_is_from(world: Wo
         "Said and done, 1 settled by the user (5 of 28)",
         "  settled: “the second one, but cheaper”  (claude, turn 4, A:20)",
         "  taken back in turn 6: “try it with tar”  (claude, turn 5, A:31)",
-        "  took back the edit of turn 5: “no tar, it smells”  (claude, turn 6, A:44)",
+        "  reverted the edit of turn 5: “no tar, it smells”  (claude, turn 6, A:44)",
         "    measured: dry in 3.5 h",
         "  edit replaced in turn 8: “one coat”  (claude, turn 7, A:51)",
         "  codex at work  (codex, turn 8, B:60)",
@@ -122,7 +122,7 @@ def test_what_the_successor_is_told_stands_there_with_where_it_is_from(world: Wo
 def test_what_was_left_out_and_removed_is_counted(world: World) -> None:
     """A short packet that hides its gaps would be taken for the whole story."""
     lines = show(world, PACKET).splitlines()
-    left = lines[lines.index("Left out for room") + 1 :][:2]
+    left = lines[lines.index("Left out to save space") + 1 :][:2]
     assert left == ["  23 exchanges (A)", "  1,234 characters of the latest exchange (B)"]
     assert lines[-1] == "secrets removed: 2 anthropic-key"
 

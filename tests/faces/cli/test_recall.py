@@ -194,7 +194,7 @@ def test_nothing_found_is_said_and_a_status_of_its_own(world: World) -> None:
     done = world.run("recall", "zebra")
     assert (done.status, done.out) == (1, "")
     assert done.err == (
-        f"agent-relay: nothing about that was found in 1 turn of session {SESSION}\n"
+        f"agent-relay: nothing was found in 1 turn of session {SESSION}\n"
         "  Ask with other words, as they were said then, or a name from the code; a whole turn: --turn N\n"
     )
     assert json.loads(world.run("recall", "zebra", "--json").out)["turns"] == []
@@ -267,11 +267,11 @@ def test_where_the_record_is_gone_the_journal_is_searched_and_that_is_said(world
     assert "> user: Never touch vendor/" in done.out
     assert done.err == (
         "agent-relay: leg 1 (claude): claude's own record of it is gone;"
-        " searched is what journal and packets hold of it\n"
+        " the journal and packets are searched instead\n"
     )
     found = json.loads(world.run("recall", "vendor", "--json").out)
     assert found["lacks"] == [
-        "leg 1 (claude): claude's own record of it is gone; searched is what journal and packets hold of it"
+        "leg 1 (claude): claude's own record of it is gone; the journal and packets are searched instead"
     ]
 
 

@@ -83,5 +83,5 @@ def test_a_transcript_without_a_word_of_the_agents_makes_no_packet(tmp_path: Pat
     done = world.run("packet", "build", "--agent", "claude", "--to", "codex", "--transcript", str(path))
     assert done.status == 1
     assert done.out == ""
-    assert f"there is no packet to build from {path}: it holds nothing that claude was asked" in done.err
+    assert f"there is no packet to build from {path}: it contains no prompt or work of claude" in done.err
     assert "agent-relay sessions --native" in done.err

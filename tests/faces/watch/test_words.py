@@ -53,11 +53,11 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (work.DigestEnded("H", "bob", "written"), "bob wrote a handoff document from the record"),
         (
             work.DigestEnded("H", "bob", "failed", "no key"),
-            "the packet goes without a document from bob: no key",
+            "the packet goes out without a document from bob: no key",
         ),
         (
             work.DigestEnded("H", "bob", "empty"),
-            "the packet goes without a document from bob: its answer had no text",
+            "the packet goes out without a document from bob: its answer was empty",
         ),
         (work.PacketPublished("H", "P", 1, "bob", "1.json", "1.md", "f"), "its packet is published: 1.md"),
         (work.PacketSaved("P", 1, "bob", "1.json", "1.md", "f"), "a packet for bob is saved: 1.md"),

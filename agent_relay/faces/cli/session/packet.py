@@ -55,17 +55,17 @@ def show(
     *,
     number: Number = 0,
     as_text: Annotated[
-        bool, typer.Option("--text", help="Exactly what the target reads, with your edits, and nothing else.")
+        bool, typer.Option("--text", help="Print exactly what the target reads, with your edits.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the packet tells its target, where each line is from, and what was left out.
+    """Show what the packet says, where each line comes from, and what was left out.
 
-    What a secret was removed from, and what was edited, is said at the end; with --json, the document.
+    Removed secrets and your own edits are listed at the end. With --json, print the document.
     """
     if as_text and as_json:
-        raise WrongUseError("--text and --json exclude each other", hint="Name one of them")
-    from agent_relay.faces.render.packet_view import render_head, render_told, wrap_line
+        raise WrongUseError("--text and --json cannot be used together", hint="Use one of them")
+    from agent_relay.faces.render.packet_view import render_head, render_sections, wrap_line
 
     found = find_packet(session, number)
     packet = read_packet(found.document)
@@ -87,7 +87,7 @@ def show(
     head = render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
     print_contents(*(part for line in head for part in wrap_line(line, width)))
     print_lines(f"Word for word: {command}")
-    told = render_told(left, width=width, changes=find_changes(found, left))
+    told = render_sections(left, width=width, changes=find_changes(found, left))
     remarks = (part for line in _list_remarks(packet, edited) for part in wrap_line(line, width))
     print_contents(*told, *remarks)
 

@@ -219,8 +219,8 @@ def build_offline(
         raise WrongUseError(f"there is no {transcript}", hint="Name the transcript's file, or its folder")
     facts = read_facts(spec.reader, transcript, agent=agent)
     if not (facts.conversation or facts.commands or facts.files or facts.unprocessed_prompt):
-        why = facts.unread or f"it holds nothing that {agent} was asked or did"
-        hint = "Name its own transcript, and with --agent who wrote it; see: agent-relay sessions --native"
+        why = facts.unread or f"it contains no prompt or work of {agent}"
+        hint = "Name an agent's own transcript, and its agent by --agent; see: agent-relay sessions --native"
         raise RelayError(f"there is no packet to build from {transcript}: {why}", hint=hint)
     cwd = _find_tree(facts, repo)
     config = read_user_config(folders.config)

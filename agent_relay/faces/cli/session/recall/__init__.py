@@ -1,5 +1,5 @@
-"""Answer `agent-relay recall`: a session's record, searched.
+"""Implement `agent-relay recall`, which searches a session's record.
 
-`record` finds the session, reads the turns of its earlier agents and knows how texts are made fit to be shown
-(`read_record`); `command` parses the words and prints (`recall`). Called through the table of commands.
+`record` finds the session, reads the turns of its earlier agents and cleans texts for display
+(`read_record`); `command` parses the arguments and prints (`recall`). Called through the table of commands.
 """

@@ -24,7 +24,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """The record to search: the turns of all legs, the place of each conversation, and what is missing."""
+    """The record to search: the turns of all legs, the conversations they are from, and what is missing."""
 
     session: str
     turns: tuple[PastTurn, ...]
@@ -34,9 +34,9 @@ class SessionRecord:
 
 
 def read_record(word: str) -> SessionRecord:
-    """Read the session whose id begins or ends with `word`; by default the one we are in, or the newest.
+    """Read the session whose id begins or ends with `word`; by default the one we run in, or the newest.
 
-    Raises WrongUseError if none or several are meant, UntrustedDataError for a damaged journal.
+    Raises WrongUseError if none or several match, UntrustedDataError for a damaged journal.
     """
     folders, leg = get_folders(), os.environ.get(LEG_VARIABLE, "")
     view = find_session(folders, word) if word else _choose(leg)
@@ -55,7 +55,7 @@ def read_record(word: str) -> SessionRecord:
             own = add_packet(own, render_document(packet), leg=record.number, agent=record.facts.agent)
         turns += own
     lacks = tuple(
-        f"leg {one.number} ({one.facts.agent}): {one.lacks}; searched is what journal and packets hold of it"
+        f"leg {one.number} ({one.facts.agent}): {one.lacks}; the journal and packets are searched instead"
         for one in legs
         if one.lacks
     )
@@ -64,7 +64,7 @@ def read_record(word: str) -> SessionRecord:
 
 
 def _choose(leg: str) -> dict[str, object]:
-    """Return the session of the leg we are in, else the newest here, in short."""
+    """Return the summary of the session our leg belongs to, else of the newest here."""
     folders = get_folders()
     if leg:
         own = find_leg_session(folders.legs, leg) or _find_by_journal(leg)
@@ -74,7 +74,7 @@ def _choose(leg: str) -> dict[str, object]:
 
 
 def _find_by_journal(leg: str) -> str:
-    """Return the session here whose journal has the leg; empty for none."""
+    """Return the session here whose journal has the leg, or an empty string."""
     root, index = find_near_root(get_cwd()), get_folders().sessions
     for name in list_own_at(root, index):
         try:
@@ -87,7 +87,7 @@ def _find_by_journal(leg: str) -> str:
 
 
 def build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
-    """Return the function that makes a text fit to be shown: as a packet's texts are."""
+    """Return the function that cleans a text for display, as the texts of packets are cleaned."""
     wishes = read_user_config(get_folders().config).redaction
     known = gather_secrets(root, os.environ, cwd=cwd)
     allow = build_allow(wishes.allow, wishes.allow_patterns)
@@ -96,7 +96,7 @@ def build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
 
 
 def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
-    """Return the newest conversation of leg or agent `where`, or of all; raise RelayError for none."""
+    """Return the newest conversation of leg or agent `where`, or of all; raise RelayError without any."""
     meant: Sequence[ConversationRecord] = [
         one
         for one in record.legs
@@ -109,11 +109,11 @@ def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
             one.facts.agent for one in record.legs if any(turn.leg == one.number for turn in record.turns)
         }
         hint = f"It has turns of {', '.join(sorted(others))}." if others else "See: agent-relay sessions"
-        raise RelayError(f"session {record.session} has no turn of {whose}", hint=hint)
+        raise RelayError(f"session {record.session} has no turns of {whose}", hint=hint)
     return holding[-1]
 
 
 def name_turn(record: SessionRecord, turn: PastTurn) -> str:
-    """Return the word for `--turn` that means this turn."""
+    """Return the value of `--turn` that selects this turn."""
     same = [one for one in record.legs if one.facts.agent == turn.agent]
     return f"{turn.agent if same[-1].number == turn.leg else turn.leg}:{turn.number}"
