@@ -195,7 +195,7 @@ def test_nothing_found_is_said_and_a_status_of_its_own(world: World) -> None:
     assert (done.status, done.out) == (1, "")
     assert done.err == (
         f"agent-relay: nothing was found in 1 turn of session {SESSION}\n"
-        "  Ask with other words, as they were said then, or a name from the code; a whole turn: --turn N\n"
+        "  Try words that were used at the time, or a name from the code; for a whole turn: --turn N\n"
     )
     assert json.loads(world.run("recall", "zebra", "--json").out)["turns"] == []
 
