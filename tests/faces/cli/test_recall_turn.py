@@ -36,6 +36,6 @@ def test_words_beside_a_whole_turn_are_refused(world: World) -> None:
     done = world.run("recall", "--turn", "1", "first", "answer")
     assert (done.status, done.out) == (2, "")
     assert done.err == (
-        "agent-relay: --turn prints a whole turn and searches nothing, so it takes no words\n"
+        "agent-relay: words to look for and --turn exclude each other\n"
         "  agent-relay recall --turn 1, or: agent-relay recall QUERY\n"
     )

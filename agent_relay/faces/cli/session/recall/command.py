@@ -99,7 +99,7 @@ def _parse_place(text: str, asked: str) -> tuple[str, int]:
         raise WrongUseError(f"{text[:40]!r} is not a turn", hint="Write it as 14, AGENT:14, or LEG:14")
     if asked:
         raise WrongUseError(
-            "--turn prints a whole turn and searches nothing, so it takes no words",
+            "words to look for and --turn exclude each other",
             hint=f"agent-relay recall --turn {text}, or: agent-relay recall QUERY",
         )
     return match[1] or "", int(match[2])
