@@ -284,13 +284,13 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
     turn = one.source.turn if one.source else None
     marks = ["settled"] if one.is_settled else []
     if one.took_back is not None:
-        marks.append(f"reverted the edit of turn {one.took_back}")
+        marks.append(f"took back the edit of turn {one.took_back}")
     if one.ended_in is not None:
         how = one.ended_how or "taken back"
-        what = "edit replaced" if how == "replaced" else how
+        what = f"edit {how}" if how in ("replaced", "taken back") else how
         # A turn of another agent may have the same number: each conversation counts from 1.
         is_undone = how == "taken back" and one.ended_in == turn
-        marks.append("edit reverted in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
+        marks.append("edit taken back in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
     if one.is_broken_off:
         marks.append("interrupted before any answer")
     said = f"“{_flatten(one.said)}”" if one.said else where

@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.documents.packet import Exchange, GitState, Provenance, Quote, Reason, ResumePacket
 from agent_relay.domain.text.plain import count_columns
-from agent_relay.faces.render.packet_view import render_told, wrap_line
+from agent_relay.faces.render.packet_view import render_sections, wrap_line
 
 WORDS = "formatting everything underneath the documentation before somebody notices anything"
 SOURCE = Provenance(agent="claude", turn=4, transcript="/home/ada/.claude/one.jsonl:120")
@@ -29,7 +29,7 @@ PACKET = ResumePacket(
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """A terminal breaks what is wider anywhere; the files' paths are there to be copied, and stay whole."""
-    lines = render_told(PACKET, width=width, changes=[f"the branch was {WORDS}"])
+    lines = render_sections(PACKET, width=width, changes=[f"the branch was {WORDS}"])
     shown = lines[: lines.index("Sources")]
     assert [line for line in shown if count_columns(line) > width] == []
 
@@ -38,7 +38,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_what_is_cut_ends_with_a_whole_word(width: int) -> None:
     """Half a word is read as another."""
     whole = {*WORDS.split(), "in", "answer", "to:", "claude:", "never", f"“{WORDS.split(maxsplit=1)[0]}", "·"}
-    cut = [line for line in render_told(PACKET, width=width) if line.endswith("…")]
+    cut = [line for line in render_sections(PACKET, width=width) if line.endswith("…")]
     assert [line for line in cut if line.removesuffix("…").split()[-1] not in whole] == []
     assert cut
 
