@@ -219,17 +219,6 @@ def test_no_word_of_another_session_is_found(world: World) -> None:
     assert "Acme" not in done.out
 
 
-def test_a_link_in_place_of_the_record_is_not_followed(world: World) -> None:
-    """It may lead to another customer's conversation; the journal is searched then."""
-    ours = claude_leg(world, 1, ("Paint the shed", "painted"))
-    lay_session(world, ours)
-    os.unlink(ours.transcript)
-    theirs = write_claude(Path(world.home) / "elsewhere.jsonl", ours.native_id, ("Acme pays late", "noted"))
-    os.symlink(theirs, ours.transcript)
-    assert world.run("recall", "acme", "pays").status == 1
-    assert "Paint the shed" in world.run("recall", "paint", "shed").out
-
-
 def test_what_somebody_said_in_the_conversation_after_its_leg_is_not_the_sessions(world: World) -> None:
     """The user may have gone on in it without relay, or another session has taken it up."""
     leg = claude_leg(world, 1, ("Paint the shed", "painted"))
