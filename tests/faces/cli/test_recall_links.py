@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tests.faces.cli.test_recall import claude_leg, lay_session, write_claude
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import create_world
 
 
 def test_a_link_in_place_of_the_record_is_not_followed(tmp_path: Path) -> None:
