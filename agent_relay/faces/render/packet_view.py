@@ -287,10 +287,10 @@ def _describe_exchange(one: Exchange, where: str) -> _Entry:
         marks.append(f"took back the edit of turn {one.took_back}")
     if one.ended_in is not None:
         how = one.ended_how or "taken back"
-        what = f"edit {how}" if how in ("replaced", "taken back") else how
+        what = how if how == "corrected" else f"edit {how}"
         # A turn of another agent may have the same number: each conversation counts from 1.
         is_undone = how == "taken back" and one.ended_in == turn
-        marks.append("edit taken back in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
+        marks.append(f"{what} in the same turn" if is_undone else f"{what} in turn {one.ended_in}")
     if one.is_broken_off:
         marks.append("interrupted before any answer")
     said = f"“{_flatten(one.said)}”" if one.said else where
@@ -302,11 +302,11 @@ def _render_outcome(one: Exchange) -> str:
     """Return what the record shows of an exchange, the most informative first."""
     parts = (
         ("later", one.ended_by or one.revisited_by),
+        ("pasted by the user, written by others", one.pasted),
         ("failed", one.failed),
         ("measured", one.measured),
         ("in answer to", one.on),
         (_flatten(one.source.agent) if one.source else "told", one.told),
-        ("pasted by the user, written by others", one.pasted),
     )
     return " · ".join(f"{name}: {_flatten(text)}" for name, text in parts if text)
 
@@ -314,10 +314,8 @@ def _render_outcome(one: Exchange) -> str:
 def _render_ending(one: Quote) -> str:
     if one.ended_in is None:
         return f"see turn {one.revisited_in}: {one.revisited_by}" if one.revisited_in is not None else ""
-    how = one.ended_how or "taken back"
-    return (
-        f"{how} in turn {one.ended_in}: {one.ended_by}" if one.ended_by else f"{how} in turn {one.ended_in}"
-    )
+    when = f"{one.ended_how or 'taken back'} in turn {one.ended_in}"
+    return f"{when}: {one.ended_by}" if one.ended_by else when
 
 
 def _title_files(packet: ResumePacket) -> str:
