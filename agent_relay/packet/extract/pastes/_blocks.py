@@ -23,6 +23,7 @@ from agent_relay.packet.extract.pastes._shapes import (
     SECTION,
     SPEAKER,
     SPEAKER_HEAD,
+    SPOKEN_LINE,
     TABLE_LINE,
     THROWN,
     TRACE_LINE,
@@ -249,6 +250,11 @@ def _claim_speech(heads: Sequence[str]) -> list[bool]:
     )
     if is_chat and tops[-1] + 1 < len(heads):
         claimed[tops[0] :] = [True] * (len(heads) - tops[0])
+        _give_back(heads, claimed)
+    timed = [at for at, head in enumerate(heads) if SPOKEN_LINE.match(head)]
+    if len(timed) > 1:
+        end = len(heads) if has_stranger_order(heads[timed[-1] + 1 :]) else timed[-1] + 1
+        claimed[timed[0] : end] = [True] * (end - timed[0])
     spoken = [
         (at, found[0].rstrip(" :\uff1a").casefold())
         for at, head in enumerate(heads)
