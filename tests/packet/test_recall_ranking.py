@@ -271,3 +271,17 @@ def test_marks_without_letters_cost_no_more_than_their_length(marks: str) -> Non
     search = Search(turns, "valve")
     assert [turn.number for turn, _ in search.rank(1)] == [1]
     assert "the valve" in search.excerpt(turns[0], str)
+
+
+def test_what_a_search_printed_is_not_found_by_the_next_one() -> None:
+    """It would come first: it holds all the words of the question, and of the answer."""
+    said = (Message("user", "round to two places", 1), Message("user", "which option did we choose?", 2))
+    runs = (
+        CommandRun("agent-relay recall rounding option", "Turn 1: rounding option, rounding option", 0, 2),
+        CommandRun("echo rounding", "rounding", 0, 1),
+    )
+    turns = build_turns(Facts("alpha", conversation=said, commands=runs), leg=1)
+    shown = [render_turn(turn, str) for turn in turns]
+    assert "ran (exit 0): echo rounding\nrounding" in shown[0]
+    assert "ran (exit 0): agent-relay recall rounding option" in shown[1]
+    assert "Turn 1" not in shown[1]

@@ -47,7 +47,7 @@ def leave_out_restated(facts: Facts, handed_over: Mapping[int, str], before: Res
     say nothing new are dropped. If that message ends the turn's work, it is a report: only the announcement
     is dropped.
     """
-    commands = tuple(run for run in facts.commands if not _PRINTS_RELAY.search(run.command[:_LONGEST]))
+    commands = tuple(run for run in facts.commands if not prints_relay(run.command))
     facts = replace(facts, commands=commands)
     if not handed_over:
         return facts
@@ -68,6 +68,11 @@ def leave_out_restated(facts: Facts, handed_over: Mapping[int, str], before: Res
         if text:
             conversation.append(said if text == said.text else replace(said, text=text))
     return replace(facts, conversation=tuple(conversation))
+
+
+def prints_relay(command: str) -> bool:
+    """Check whether the command prints relay's own records: others' words, said and done elsewhere."""
+    return bool(_PRINTS_RELAY.search(command[:_LONGEST]))
 
 
 def _is_before_work(said: Message, facts: Facts, *, is_last: bool) -> bool:

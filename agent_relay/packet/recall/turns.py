@@ -12,6 +12,7 @@ from typing import Literal
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError, group_by_turn
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.pastes.split import split_pasted
+from agent_relay.packet.extract.restated import prints_relay
 
 EntryKind = Literal[
     "before",
@@ -237,7 +238,9 @@ def _put_in_order(rows: list[tuple[tuple[float, int], PastEntry]]) -> tuple[Past
 def _describe_run(run: CommandRun) -> PastEntry:
     status = "" if run.exit_code is None else f" (exit {run.exit_code})"
     kind: EntryKind = "error" if run.exit_code else "command"
-    return PastEntry(kind, run.output.strip("\n"), f"ran{status}: {run.command}")
+    # A search would find its own earlier answers.
+    output = "" if prints_relay(run.command) else run.output
+    return PastEntry(kind, output.strip("\n"), f"ran{status}: {run.command}")
 
 
 def _describe_change(change: FileChange, cwd: str) -> PastEntry:

@@ -22,7 +22,8 @@ _FILE = r"[\w./@\\-]{1,120}\.[A-Za-z]{1,6}"
 _PROGRAM = r"[a-z][\w.-]{0,30}"
 
 LOG_LINE = compile_late(
-    rf"\s{{0,8}}(?:[\[(<]?(?:{_STAMPS})|[\[(<]{_CLOCK}(?: ?[AaPp][Mm])?(?:, ?\d{{1,4}}[-/.]\d\d?[-/.]\d{{1,4}})?[\])>]"
+    rf"\s{{0,8}}(?:[\[(<]?(?:{_STAMPS})"
+    rf"|[\[(<]{_CLOCK}(?: ?[AaPp][Mm])?(?:, ?\d{{1,4}}[-/.]\d\d?[-/.]\d{{1,4}})?[\])>]"
     rf"|{_CLOCK}(?: ?[AaPp][Mm])?\s{{1,4}}(?:[-\u2013\u2014] )?(?:<[^<>]{{1,30}}>"
     rf"|[\w.@-]{{1,30}}(?: [\w.]{{1,20}})?:\s)"
     rf"|\[ ?(?:{_LEVELS}|{_LEVELS.lower()})\s?\]|(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE)(?::| ?\||  "
@@ -116,7 +117,8 @@ SPEAKER_HEAD = compile_late(
     r"(?:\s{1,4}[-\u2013\u2014•·|] |,? {1,4})[\[(]?(?:(?:[Tt]oday|[Yy]esterday|[Hh]eute"
     r"|[Gg]estern|[Hh]oy|[Aa]ujourd'hui|[Hh]oje"
     r"|今天|昨天|今日|昨日)(?: at| um| a las| à|,)? )?"
-    r"(?:(?:\d{1,4}[-/.])?\d\d?[-/.]\d{1,4},? )?\d\d?[:h]\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?[\])]?(?: Uhr)?$"
+    r"(?:(?:\d{1,4}[-/.])?\d\d?[-/.]\d{1,4},? )?"
+    r"\d\d?[:h]\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?[\])]?(?: Uhr)?$"
 )
 """A name with a time, alone on its line, as chats print it above a message."""
 SPOKEN_LINE = compile_late(
