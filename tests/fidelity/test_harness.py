@@ -294,7 +294,7 @@ def test_lines_that_are_called_settled_are_listed() -> None:
 
 def test_a_truth_that_cannot_be_meant_is_refused() -> None:
     """An invalid pattern would never be found, and a question without one always."""
-    with pytest.raises(ValueError, match="no pattern"):
+    with pytest.raises(ValueError, match="not a valid pattern"):
         parse_truth("Q goal | what? | this | (")
     with pytest.raises(ValueError, match="a question has"):
         parse_truth("Q goal | what? | this")

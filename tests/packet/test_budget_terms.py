@@ -56,7 +56,7 @@ def test_the_history_goes_before_the_questions() -> None:
     least = fit_packet(packet, tokens=1, render=show)
     assert least.rollback is None
     assert [cut.section for cut in least.cuts if cut.section.startswith("rollback")] == ["rollback"]
-    assert "word on who takes over if it fails" in show(least)
+    assert "note on who takes over if it fails" in show(least)
 
 
 def test_expectations_are_shortened_before_they_go() -> None:

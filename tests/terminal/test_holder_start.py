@@ -76,6 +76,8 @@ def test_a_holder_that_fails_behind_a_program_that_waited_is_not_begun_anew(tmp_
 
 def test_only_one_program_waits() -> None:
     """Each takes memory, and most are never needed."""
+    # One that another test ended is not begun again by itself.
+    end_spare()
     before = find_waiting(os.getpid())
     prepare_spare()
     prepare_spare()

@@ -158,8 +158,12 @@ def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
                 places.setdefault(term, []).append(at)
     later: dict[int, LaterWords] = {}
     for at, said in enumerate(prompts):
+        if not any(places[term][0] < at for term in terms[at] & places.keys()):
+            continue
         plain = plain_apostrophes(said.text[:_LONGEST])
         changes = any(sign.search(plain) for sign in _SIGNS)
+        if not (changes or _OPPOSES.search(plain)):
+            continue
         least = _WORD_COUNTS if _RULE_CHANGE.search(plain) else _SHARED_LOOSELY
         for sentence in split_sentences(plain):
             shared = _find_shared(sentence, at, places)
@@ -174,11 +178,14 @@ def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:
 
 def _find_shared(sentence: str, at: int, places: Mapping[str, Sequence[int]]) -> dict[int, set[str]]:
     """Find, by earlier prompt, the rare words shared with `sentence`, except those that signal a change."""
+    rare = [term for term in list_words(sentence) & places.keys() if places[term][0] < at]
+    if not rare:
+        return {}
     signal = {term for sign in _SIGNS for match in sign.finditer(sentence) for term in list_words(match[0])}
     shared: dict[int, set[str]] = {}
-    for term in list_words(sentence) - signal:
-        for before in places.get(term, ()):
-            if before < at:
+    for term in rare:
+        for before in places[term]:
+            if before < at and term not in signal:
                 shared.setdefault(before, set()).add(term)
     return shared
 

@@ -27,7 +27,7 @@ def test_a_turn_that_the_newest_agent_has_not_is_named_where_it_is(world: World)
     )
     done = world.run("recall", "--turn", "2")
     assert (done.status, done.out) == (1, "")
-    assert done.err.splitlines()[1:] == ["  Its last one is 1. Of earlier agents: --turn 1:2"]
+    assert done.err.splitlines()[1:] == ["  The last one is 1. Of earlier agents: --turn 1:2"]
 
 
 def test_words_beside_a_whole_turn_are_refused(world: World) -> None:
