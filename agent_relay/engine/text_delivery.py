@@ -87,7 +87,8 @@ class _Delivery:
     """The delivery of one text into one leg, from wherever an earlier daemon left it: pasted, then submitted.
 
     `_is_counted` is whether keys counted as typed belong to a line being typed, not to the answer to a
-    question; `_was_pressed` whether a daemon that was killed pressed the first return.
+    question; `_was_pressed` whether a daemon that was killed pressed the first return; `_is_recorded` whether
+    a prompt submitted by the first return would be heard of, where records tell of prompts at all.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class _Delivery:
         self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
         self._is_counted = True
         self._was_pressed = False
+        self._is_recorded = True
         self._stood = False
         self._presses = 0
         self._waited_s = 0.0
@@ -315,7 +317,7 @@ class _Delivery:
         if self._was_pressed and not monitor.hears_old_prompts:
             # What a daemon of before did is told by nothing else.
             return (monitor.state == "busy" or monitor.leg.was_busy) and monitor.input != "typed"
-        if monitor.hears_prompts and monitor.own.is_comparable:
+        if monitor.hears_prompts and monitor.own.is_comparable and self._is_recorded:
             return False
         is_clear = monitor.input != "typed" if self._presses else monitor.input == "empty"
         has_stood = self._stood or not monitor.sees_input
@@ -336,6 +338,9 @@ class _Delivery:
     async def _press(self) -> None:
         """Press return, unless somebody has typed into the line meanwhile: it is theirs to send."""
         monitor = self._monitor
+        if not self._presses:
+            # What a live stream said before somebody listened is never said again.
+            self._is_recorded = monitor.hears_old_prompts or monitor.is_listening
         try:
             is_held = await self._announce(DeliveryStage.SUBMITTED)
             is_theirs = not is_held and (self._is_counted or self._presses > 0)

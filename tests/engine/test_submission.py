@@ -182,7 +182,7 @@ def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_
     assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
 
 
-@pytest.mark.parametrize("known", [{"hears_old_prompts": False}, {"key_age_s": 20.0}])
+@pytest.mark.parametrize("known", [{"hears_old_prompts": False, "is_listening": True}, {"key_age_s": 20.0}])
 def test_what_no_record_would_tell_of_or_somebody_may_have_cleared_is_not_pasted_again(
     known: dict[str, object],
 ) -> None:
@@ -224,6 +224,25 @@ def test_a_record_that_comes_late_is_waited_for() -> None:
 
     agent.reacts = work
     deliver(agent, *[lambda: None] * 9, lambda: agent.take(b"\r"))
+    assert agent.typed == [PASTED, b"\r"]
+
+
+@pytest.mark.parametrize("is_listening", [True, False])
+def test_a_prompt_told_of_before_anybody_listened_is_seen_by_the_work_on_it(*, is_listening: bool) -> None:
+    """A live stream that is opened after the return never says what was submitted by it."""
+    agent = Agent()
+    agent.hears_old_prompts, agent.is_listening = False, is_listening
+
+    def work(data: bytes) -> None:
+        agent.input = "typed" if data != b"\r" else "empty"
+        agent.state = "ready" if data != b"\r" else "busy"
+
+    agent.reacts = work
+    if is_listening:
+        with pytest.raises(RelayError, match="ann is busy with something else"):
+            deliver(agent)
+    else:
+        deliver(agent)
     assert agent.typed == [PASTED, b"\r"]
 
 

@@ -35,6 +35,7 @@ class Agent:
         self.note: str | None = ""
         self.hears_prompts = True
         self.hears_old_prompts = True
+        self.is_listening = False
         self.holds: list[bool] = []
         self.refusals = refusals
         self.key_age_s: float | None = None

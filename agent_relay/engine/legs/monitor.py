@@ -49,7 +49,8 @@ class LegMonitor:
     `names` what the agent calls its own session; `launch_environment` is what the leg was launched with.
     `sees_input` and `sees_prompt` are whether its screen shows the input line, and that a prompt is waited
     for; `hears_prompts` whether records show prompts, `hears_old_prompts` whether also those taken while no
-    daemon listened. `cancel_keys` keep the agent from going on by itself; empty if it has none.
+    daemon listened, `is_listening` whether its live stream, if it has one, was heard. `cancel_keys` keep the
+    agent from going on by itself; empty if it has none.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class LegMonitor:
         self._prompt_signs = [one for one in progress if one.means == "prompt" and config.reads(one.source)]
         self.hears_prompts = bool(self._prompt_signs)
         self.hears_old_prompts = any(sign.source is not Source.EVENT for sign in self._prompt_signs)
+        self.is_listening = False
         self.own = trackers.RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
         self._reported_continues: datetime | None = None
@@ -178,6 +180,7 @@ class LegMonitor:
         self.heard += len(records)
         for record in records:
             self._state_tracker.hear(record)
+            self.is_listening = self.is_listening or record.source is Source.EVENT
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
             trackers.hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
