@@ -162,6 +162,8 @@ class _Round:
             "the prompt is with a successor, or the terminal free",
         )
         if not (self.has_reached() or is_free()):
+            # A key that comes as the question does may be meant for the agent, and is not taken for an answer.
+            self._pass_by(2.0)
             person.type(b"\r")
             self._wait(self.has_reached, "Enter brought the prompt to a successor")
             self._settle()
