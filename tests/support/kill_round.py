@@ -162,7 +162,7 @@ class _Round:
             "the prompt is with a successor, or the terminal free",
         )
         if not (self.has_reached() or is_free()):
-            # A key that comes as the question does may be meant for the agent, and is not taken for an answer.
+            # A key that comes with the question may be meant for the agent, and answers nothing.
             self._pass_by(2.0)
             person.type(b"\r")
             self._wait(self.has_reached, "Enter brought the prompt to a successor")
