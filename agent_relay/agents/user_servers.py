@@ -1,4 +1,4 @@
-"""Switch off the servers of tools that a user has for an agent, in a run that must have no tools."""
+"""Switch off the tool servers that a user has for an agent, in a run that must have no tools."""
 
 import json
 import tomllib
@@ -26,7 +26,7 @@ def build_server_args(
         return ()
     each = ",".join(spec.each.replace("{server}", _quote(name)) for name in names)
     if len(each.encode()) > _LONGEST:
-        raise RelayError("more servers of tools are configured than can be switched off")
+        raise RelayError("more tool servers are configured than can be switched off")
     return tuple(word.replace("{servers}", each) for word in spec.args)
 
 

@@ -32,7 +32,7 @@ from agent_relay.system.headless import run_headless
 _log = logging.getLogger(__name__)
 _FOLDER, _DIGESTS = "narratives", "digests"
 _ENDED_S = 5.0
-"""How long agents that write may outlive their daemon: one that ends leaves what it wrote until then."""
+"""The longest that a writing agent outlives its daemon; what it leaves is removed after that."""
 
 
 def prepare_document_run(
@@ -47,7 +47,7 @@ def prepare_document_run(
     """Return the launch plan of an agent that writes a document, its files in the start's folder.
 
     It is the agent's own launch with `args` and the narrative's variables and files, without the user's
-    servers of tools. Raises RelayError, also if it is not known which servers there are.
+    tool servers. Raises RelayError, also if it is not known which servers there are.
     """
     values = {
         "native_id": native_id,

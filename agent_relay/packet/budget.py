@@ -55,7 +55,7 @@ CUT_NAMES = {
     "focus text": "characters of the focus",
     "limit text": "characters of the limit message",
 }
-"""What each section of `cuts` counts, in words for people."""
+"""Names for people of the things that each section of `cuts` counts, by section."""
 # Characters per token no text reaches: what is longer than this times the budget does not fit alone.
 _NEVER_FITS = 8
 

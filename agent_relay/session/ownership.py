@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events import session as events
+from agent_relay.domain.names import HOME_VARIABLE
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command, continue_command
@@ -74,7 +75,7 @@ def is_plausible(owner: Owner) -> bool:
 def render_way_there(owner: Owner, command: str) -> str:
     """Return how a person runs `command` with the runtime folder of `owner`, on its machine."""
     folder, _, name = owner.runtime.rpartition("/")
-    variable = {"agent-relay": "XDG_RUNTIME_DIR", "run": "AGENT_RELAY_HOME"}.get(name)
+    variable = {"agent-relay": "XDG_RUNTIME_DIR", "run": HOME_VARIABLE}.get(name)
     return f"{variable}={shlex.quote(folder)} agent-relay {command}" if variable else f"agent-relay {command}"
 
 

@@ -1,4 +1,4 @@
-"""The servers of tools that a user has for an agent are switched off by name, all or the run fails."""
+"""The tool servers that a user has for an agent are switched off by name, all or the run fails."""
 
 import json
 import tempfile

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from tests.house import tree
+from tests.support.handoffs import git
 from tests.support.measured import measured
 
 LIMIT_S = 180
@@ -62,3 +63,11 @@ def create_world(folder: str) -> World:
     os.makedirs(home, mode=0o700)
     os.makedirs(cwd)
     return World(home, cwd)
+
+
+def create_repository(folder: str) -> World:
+    """A world whose folder is a repository with one commit."""
+    made = create_world(folder)
+    git(made.cwd, "init")
+    git(made.cwd, "commit", "--allow-empty", "-m", "one")
+    return made

@@ -1,4 +1,4 @@
-"""The servers of tools that a user has for an agent are no part of a run that writes a document."""
+"""The tool servers that a user has for an agent are no part of a run that writes a document."""
 
 import json
 import os

@@ -226,7 +226,7 @@ class Answer(Strict):
 
 
 class UserServers(Strict):
-    """Where the user names the servers of tools that an agent starts, and what switches them off.
+    """The user's tool servers that an agent starts: the files that name them, and what switches them off.
 
     `paths` are TOML files, forms like a source's path; the keys of the table `table` are the names. If there
     are any, `args` come before a run's own: in them `{servers}` is `each` of every server, with commas

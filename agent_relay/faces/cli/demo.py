@@ -27,6 +27,7 @@ from agent_relay.client.autostart import stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.client.turn_follower import SIGNALS, Interrupted, SignalTrap
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.names import HOME_VARIABLE
 from agent_relay.faces.render.output import is_fancy, print_json, print_lines
 from agent_relay.store.packets import list_packets, read_packet
 from agent_relay.store.session_index import read_live_at, read_sessions_at
@@ -87,7 +88,7 @@ def prepare_home(folder: str) -> dict[str, str]:
     return environ | {
         "PATH": f"{python}{os.pathsep}{environ.get('PATH', os.defpath)}",
         "TERM": environ.get("TERM") or "xterm-256color",
-        "AGENT_RELAY_HOME": home,
+        HOME_VARIABLE: home,
         "DEMO_AGENT_HOME": os.path.join(folder, "agents"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

@@ -140,12 +140,12 @@ class _Reading:
 
     @property
     def is_leave_to_edit(self) -> bool:
-        """Whether the user only agreed to what the agent had proposed, and it was done."""
+        """Return true if the user only agreed to what the agent had proposed, and it was done."""
         return self.is_consent and bool(self.answers and self.turn.edits)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the user chose, ruled or confirmed something that was not taken back."""
+        """Return true if the user chose, ruled or confirmed something that was not taken back."""
         is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False

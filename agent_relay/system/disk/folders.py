@@ -8,6 +8,7 @@ import stat
 import sys
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.names import HOME_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
     path, or if another user's folder is in the place.
     """
     environ = os.environ if environ is None else environ
-    home = environ.get("AGENT_RELAY_HOME", "")
+    home = environ.get(HOME_VARIABLE, "")
     if home:
         if not os.path.isabs(home):
             # The daemon works in another folder than whoever starts it.

@@ -12,9 +12,8 @@ import pytest
 
 from agent_relay.domain.facts import Facts
 from agent_relay.sources.transcript_reader import read_whole_facts
-from tests.faces.cli_run import Done, World, create_world
+from tests.faces.cli_run import Done, World, create_repository
 from tests.support.corpus import Sample, lay_out
-from tests.support.handoffs import git
 from tests.support.lineages import LATER, PastLeg, write_lineage
 
 NEWER, SESSION, OTHER = (f"01JD000000000000000000000{number}" for number in range(3))
@@ -31,10 +30,7 @@ KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A repository with one commit."""
-    made = create_world(str(tmp_path))
-    git(made.cwd, "init")
-    git(made.cwd, "commit", "--allow-empty", "-m", "one")
-    return made
+    return create_repository(str(tmp_path))
 
 
 def index(world: World) -> Path:

@@ -5,17 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.faces.cli.test_recall import claude_leg, lay_session
-from tests.faces.cli_run import World, create_world
-from tests.support.handoffs import git
+from tests.faces.cli_run import World, create_repository
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A repository with one commit."""
-    made = create_world(str(tmp_path))
-    git(made.cwd, "init")
-    git(made.cwd, "commit", "--allow-empty", "-m", "one")
-    return made
+    return create_repository(str(tmp_path))
 
 
 def test_a_turn_that_the_newest_agent_has_not_is_named_where_it_is(world: World) -> None:

@@ -124,7 +124,7 @@ SPEAKER_HEAD = compile_late(
 SPOKEN_LINE = compile_late(
     r"[A-Z][\w.'-]{0,24}(?: [\w.'-]{1,24}){0,2} ?[\[(](?:\d\d?:)?\d\d?:\d\d[\])]:? {1,2}\S"
 )
-"""What a speaker said, after their name and a time in brackets."""
+"""A line of a transcript of speech: a name, a time in brackets, and the words."""
 SPEAKER = compile_late(
     r"(<[^<>\n]{1,30}>|@?[^\W\d_][\w.'-]{0,24}(?: [\w.'()-]{1,24}){0,2}(?:_\d+)?)(?::|\uff1a"
     r"| ?>)(?:\s|(?<=\uff1a))\s*(?=\S)|(<[\w@+. -]{1,30}>) "
