@@ -1,5 +1,6 @@
 """Ask the outgoing agent for a handoff document of its own, and read its answer."""
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -276,8 +277,11 @@ def _judge(text: str) -> NarrativeResult:
 
 
 def read_records(output: str) -> Iterator[Mapping[str, object]]:
-    """Yield the JSON objects among the lines; other lines are the program's messages."""
-    for line in output.splitlines():
+    """Yield the JSON objects among the lines; other lines are the program's messages.
+
+    Only a line feed ends a line: JSON may have the other separators of Unicode in its strings.
+    """
+    for line in io.StringIO(output):
         if not line.lstrip().startswith("{"):
             continue
         try:

@@ -154,6 +154,13 @@ def test_lines_that_are_no_records_are_passed_over() -> None:
     assert read_answer(answer, output + "\n" + "[" * 100_000, status=0).text == "all"
 
 
+def test_a_line_separator_of_unicode_does_not_end_a_record() -> None:
+    """Programs that print JSON leave U+2028 and others as they are in strings."""
+    answer = Answer(format="json-lines", when={"type": "text"}, text="text", done={"type": "end"})
+    output = '{"type":"text","text":"one\u2028two"}\n{"type":"end"}\n'
+    assert read_answer(answer, output, status=0).text == "one\ntwo"
+
+
 def test_a_failure_without_words_says_so() -> None:
     """A sentence that ends in a colon and nothing would be no reason."""
     told = read_answer(get_answer("codex"), '{"type":"turn.failed","error":null}', status=1)
