@@ -3,10 +3,10 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+import msgspec
 from pydantic import BaseModel
 
 from agent_relay.agents.adapter_folders import ADAPTER_FILE
@@ -15,7 +15,7 @@ from agent_relay.agents.source_paths import fill_text
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.system.config_file import parse_document, parse_toml, read_text, read_toml
 from agent_relay.system.pattern_cost import refuse_slow
 from agent_relay.system.spawn import keep_absolute
@@ -27,8 +27,7 @@ SCRIPTED = "scripted"
 Origin = Literal["built-in", "user", "project"]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedAdapter:
+class LoadedAdapter(msgspec.Struct, frozen=True):
     """An adapter with the folder its templates and rules are read from.
 
     `version` is the installed one that the adapter was fitted to, empty if it was not fitted.

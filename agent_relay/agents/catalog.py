@@ -8,7 +8,8 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.agents import adapter_folders
 from agent_relay.agents.adapters import LoadedAdapter, Origin, list_default_roster, load_adapter, load_rules
@@ -147,8 +148,7 @@ def _collect(folder: str, below: str, files: dict[str, bytes]) -> None:
             raise ConfigurationError(f"{folder} holds more than {_TOTAL_FILES} files")
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenAdapter:
+class BrokenAdapter(msgspec.Struct, frozen=True):
     """An adapter that is left out.
 
     `name` is its folder's, empty for a place that cannot be listed; `sentence` names file, key and error.
@@ -159,8 +159,7 @@ class BrokenAdapter:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterCatalog:
+class AdapterCatalog(msgspec.Struct, frozen=True):
     """The adapters that can be used, by agent and sorted, and those that are left out."""
 
     adapters: dict[AgentName, LoadedAdapter]

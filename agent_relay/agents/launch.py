@@ -8,15 +8,17 @@ import shlex
 import socket
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.agents.source_paths import LegPlace, expand_text
 from agent_relay.domain.documents.adapter import Adapter, FileTemplate, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import Leg
+from agent_relay.domain.values import Confidential
 from agent_relay.system.disk.files import read_bounded, write_atomic
 
 if TYPE_CHECKING:
@@ -27,8 +29,7 @@ STREAM_FILE = "stream.jsonl"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchPlan:
+class LaunchPlan(msgspec.Struct, frozen=True):
     """Describe how to start a leg's process; `argv` begins with the program's absolute path."""
 
     argv: tuple[str, ...]
@@ -153,8 +154,7 @@ exec 2>/dev/null
 exit 0"""
 
 
-@dataclass(frozen=True, slots=True)
-class LegStart:
+class LegStart(Confidential, frozen=True):
     """What a leg is started from, beyond its adapter.
 
     `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
@@ -163,7 +163,7 @@ class LegStart:
 
     leg_folder: str
     cwd: str
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     packet: str = ""
     model: str = ""
     args: Sequence[str] = ()

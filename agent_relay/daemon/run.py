@@ -12,9 +12,10 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+
+import msgspec
 
 from agent_relay import __version__
 from agent_relay.daemon.server import CONNECTION_LIMIT, Notices, Report, Server
@@ -42,8 +43,7 @@ from agent_relay.terminal.holder_client import HolderCheck
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Daemon:
+class Daemon(msgspec.Struct, frozen=True):
     """The daemon's facts about itself. `count_*` return numbers of now; they are called for each answer."""
 
     folders: Folders

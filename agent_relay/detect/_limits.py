@@ -3,19 +3,20 @@
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+
+import msgspec
 
 from agent_relay.detect._resets import find_reset
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, squeeze
 from agent_relay.domain.documents.rules import Amount, LimitRule
 from agent_relay.domain.limits import Kind, Record, Scope, Signal
+from agent_relay.domain.values import replace
 
 _MOST_QUOTED = 400
 
 
-@dataclass(frozen=True, slots=True)
-class LimitFinding:
+class LimitFinding(msgspec.Struct, frozen=True):
     """One reading of one text: `words` matched the rule, `quote` shows them to people.
 
     `exact` is whether the reset is finer than a minute's rounding.
@@ -36,8 +37,7 @@ def match_rule(rule: LimitRule, text: str) -> re.Match[str] | None:
     return compile_pattern(rule.pattern).search(squeeze(text))
 
 
-@dataclass(frozen=True, slots=True)
-class LimitReader:
+class LimitReader(msgspec.Struct, frozen=True):
     """Reads texts by one agent's limit rules, for a leg in `zone` whose user waits for `patience`."""
 
     rules: tuple[LimitRule, ...]
@@ -96,8 +96,7 @@ _SAME_MOMENT = timedelta(minutes=10)
 _MOST_WARNINGS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Reported:
+class _Reported(msgspec.Struct, frozen=True):
     signal: Signal
     exact: bool
     window: str

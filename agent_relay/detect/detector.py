@@ -1,7 +1,8 @@
 """Detect signals in one leg: trust records newer than the leg, and screens only as far as rules allow."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+
+import msgspec
 
 from agent_relay.detect._conversation import Continuation, LegConversation
 from agent_relay.detect._limits import LimitFinding, LimitReader, ReportedSignals
@@ -12,7 +13,7 @@ from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.limits import DATED, Evidence, Kind, Record, Scope, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.text.names import describe_window
-from agent_relay.domain.values import AgentName, ClockJump, Start, start_at
+from agent_relay.domain.values import AgentName, ClockJump, Start, replace, start_at
 
 # A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
 HOLD_S = 2.0
@@ -21,8 +22,7 @@ _REPAINT = timedelta(seconds=2)
 _LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
-@dataclass(frozen=True, slots=True)
-class _Streak:
+class _Streak(msgspec.Struct, frozen=True):
     """Retries that go on: when the first was heard of, when it was said, and what the newest said.
 
     One that is heard of late counts from then: the machine may have slept in between. `shown` is when the
@@ -38,8 +38,7 @@ class _Streak:
     stands: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(msgspec.Struct, frozen=True):
     """A screen notice that may act once it was shown long enough; `spent` when it did."""
 
     since: Start
@@ -49,8 +48,7 @@ class _Held:
     spent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Unseen:
+class _Unseen(msgspec.Struct, frozen=True):
     """A record that acts only once the screen has shown its limit."""
 
     finding: LimitFinding

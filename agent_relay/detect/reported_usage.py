@@ -4,8 +4,9 @@ Windows give exact resets for limits worded by the minute, and near limits.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+
+import msgspec
 
 from agent_relay.detect._resets import find_reset
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
@@ -18,8 +19,7 @@ FULL_PERCENT = 100.0
 _SAME_RESET = timedelta(minutes=2)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowReading:
+class WindowReading(msgspec.Struct, frozen=True):
     """One reading of a usage window: percent used and when it starts anew; 0 minutes are unknown."""
 
     window: UsageWindow

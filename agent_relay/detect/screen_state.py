@@ -1,8 +1,9 @@
 """Read from a settled screen what an agent is doing, whether its input line is empty, and its own notices."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from agent_relay.domain.documents.record_matching import compile_pattern, is_meant, squeeze
 from agent_relay.domain.documents.rules import (
@@ -118,8 +119,7 @@ def _is_hint(line: InputLine, text: str) -> bool:
     return bool(line.hint) and compile_pattern(line.hint).fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """Words at a notice's position: the feed they belong to, wrapped rows joined, and their first row."""
 
     feed: str

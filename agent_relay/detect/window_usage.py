@@ -1,8 +1,9 @@
 """Parse and render how much of each agent's usage windows is used: as JSON values, and for people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
+
+import msgspec
 
 from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.names import name_window
@@ -12,8 +13,7 @@ _MOST_WINDOWS = 16
 _NO_PERCENTAGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class WindowUsage:
+class WindowUsage(msgspec.Struct, frozen=True):
     """What an agent last said of one usage window; `minutes` is how long that is, 0 if unknown."""
 
     name: str

@@ -1,18 +1,17 @@
 """Effects: what the state machine asks the host to do; its outcome comes back as an input."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+
+class Draft(msgspec.Struct, frozen=True):
     """Have the leg's agent write a handoff document in a fork of its session. No input answers."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitQuiet:
+class AwaitQuiet(msgspec.Struct, frozen=True):
     """Come back with LegQuiet once the leg waits for a prompt, nobody types one, and no draft is written.
 
     No input answers if that never happens.
@@ -21,8 +20,7 @@ class AwaitQuiet:
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compact:
+class Compact(msgspec.Struct, frozen=True):
     """Type the agent's own command that makes its conversation shorter.
 
     Answered by CompactSkipped if somebody had begun to type; else by no input.
@@ -31,8 +29,7 @@ class Compact:
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class CancelContinue:
+class CancelContinue(msgspec.Struct, frozen=True):
     """Type the keys that cancel the agent's timer for `at`, while its screen shows that timer.
 
     No input answers directly: what the screen shows then does.
@@ -42,44 +39,38 @@ class CancelContinue:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StopLeg:
+class StopLeg(msgspec.Struct, frozen=True):
     """End the leg's agent politely, then firmly; drain its PTY. Answered by LegGone."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class PublishPacket:
+class PublishPacket(msgspec.Struct, frozen=True):
     """Gather facts and publish the packet of this handoff. Answered by Published or PublishFailed."""
 
     handoff: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnLeg:
+class SpawnLeg(msgspec.Struct, frozen=True):
     """Start the leg journalled under this id, or adopt its living holder. Answered by Spawned or LegGone."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeliverPacket:
+class DeliverPacket(msgspec.Struct, frozen=True):
     """Get the packet's text into the leg, once. Answered by Delivered or DeliverFailed."""
 
     handoff: str
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeliverTask:
+class DeliverTask(msgspec.Struct, frozen=True):
     """Get the session's task into its first leg, once. Answered by TaskGiven, or not at all."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRest:
+class NoteRest(msgspec.Struct, frozen=True):
     """Write a limit into the ledger; `until` is `None` if the reset is unknown."""
 
     agent: str
@@ -89,15 +80,13 @@ class NoteRest:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowMessage:
+class ShowMessage(msgspec.Struct, frozen=True):
     """Show the session's current message on terminals attached to the leg. No input answers."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class WakeAt:
+class WakeAt(msgspec.Struct, frozen=True):
     """Come back with ResetPassed at this moment."""
 
     at: datetime

@@ -1,12 +1,12 @@
 """Facts read from a native transcript, in one shape for every agent; packets are built from them."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Message:
+
+class Message(msgspec.Struct, frozen=True):
     """One message of the conversation, quoted. `turn` counts the user's prompts from 1."""
 
     role: Literal["user", "assistant"]
@@ -16,8 +16,7 @@ class Message:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRun:
+class CommandRun(msgspec.Struct, frozen=True):
     """One command the agent ran. `exit_code` is `None` where the transcript does not say."""
 
     command: str
@@ -34,8 +33,7 @@ EDITED_LINE_LENGTH = 160
 """The most characters kept of an edited line; a longer one ends with a whole word."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(msgspec.Struct, frozen=True):
     """One file operation of the agent; `path` as the transcript has it, absolute or relative to cwd.
 
     `removed_lines` and `added_lines` are the lines of an edit, without blank ones and without surrounding
@@ -55,8 +53,7 @@ class FileChange:
     added_lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TodoItem:
+class TodoItem(msgspec.Struct, frozen=True):
     """One step of the agent's plan or todo list, in its last known status."""
 
     text: str
@@ -64,8 +61,7 @@ class TodoItem:
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolError:
+class ToolError(msgspec.Struct, frozen=True):
     """A tool call that failed other than by an exit code."""
 
     tool: str
@@ -75,8 +71,7 @@ class ToolError:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(msgspec.Struct, frozen=True):
     """Usage summed over the transcript, repeated records counted once.
 
     The same for every agent: `input` is without `cached` and `cache_write`, `output` with `reasoning`.
@@ -89,8 +84,7 @@ class Tokens:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """Everything read from one native transcript.
 
     `unprocessed_prompt` is the user's last message if no assistant answer followed it; an answer
@@ -122,7 +116,7 @@ class Facts:
     summary_turn: int | None = None
     summary_at: datetime | None = None
     background: tuple[str, ...] = ()
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: Tokens = msgspec.field(default_factory=Tokens)
     context_window: int | None = None
     lines: int = 0
     skipped_lines: int = 0
@@ -131,8 +125,7 @@ class Facts:
     unread: str = ""
 
 
-@dataclass(slots=True)
-class TurnFacts:
+class TurnFacts(msgspec.Struct):
     """The prompt, answers, commands, files and errors of one turn, each kind in the transcript's order.
 
     `number` counts the user's prompts from 1; turn 0 precedes the first. `prompt` is `None` for unprompted
@@ -141,10 +134,10 @@ class TurnFacts:
 
     number: int
     prompt: Message | None = None
-    answers: list[Message] = field(default_factory=list)
-    commands: list[CommandRun] = field(default_factory=list)
-    files: list[FileChange] = field(default_factory=list)
-    errors: list[ToolError] = field(default_factory=list)
+    answers: list[Message] = msgspec.field(default_factory=list)
+    commands: list[CommandRun] = msgspec.field(default_factory=list)
+    files: list[FileChange] = msgspec.field(default_factory=list)
+    errors: list[ToolError] = msgspec.field(default_factory=list)
 
     @property
     def edits(self) -> list[FileChange]:
@@ -174,8 +167,7 @@ def group_by_turn(facts: Facts) -> list[TurnFacts]:
     return [turns[number] for number in sorted(turns)]
 
 
-@dataclass(frozen=True, slots=True)
-class NativeSession:
+class NativeSession(msgspec.Struct, frozen=True):
     """A session an agent keeps itself, as adoption lists it.
 
     `path` is the file to read it from (a database may hold many: `native_id` tells them apart). `title`

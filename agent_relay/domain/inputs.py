@@ -1,14 +1,14 @@
 """Inputs of the state machine: what happened to a session, and what its user or a clock asks for."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from agent_relay.domain.limits import Signal, Spending
 from agent_relay.domain.session import NO_TERMS, Terms
 
 
-@dataclass(frozen=True, slots=True)
-class ContextFilled:
+class ContextFilled(msgspec.Struct, frozen=True):
     """The leg's context is between other marks than before: `used` of `room` tokens (0 unknown).
 
     `at` is when its agent said so (aware).
@@ -21,50 +21,43 @@ class ContextFilled:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactSkipped:
+class CompactSkipped(msgspec.Struct, frozen=True):
     """The leg's agent was not told to compact after all: somebody had begun to type."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegQuiet:
+class LegQuiet(msgspec.Struct, frozen=True):
     """The leg waits for a prompt, and nobody is typing one."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetsCounted:
+class BudgetsCounted(msgspec.Struct, frozen=True):
     """Usage was counted while the leg lives: how much of its agent's budgets is used."""
 
     leg: str
     found: tuple[Spending, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContinueAnnounced:
+class ContinueAnnounced(msgspec.Struct, frozen=True):
     """The leg's screen says that its agent goes on by itself `at`; `None` if it no longer does."""
 
     leg: str
     at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeAsked:
+class ResumeAsked(msgspec.Struct, frozen=True):
     """A person wants a session that rests to go on by itself at the first reset, or not to."""
 
     agreed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ContinueAsked:
+class ContinueAsked(msgspec.Struct, frozen=True):
     """A person wants a session that rested to go on now, with an agent that is available again."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffAsked:
+class HandoffAsked(msgspec.Struct, frozen=True):
     """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
 
     If `terms` are empty, what is still expected of the agent at work is passed on. With `digest` the
@@ -79,24 +72,21 @@ class HandoffAsked:
     digest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CancelAsked:
+class CancelAsked(msgspec.Struct, frozen=True):
     """A person cancelled the handoff."""
 
     handoff: str
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAsked:
+class RetryAsked(msgspec.Struct, frozen=True):
     """A person wants the handoff to go on from where it stopped; `force` overrides a rest."""
 
     handoff: str
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CloseAsked:
+class CloseAsked(msgspec.Struct, frozen=True):
     """A person said what came of the handoff: `verdict` is completed or failed."""
 
     handoff: str
@@ -104,8 +94,7 @@ class CloseAsked:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
+class Spawned(msgspec.Struct, frozen=True):
     """The leg's process lives."""
 
     leg: str
@@ -114,31 +103,27 @@ class Spawned:
     child_born: int
 
 
-@dataclass(frozen=True, slots=True)
-class StateSeen:
+class StateSeen(msgspec.Struct, frozen=True):
     """The settled screen (or the agent's own state) reads ready, busy or asking."""
 
     leg: str
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class PromptTaken:
+class PromptTaken(msgspec.Struct, frozen=True):
     """The agent's own records say that it took a prompt."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class SignalFound:
+class SignalFound(msgspec.Struct, frozen=True):
     """The detector found something about the leg."""
 
     leg: str
     signal: Signal
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """The leg's agent answered a prompt, as its own records say: it is not limited (any more).
 
     `at` is when, by the record's own time (aware); `None` if unknown.
@@ -148,16 +133,14 @@ class Answered:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockSetBack:
+class ClockSetBack(msgspec.Struct, frozen=True):
     """The wall clock was set back while the leg lived: what it writes from now on is newer than `since`."""
 
     leg: str
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class LegGone:
+class LegGone(msgspec.Struct, frozen=True):
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
 
     `is_done` is whether a headless agent had reported that its turn ended successfully, `said` what it said
@@ -173,8 +156,7 @@ class LegGone:
     refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """The packet is visible; `lacks` says what could not be read into it; empty for nothing."""
 
     handoff: str
@@ -186,24 +168,21 @@ class Published:
     lacks: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishFailed:
+class PublishFailed(msgspec.Struct, frozen=True):
     """The packet could not be published."""
 
     handoff: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(msgspec.Struct, frozen=True):
     """The packet's text is in the leg."""
 
     handoff: str
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeliverFailed:
+class DeliverFailed(msgspec.Struct, frozen=True):
     """The packet's text could not be put into the leg, which lives on."""
 
     handoff: str
@@ -211,27 +190,23 @@ class DeliverFailed:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGiven:
+class TaskGiven(msgspec.Struct, frozen=True):
     """The session's task is in the leg."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResetPassed:
+class ResetPassed(msgspec.Struct, frozen=True):
     """A moment asked for by WakeAt has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopAsked:
+class StopAsked(msgspec.Struct, frozen=True):
     """A person or program asked for the session's end."""
 
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnAsked:
+class TurnAsked(msgspec.Struct, frozen=True):
     """A headless turn of `agent` was asked for; the other fields are as in `TurnBegun`."""
 
     agent: str
@@ -243,8 +218,7 @@ class TurnAsked:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(msgspec.Struct, frozen=True):
     """A new daemon took over; `leg_lives` is whether the newest leg's holder does.
 
     `leg_began` is whether its program may have been started, if the journal does not say so.

@@ -1,10 +1,11 @@
 """Define what may run out: limits and the rests that follow, full contexts, budgets, and quiet hours."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
+
+import msgspec
 
 from agent_relay.domain.values import AgentName
 
@@ -51,8 +52,7 @@ DATED = frozenset({Source.TRANSCRIPT, Source.LOG, Source.TELEMETRY})
 """Sources whose records carry their own time or are history; the others are heard live."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """Why a signal is believed: the source, its words quoted (at most 400 characters), and the place."""
 
     source: Source
@@ -60,8 +60,7 @@ class Evidence:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(msgspec.Struct, frozen=True):
     """One finding about one agent.
 
     `resets_at` is aware, or `None` if the agent did not say. `decides` is whether it may be acted
@@ -81,8 +80,7 @@ class Signal:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One structured record an agent left: `data` is the parsed object, or `{"text": line}` for a log.
 
     `at` is the record's own time (aware) if it has one; records older than the leg's start
@@ -95,8 +93,7 @@ class Record:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(msgspec.Struct, frozen=True):
     """One limit an agent is under.
 
     `model` is empty for limits of the whole account. `until` is aware, or `None` if unknown: then the agent
@@ -129,8 +126,7 @@ class Level(StrEnum):
 _LEVELS = tuple(Level)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What an agent's own record says: `used` tokens of the `room` it has until it compacts by itself.
 
     `room` is 0 if unknown. `at` is when, by the record's own time (aware).
@@ -142,8 +138,7 @@ class Reading:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextWishes:
+class ContextWishes(msgspec.Struct, frozen=True):
     """What the user wants done: the marks in percent of the room, and an absolute one in tokens (0 for none).
 
     `mode` is off, handoff, compact or ask. `rearm` is the mark below which a context has to fall before
@@ -164,8 +159,7 @@ class ContextWishes:
 NO_WISHES = ContextWishes()
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """The running leg's context as last noted, and what was done about contexts in this session.
 
     `peak` is the highest level since it was last low: the user is warned of each level once on the way up.
@@ -210,8 +204,7 @@ class Mark(StrEnum):
 _MARKS = tuple(Mark)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """So many `tokens`, or so many US dollars, may be used in a session or on a day (`per`).
 
     For a session, what its legs used counts; for a day, all the user's usage on this machine; `agent`
@@ -233,8 +226,7 @@ class Budget:
         return f"your budget of {allowed} a {self.per}{f' for {self.agent}' if self.agent else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(msgspec.Struct, frozen=True):
     """How much of a budget is used: `text` says it in words, `mark` in one.
 
     `period` is the day it is about (ISO 8601), until the moment `until`; both empty for a session's. `agent`
@@ -256,8 +248,7 @@ _SPAN = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])\s*-\s*([01]?[0-9]|2[0-3]):
 _ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
-class QuietHours:
+class QuietHours(msgspec.Struct, frozen=True):
     """From `begin` up to `end` of every day, by the clock on the wall; over midnight where `end` is earlier.
 
     `always` is every hour. Without a beginning there are none.

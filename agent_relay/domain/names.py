@@ -47,6 +47,9 @@ KEY_VARIABLE = "AGENT_RELAY_AT_KEY"
 """The session whose person has a command run behind the relay key; for that command alone."""
 
 
+BY_HAND = "stopped by hand"
+"""Why a session, turn or race ended that a person stopped."""
+
 DEFAULT_RELAY_KEY = "ctrl-]"
 
 _PREFIX = "ctrl-"

@@ -1,13 +1,12 @@
 """The text grid an agent is showing, as a value: the input of detection."""
 
-from dataclasses import dataclass
+import msgspec
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.text.plain import count_columns
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One row, right-trimmed.
 
     `wrapped` means that it continues in the next row because it was full. `color` is the foreground of its
@@ -19,8 +18,7 @@ class Row:
     color: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(msgspec.Struct, frozen=True):
     """A screen of `len(rows)` x `cols` cells at one moment.
 
     `cursor` is (row, column) from 0. `scrolled` are rows that left the top since the previous capture, oldest

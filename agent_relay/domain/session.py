@@ -4,9 +4,10 @@
 if it fails.
 """
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 from agent_relay.domain.limits import UNKNOWN_CONTEXT, Context, Spending
 from agent_relay.domain.state import State
@@ -15,8 +16,7 @@ from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 PRIORITIES = ("low", "normal", "high", "urgent")
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """What a person set for a handoff, in their own words; empty if nothing was said.
 
     `needs` are capabilities the target's adapter has to declare. `questions` are what the agent that takes
@@ -39,14 +39,10 @@ class Terms:
     @property
     def is_empty(self) -> bool:
         """Whether no terms were set."""
-        return not any(getattr(self, field.name) for field in fields(self))
+        return not any(msgspec.structs.astuple(self))
 
 
 NO_TERMS = Terms()
-
-
-BY_HAND = "stopped by hand"
-"""Why a session, turn or race ended that a person stopped."""
 
 
 class Step(StrEnum):
@@ -60,8 +56,7 @@ class Step(StrEnum):
     DELIVERED = "delivered"
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """What a leg was asked, as in `PromptSeen`; `is_over` once its screen showed the turn's end."""
 
     text: str
@@ -71,8 +66,7 @@ class Prompt:
     is_over: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Leg:
+class Leg(msgspec.Struct, frozen=True):
     """One agent process of the session. `how` is empty while it lives.
 
     `was_ready` once it waited for a prompt, `was_busy` once it took one.
@@ -110,8 +104,7 @@ class Leg:
         return bool(self.how)
 
 
-@dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(msgspec.Struct, frozen=True):
     """A handoff; `leg` is the successor's once it is known, `model` the one it was given.
 
     `parent`, `depth` and `digest` are as in `HandoffBegun`. `is_cancelled` once a person cancelled it.
@@ -144,8 +137,7 @@ class Handoff:
     is_digesting: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True):
     """The last limit that decided; `until` is ISO 8601 or empty, `model` what the agent named."""
 
     agent: str
@@ -157,8 +149,7 @@ class Limit:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """The newest headless turn; `outcome` is as in `TurnEnded`, empty while it goes on.
 
     `taken` counts the legs it took, of which it may take `most` (0: no limit). With `ends` the
@@ -185,8 +176,7 @@ class Turn:
         return 0 < self.most <= self.taken
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(msgspec.Struct, frozen=True):
     """The fold of a journal.
 
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing

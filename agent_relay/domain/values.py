@@ -4,9 +4,16 @@ Time elapses by a wall clock that may be set, on machines that sleep.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, NewType
+from typing import TYPE_CHECKING, Literal, NewType
+
+import msgspec
+
+if TYPE_CHECKING:
+    # Does the same, and mypy knows from it which fields there are, and of which types.
+    from dataclasses import replace as replace  # noqa: PLC0414 - so that other modules may import it
+else:
+    from msgspec.structs import replace
 
 SessionId = NewType("SessionId", str)
 LegId = NewType("LegId", str)
@@ -14,8 +21,15 @@ PacketId = NewType("PacketId", str)
 AgentName = NewType("AgentName", str)
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Confidential(msgspec.Struct, frozen=True):
+    """A value that holds a user's environment, keys included: as text it shows nothing of what it holds."""
+
+    def __repr__(self) -> str:
+        """Return the kind of value it is."""
+        return f"{type(self).__name__}(…)"
+
+
+class Owner(msgspec.Struct, frozen=True):
     """The agent-relay of one user; tells it apart from another one of the same user.
 
     `host` is the machine's name, `machine` a digest of its id (two machines may have one name, and clones one
@@ -40,8 +54,7 @@ UNKNOWN_OWNER = Owner()
 """Of a leg whose journal was written before owners were."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
+class TreeFile(msgspec.Struct, frozen=True):
     """One path that differs from HEAD; relative to the root, undecodable bytes as surrogate escapes.
 
     `added` and `removed` are lines, `None` for binary, conflicted and most untracked files. `changed_at`
@@ -56,8 +69,7 @@ class TreeFile:
     changed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """The state of the folder a session works in.
 
     `root` is the git toplevel, or the folder itself if there is no work tree; then `is_git` is false
@@ -101,8 +113,7 @@ def render_paths(paths: Sequence[str]) -> str:
     return f"{names} and {len(paths) - _TOLD} more" if len(paths) > _TOLD else names
 
 
-@dataclass(frozen=True, slots=True)
-class ClockJump:
+class ClockJump(msgspec.Struct, frozen=True):
     """The wall clock moved by `by` more than time passed for the waking machine: it slept, or was set.
 
     `since` (aware) is a moment by the new time; nothing was written between it and the jump.
@@ -117,8 +128,7 @@ class ClockJump:
         return self.by < timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """A moment something began at: `at` (aware) for comparing with moments noted later.
 
     `counts_from` is what is subtracted from a later now, both by the wall clock as it was set since.

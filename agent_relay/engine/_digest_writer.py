@@ -8,8 +8,9 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LaunchPlan, LegStart
@@ -38,8 +39,7 @@ BuildDigest = Callable[[Session, Handoff, Mapping[str, str]], str]
 """Builds the digest in a limited process; empty if there is none. Runs in a thread; raises RelayError."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     """A requested document: its handoff, its agent, the user's environment and the model they chose."""
 
     handoff: Handoff

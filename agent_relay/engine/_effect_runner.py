@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_relay.domain import effects
@@ -13,6 +12,7 @@ from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.engine._digest_writer import DigestWriter
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown

@@ -6,8 +6,9 @@ size, and followers do not notice that a daemon was killed in between.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import tzinfo
+
+import msgspec
 
 from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.documents.adapter import StreamRule, Totals
@@ -16,6 +17,7 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.protocol.operations import StreamCursor
 from agent_relay.domain.protocol.run_output import LeftOut, RunEvent, Text
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import replace
 from agent_relay.engine.services import Services
 from agent_relay.session.turns.output import OutputItem, read_record, subtract_totals
 from agent_relay.session.turns.report import report_agent_output, report_event
@@ -30,8 +32,7 @@ _TOO_LONG: Mapping[str, object] = {}
 _REST: Mapping[str, object] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPart:
+class StreamPart(msgspec.Struct, frozen=True):
     """The events after a cursor, and the cursor after them."""
 
     events: tuple[RunEvent, ...]

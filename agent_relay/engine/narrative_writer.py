@@ -8,7 +8,6 @@ import shutil
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from agent_relay.agents.adapters import LoadedAdapter
@@ -18,6 +17,7 @@ from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import Confidential, replace
 from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.threads import finish
@@ -98,13 +98,12 @@ class RunFolders:
             self._is_swept = True
 
 
-@dataclass(frozen=True, slots=True)
-class NarrativeRequest:
+class NarrativeRequest(Confidential, frozen=True):
     """Who is to write: the agent of `leg`, with the user's environment and the model they chose."""
 
     session: Session
     leg: Leg
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     model: str = ""
     focus: str = ""
 

@@ -11,11 +11,12 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from agent_relay.agents.adapters import (
     LoadedAdapter,
@@ -36,7 +37,7 @@ from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
-from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Owner, is_later
+from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Confidential, Owner, is_later
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoffs import HEADLESS
@@ -61,8 +62,7 @@ _SCREEN_LINES = 60
 _OWN_STATES = ("ready", "busy", "asking")
 
 
-@dataclass(slots=True)
-class LastScreen:
+class LastScreen(msgspec.Struct):
     """What an agent last showed as its own screen."""
 
     screen: str = ""
@@ -165,8 +165,7 @@ def _log_delivery(line: str) -> None:
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(msgspec.Struct, frozen=True):
     """What every session shares; nothing here belongs to one.
 
     `owner` is who owns the daemon, `booted_at` when the machine was started, by the clock of that time. Usage
@@ -181,13 +180,13 @@ class Services:
     zone: tzinfo
     evidence: RecordDispatcher
     report: Callable[[BaseException], None]
-    windows: LastWindows = field(default_factory=LastWindows)
-    last_seen: LastScreens = field(default_factory=LastScreens)
+    windows: LastWindows = msgspec.field(default_factory=LastWindows)
+    last_seen: LastScreens = msgspec.field(default_factory=LastScreens)
     owner: Owner = UNKNOWN_OWNER
     booted_at: datetime = _LONG_AGO
-    counting: ThreadPerHome = field(default_factory=partial(ThreadPerHome, "counting"))
-    holders: HolderCheck = field(default_factory=HolderCheck)
-    messengers: OutsideNotifiers = field(default_factory=OutsideNotifiers)
+    counting: ThreadPerHome = msgspec.field(default_factory=partial(ThreadPerHome, "counting"))
+    holders: HolderCheck = msgspec.field(default_factory=HolderCheck)
+    messengers: OutsideNotifiers = msgspec.field(default_factory=OutsideNotifiers)
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:
@@ -310,8 +309,7 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchEnvironment:
+class LaunchEnvironment(Confidential, frozen=True):
     """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
 
     `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
@@ -319,18 +317,18 @@ class LaunchEnvironment:
     has them without secrets. `more` is what another version added: it is given to later legs.
     """
 
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     agent: str = ""
     rows: int = 24
     cols: int = 80
     args: tuple[str, ...] = ()
     model: str = ""
-    values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    task: str = field(default="", repr=False)
-    more: Mapping[str, object] = field(default_factory=dict, repr=False)
+    values: Mapping[str, str] = msgspec.field(default_factory=dict)
+    task: str = ""
+    more: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
-_FIELDS = {each.name for each in fields(LaunchEnvironment)} - {"more"}
+_FIELDS = {*LaunchEnvironment.__struct_fields__} - {"more"}
 
 
 async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
@@ -343,7 +341,7 @@ async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment
 
 def render_launch_environment(launch_environment: LaunchEnvironment, values: Mapping[str, str]) -> str:
     """Return the text a holder keeps of `launch_environment`, with `values` for its leg's placeholders."""
-    known = {**asdict(launch_environment), "values": dict(values)}
+    known = {**msgspec.structs.asdict(launch_environment), "values": dict(values)}
     del known["more"]
     return json.dumps({**launch_environment.more, **known})
 

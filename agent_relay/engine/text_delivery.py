@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
@@ -41,8 +42,7 @@ waits but the last was lost."""
 _Shown = Literal["shown", "asked", "lost"]
 
 
-@dataclass(frozen=True, slots=True)
-class TurnInput:
+class TurnInput(msgspec.Struct, frozen=True):
     """What a leg is to be given as one turn; `name` distinguishes it from anything else it may be given.
 
     `packet` (may be empty) is pasted with the adapter's escapes, `prompt` as it is.

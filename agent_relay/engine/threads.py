@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, TypeVar
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 
@@ -97,8 +98,7 @@ async def finish_or_end(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """Work that failed, and why."""
 
     error: Exception
@@ -177,14 +177,13 @@ async def wait_for(change: "asyncio.Future[None]", limit_s: float) -> None:
             await asyncio.shield(change)
 
 
-@dataclass(slots=True)
-class TurnFollowers:
+class TurnFollowers(msgspec.Struct):
     """Who follows a headless turn, and when each last read from it (monotonic seconds).
 
     `is_done` once all have read it.
     """
 
-    followers: dict[int, float] = field(default_factory=dict)
+    followers: dict[int, float] = msgspec.field(default_factory=dict)
     is_done: bool = False
 
     def begin(self) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+
+from msgspec.structs import asdict
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.work import ChatBegun, TurnBegun
@@ -12,6 +13,7 @@ from agent_relay.domain.protocol.operations import LISTEN_S, Handler, Peer, Stre
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.engine._turn_stream import StreamPart, read_stream_part
 from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams

@@ -1,8 +1,9 @@
 """Shorten or drop one section of a packet at a time, and note in `cuts` what was left out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from agent_relay.domain.documents.document import Document
 from agent_relay.domain.documents.packet import Cut, Provenance, ResumePacket
@@ -13,8 +14,7 @@ _LABELS = {field: f"{field} text" for field in ("unprocessed_prompt", "task", "n
 _DocumentT = TypeVar("_DocumentT", bound=Document)
 
 
-@dataclass(frozen=True, slots=True)
-class CutStep:
+class CutStep(msgspec.Struct, frozen=True):
     """One step of cutting. `most` is how far it can go; `cut` cuts by `amount` and notes what was cut."""
 
     most: Callable[[ResumePacket], int]

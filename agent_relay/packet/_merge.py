@@ -6,9 +6,10 @@ git's state counts.
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
+
+import msgspec
 
 from agent_relay.domain.documents.packet import Decision, Exchange, PlanStep, Provenance, Quote, TouchedFile
 from agent_relay.domain.facts import Facts, FileChange, Message
@@ -174,8 +175,7 @@ _READ_FILES = 30
 _OTHER_FILES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """The folders that paths are relative to: `root`, and below it `cwd`, the agent's own folder.
 
     `prefix` is `cwd` relative to `root`; it is given where a symlink hides that one lies in the other.

@@ -1,9 +1,10 @@
 """Build the resume packet of one handoff: a pure function of facts, tree, signal and the packet before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+import msgspec
 
 from agent_relay.domain.documents import packet as documents
 from agent_relay.domain.facts import Facts, Message, Tokens
@@ -31,8 +32,7 @@ _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PacketContext:
+class PacketContext(msgspec.Struct, frozen=True):
     """The handoff a packet is for.
 
     `root` is the folder paths are relative to where there is no git tree, `prefix` the session's folder
@@ -58,8 +58,7 @@ class PacketContext:
     relay_texts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Leg:
+class _Leg(msgspec.Struct, frozen=True):
     """The predecessor's leg, as the packet needs it.
 
     `facts` are its own, without what relay typed; `before` is the packet it was given, `waiting` the same

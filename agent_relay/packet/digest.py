@@ -6,7 +6,8 @@ not in the digest is made up, and is marked.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.documents.packet import Exchange, ResumePacket
 from agent_relay.domain.facts import Facts, Message, TurnFacts, group_by_turn
@@ -24,8 +25,7 @@ _EDIT_LINES = 2
 _PASTED = "pasted by the user, and written by others"
 
 
-@dataclass(frozen=True, slots=True)
-class _Detail:
+class _Detail(msgspec.Struct, frozen=True):
     """The most characters to quote of each kind of text; 0 leaves it out."""
 
     user: int

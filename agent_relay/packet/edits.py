@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher, unified_diff
 from itertools import pairwise
 from typing import cast
+
+import msgspec
 
 from agent_relay.domain.documents.document import Document
 from agent_relay.domain.documents.packet import Quote, ResumePacket
@@ -108,8 +109,7 @@ def _find_gap(places: dict[int, int], line: int) -> int | None:
 _Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
+class _Passage(msgspec.Struct, frozen=True):
     """A text of the document, and the lines of the packet's text that show it.
 
     `head` is what stands before it on the first line, `tail` what stands behind it on the last.
@@ -133,13 +133,12 @@ class _Passage:
         return item is not None and line.startswith(item[0])
 
 
-@dataclass(slots=True)
-class _Shares:
+class _Shares(msgspec.Struct):
     """The lines of the edited text: those `given` to each passage, and those `added` that are of none."""
 
     given: dict[_Path, list[str]]
-    changed: set[_Path] = field(default_factory=set)
-    added: list[str] = field(default_factory=list)
+    changed: set[_Path] = msgspec.field(default_factory=set)
+    added: list[str] = msgspec.field(default_factory=list)
 
     def give(self, passage: _Passage | None, line: str) -> None:
         """Give a new line to the passage; it stands for itself if there is none, or if it is another item."""

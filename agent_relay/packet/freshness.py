@@ -7,10 +7,10 @@ a text keeps, the planted secrets it leaks, and its size.
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
+import msgspec
 from pydantic import Field
 
 from agent_relay.domain.documents.document import Document, Strict
@@ -250,8 +250,7 @@ _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _LEAK = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(msgspec.Struct, frozen=True):
     """The result. `found` and `planted` count facts by kind, in the order of `KINDS`.
 
     Kinds without planted facts are left out. `missing` lists the facts not found, `leaked` the kinds of the

@@ -1,13 +1,15 @@
 """Add what relay itself knows of a handoff: terms, newest prompt, and what the agent's record lacks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+import msgspec
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.record_matching import squeeze
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Handoff, Leg, Prompt, Session
+from agent_relay.domain.values import replace
 
 
 def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
@@ -138,8 +140,7 @@ def _has(facts: Facts, asked: Prompt, clean: Callable[[str], str]) -> bool:
 _CLOCK_SLACK = timedelta(seconds=2)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordGap:
+class RecordGap(msgspec.Struct, frozen=True):
     """What the predecessor's record lacks: `sentence` says it, and is empty for nothing.
 
     `is_wordless` is whether the leg was asked something that its record does not mention.

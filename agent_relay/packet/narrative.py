@@ -4,10 +4,11 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_relay.domain.documents.adapter import Answer
 from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePacket
@@ -68,8 +69,7 @@ _MESSAGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NarrativeResult:
+class NarrativeResult(msgspec.Struct, frozen=True):
     """The outcome: `text` if the document was written, `why` in one line if it failed."""
 
     kind: NarrativeOutcome
@@ -129,8 +129,7 @@ def has_messages(facts: "Facts") -> bool:
     return len(facts.conversation) >= FEWEST_MESSAGES
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDocument:
+class OwnDocument(msgspec.Struct, frozen=True):
     """A document an agent wrote about its own work, headed by its age; `source` is its position, if known.
 
     `source.turn` is the last prompt it can know of, `source.at` the time it was written.

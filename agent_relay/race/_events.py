@@ -1,16 +1,16 @@
 """The events of a race's journal as types, and parsed from the JSON objects of its lines."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
+
+import msgspec
 
 from agent_relay.domain.events.codec import parse_parts
 from agent_relay.domain.events.session import Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class RaceBegun:
+class RaceBegun(msgspec.Struct, frozen=True):
     """A race in the working tree `root` began, whose HEAD was `head`; fields as `Race` has them."""
 
     name: ClassVar[str] = "race.begun"
@@ -26,8 +26,7 @@ class RaceBegun:
     applies: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RaceCarried:
+class RaceCarried(msgspec.Struct, frozen=True):
     """Uncommitted changes of `root` were copied, `files` files; `notes` say what could not be."""
 
     name: ClassVar[str] = "race.carried"
@@ -35,8 +34,7 @@ class RaceCarried:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerPlacing:
+class RunnerPlacing(msgspec.Struct, frozen=True):
     """The runner's branch and worktree are about to be made."""
 
     name: ClassVar[str] = "runner.placing"
@@ -45,8 +43,7 @@ class RunnerPlacing:
     tree: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerPlaced:
+class RunnerPlaced(msgspec.Struct, frozen=True):
     """The worktree holds what the user's tree does; `base` is that state as a commit."""
 
     name: ClassVar[str] = "runner.placed"
@@ -54,16 +51,14 @@ class RunnerPlaced:
     base: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerStarting:
+class RunnerStarting(msgspec.Struct, frozen=True):
     """The runner's session is about to be begun or continued."""
 
     name: ClassVar[str] = "runner.starting"
     runner: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerStarted:
+class RunnerStarted(msgspec.Struct, frozen=True):
     """The runner's session works."""
 
     name: ClassVar[str] = "runner.started"
@@ -71,8 +66,7 @@ class RunnerStarted:
     session: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerStopped:
+class RunnerStopped(msgspec.Struct, frozen=True):
     """The runner was stopped before its end and can be continued; `spent_ms` is all its time so far."""
 
     name: ClassVar[str] = "runner.stopped"
@@ -80,8 +74,7 @@ class RunnerStopped:
     spent_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerEnded:
+class RunnerEnded(msgspec.Struct, frozen=True):
     """The runner's work is over, in the way `how` says; `spent_ms` is all its time."""
 
     name: ClassVar[str] = "runner.ended"
@@ -92,8 +85,7 @@ class RunnerEnded:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerCounted:
+class RunnerCounted(msgspec.Struct, frozen=True):
     """What the runner's agents used, by their records; `tokens` -1 and `cost` empty if unknown."""
 
     name: ClassVar[str] = "runner.counted"
@@ -103,8 +95,7 @@ class RunnerCounted:
     cost: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerMeasured:
+class RunnerMeasured(msgspec.Struct, frozen=True):
     """The runner's result as a commit, and how much of it differs from the base."""
 
     name: ClassVar[str] = "runner.measured"
@@ -115,16 +106,14 @@ class RunnerMeasured:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerTesting:
+class RunnerTesting(msgspec.Struct, frozen=True):
     """The test is about to run in the runner's worktree."""
 
     name: ClassVar[str] = "runner.testing"
     runner: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerTested:
+class RunnerTested(msgspec.Struct, frozen=True):
     """The test ended with `status`, as the shell reports it; `why` if it did not end by itself."""
 
     name: ClassVar[str] = "runner.tested"
@@ -134,8 +123,7 @@ class RunnerTested:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OverlapSeen:
+class OverlapSeen(msgspec.Struct, frozen=True):
     """Two runners changed the same place; fields as `Overlap` has them."""
 
     name: ClassVar[str] = "overlap.seen"
@@ -145,8 +133,7 @@ class OverlapSeen:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class RaceScored:
+class RaceScored(msgspec.Struct, frozen=True):
     """The race is decided; `order` holds the runners' numbers as text, `reasons` a sentence for each."""
 
     name: ClassVar[str] = "race.scored"
@@ -155,31 +142,27 @@ class RaceScored:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RaceStopped:
+class RaceStopped(msgspec.Struct, frozen=True):
     """The race was stopped; it can be resumed."""
 
     name: ClassVar[str] = "race.stopped"
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceResumed:
+class RaceResumed(msgspec.Struct, frozen=True):
     """The race was resumed."""
 
     name: ClassVar[str] = "race.resumed"
 
 
-@dataclass(frozen=True, slots=True)
-class RaceApplying:
+class RaceApplying(msgspec.Struct, frozen=True):
     """The runner's changes are about to be written to the user's working tree."""
 
     name: ClassVar[str] = "race.applying"
     runner: int
 
 
-@dataclass(frozen=True, slots=True)
-class RaceApplied:
+class RaceApplied(msgspec.Struct, frozen=True):
     """The user's working tree has the runner's changes, in `files` files."""
 
     name: ClassVar[str] = "race.applied"
@@ -187,8 +170,7 @@ class RaceApplied:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class RaceNotApplied:
+class RaceNotApplied(msgspec.Struct, frozen=True):
     """The user's working tree is as it was, for this reason."""
 
     name: ClassVar[str] = "race.not-applied"
@@ -196,8 +178,7 @@ class RaceNotApplied:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class RaceCleaning:
+class RaceCleaning(msgspec.Struct, frozen=True):
     """The race is about to be removed with all it made."""
 
     name: ClassVar[str] = "race.cleaning"
@@ -231,8 +212,7 @@ _KINDS: dict[str, Callable[..., RaceBody]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RaceEvent:
+class RaceEvent(msgspec.Struct, frozen=True):
     """One line of a race's journal. `number` counts from 1."""
 
     number: int

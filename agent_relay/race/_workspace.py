@@ -5,8 +5,9 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import RACE_VARIABLE
@@ -33,8 +34,7 @@ from agent_relay.system.headless import run_headless
 from agent_relay.system.processes import end_marked
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerChanges:
+class RunnerChanges(msgspec.Struct, frozen=True):
     """What a runner has changed in its worktree so far."""
 
     result: str
@@ -44,8 +44,7 @@ class RunnerChanges:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class RaceWorkspace:
+class RaceWorkspace(msgspec.Struct, frozen=True):
     """One race's folder and the user's working tree."""
 
     folder: str

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.session import Unknown
 from agent_relay.domain.names import is_ulid
+from agent_relay.domain.values import replace
 from agent_relay.race._events import (
     OverlapSeen,
     RaceApplied,

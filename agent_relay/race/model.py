@@ -1,9 +1,10 @@
 """Define a race as a value: several agents at one task, the next step of each, the verdict by one test."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from itertools import pairwise
+
+import msgspec
 
 from agent_relay.domain.text.plain import render_count
 
@@ -45,8 +46,7 @@ class RunnerOutcome(StrEnum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
+class Runner(msgspec.Struct, frozen=True):
     """One agent of a race; `number` counts from 1 in the order given.
 
     `branch` and `tree` (its folder) are known from when they are about to be made. `base` and `result` are
@@ -89,8 +89,7 @@ class Runner:
         return self.added + self.removed
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(msgspec.Struct, frozen=True):
     """Two runners (by number, the smaller first) changed the same place; `what` says where and how."""
 
     first: int
@@ -99,8 +98,7 @@ class Overlap:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The winner (0 for none), all runners from best to worst, and a sentence of reasons for each."""
 
     winner: int
@@ -108,8 +106,7 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
+class Race(msgspec.Struct, frozen=True):
     """The fold of a race's journal.
 
     `root` is the user's working tree, `below` the folder in it the race was asked for in, relative and empty

@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.names import is_ulid
+from agent_relay.domain.names import BY_HAND, is_ulid
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import Handler, Peer
-from agent_relay.domain.session import BY_HAND
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.engine.threads import Failed, attempt

@@ -7,14 +7,16 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.protocol.run_output import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
+from agent_relay.domain.values import Confidential
 from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.commands import stop_session
@@ -59,8 +61,7 @@ _GO_ON = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerRequest:
+class RunnerRequest(Confidential, frozen=True):
     """A request to run an agent on `task` in folder `cwd` of the worktree `tree`, in the user's environment.
 
     `session` is the one it worked in before it was stopped, empty for none.
@@ -70,20 +71,18 @@ class RunnerRequest:
     task: str
     tree: str
     cwd: str
-    environ: dict[str, str] = field(repr=False)
+    environ: dict[str, str]
     session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerActivity:
+class RunnerActivity(msgspec.Struct, frozen=True):
     """The agent that works for a runner right now, and what it is doing."""
 
     agent: str = ""
     doing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerResult:
+class RunnerResult(msgspec.Struct, frozen=True):
     """How a runner's work ended; `status` is its agent's exit status, -1 for none.
 
     With `never_began` none of its agents ever ran: it can be started again without doing anything twice.

@@ -4,7 +4,8 @@ import re
 from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact.rules import (
@@ -149,8 +150,7 @@ _MOST_FOLDS = 12
 _TAIL = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Unfolded:
+class Unfolded(msgspec.Struct, frozen=True):
     """A text without its line breaks, with the places of its characters in the original."""
 
     text: str

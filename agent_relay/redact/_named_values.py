@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact.rules import SecretSpan
@@ -183,8 +184,7 @@ _LEAST_SIGNED, _LEAST_SIGNS = 24, 3
 _SIGNS = frozenset("!@#$%^&*+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     """One assignment: its name, how it is joined to its value, and the value with its start."""
 
     name: str

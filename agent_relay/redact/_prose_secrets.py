@@ -7,9 +7,10 @@ a password, a word with a number is enough, while a "key" is as often the name o
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from itertools import pairwise
+
+import msgspec
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact._named_values import is_code, is_phrase, is_stand_in, is_wordy, looks_secret
@@ -205,8 +206,7 @@ _LEAST_CHARACTERS, _CAREFUL = 6, 8
 _LEAST_GENERATED, _SURELY_GENERATED = 16, 32
 
 
-@dataclass(frozen=True, slots=True)
-class _Keyword:
+class _Keyword(msgspec.Struct, frozen=True):
     start: int
     end: int
     sort: _SecretKind

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact._named_values import is_stand_in, looks_secret
@@ -124,8 +125,7 @@ def find_known(text: str, pattern: re.Pattern[str] | None, *, rank: int) -> Iter
         yield from (SecretSpan(match.start(), match.end(), KIND, rank) for match in pattern.finditer(text))
 
 
-@dataclass(frozen=True, slots=True)
-class AllowList:
+class AllowList(msgspec.Struct, frozen=True):
     """What to leave: everything inside an occurrence of a literal, and values a pattern matches whole."""
 
     literals: tuple[str, ...] = ()

@@ -7,8 +7,10 @@ unknown to this version are included.
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
 from typing import cast
+
+import msgspec
+from msgspec.structs import astuple
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import parse_packet, render_document
@@ -17,6 +19,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
 from agent_relay.domain.text.plain import clean_text
+from agent_relay.domain.values import replace
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
 from agent_relay.redact.rules import PLACEHOLDER
 from agent_relay.redact.text import Redacted, redact_text
@@ -89,14 +92,13 @@ _OURS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Cleaner:
+class _Cleaner(msgspec.Struct, frozen=True):
     """What to look for, and what was removed and spared so far."""
 
     known: frozenset[str]
     allow: AllowList
-    counts: Counter[str] = field(default_factory=Counter)
-    spared: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    spared: Counter[str] = msgspec.field(default_factory=Counter)
 
     def redact(self, text: str) -> Redacted:
         """Return `text` without secrets, not counted yet."""
@@ -169,7 +171,7 @@ def count_redacted(body: events.Body) -> int:
     """Return how many characters `redact_body` searches at most, including what it may skip."""
     if isinstance(body, events.PromptSeen):
         return min(len(body.text), MOST_PROMPT + _MARGIN)
-    values = [getattr(body, field.name) for field in fields(body)]
+    values = astuple(body)
     texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
     return sum(len(text) for text in texts if isinstance(text, str))
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 # A word may begin after anything but a letter or digit, and after what JSON, URLs and colours put there.
 LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9]m))"
@@ -15,8 +16,7 @@ _MOST_TRIES = 8
 _WORD = re.compile(r"[A-Za-z0-9_.=+/%-]*+")
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSpan:
+class SecretSpan(msgspec.Struct, frozen=True):
     """A secret found: characters `start` to `end`. Of two that overlap, the lower `rank` names it."""
 
     start: int
@@ -25,8 +25,7 @@ class SecretSpan:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """A secret that is recognised by how it begins. `pattern` is matched where `prefix` was found.
 
     `bare` is the same without checking what surrounds it. `open_ended` means that the token ends only at the
@@ -41,8 +40,7 @@ class Token:
     accept: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class LineRule:
+class LineRule(msgspec.Struct, frozen=True):
     """A secret recognised inside a line that holds `hint` (lower case). Group 1 is the secret, else all."""
 
     kind: str

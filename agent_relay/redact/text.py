@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.redact._login_rules import RULES
@@ -21,13 +22,12 @@ _FOLDING = (*(rule for rule in _LINE_RULES if rule.hint == "-us"), *FOLDING)
 _BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _PROSE, _KNOWN = range(7)
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
+class Redacted(msgspec.Struct, frozen=True):
     """A text without its secrets, how many of each kind were removed, and how many the user's list spared."""
 
     text: str
-    counts: Mapping[str, int] = field(default_factory=dict)
-    spared: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    spared: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 def redact_text(

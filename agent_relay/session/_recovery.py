@@ -1,7 +1,5 @@
 """Decide which effects a daemon must repeat for a session it finds after a crash."""
 
-from dataclasses import replace
-
 from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.events.session import LegEnded, SessionEnded
 from agent_relay.domain.events.work import HandoffConfirmed, PacketDelivered, PredecessorStopped, TurnEnded
@@ -9,6 +7,7 @@ from agent_relay.domain.inputs import LegGone, Restarted
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.rests import find_wake

@@ -1,8 +1,9 @@
 """Define what a decision may know and what it returns, and choose a successor by the policy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+
+import msgspec
 
 from agent_relay.domain.effects import (
     DeliverPacket,
@@ -20,14 +21,13 @@ from agent_relay.domain.moments import render_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import name_rest
-from agent_relay.domain.values import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner, replace
 
 _TRIES = 2
 """How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(msgspec.Struct, frozen=True):
     """What is known about one agent now.
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
@@ -44,8 +44,7 @@ class Availability:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """The policy's answer.
 
     `successor` is empty if no agent can take over; `earliest` is the first reset of those resting.
@@ -121,8 +120,7 @@ def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
     return f"rests until {render_moment(state.rests_until, now, zone)}"
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionContext:
+class DecisionContext(msgspec.Struct, frozen=True):
     """What the machine may know beyond the session: the moment, who is available, fresh ids.
 
     `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
@@ -140,16 +138,16 @@ class DecisionContext:
     availability: Mapping[str, Availability]
     handoff_id: str
     leg_id: str
-    native_ids: Mapping[str, str] = field(default_factory=dict)
+    native_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
     resume_at_reset: bool = False
     agent_may_continue: bool = True
     quiet: QuietHours = NO_QUIET_HOURS
     return_mode: str = "offer"
     zone: tzinfo = UTC
-    fallback_models: Mapping[str, str] = field(default_factory=dict)
+    fallback_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     context: ContextWishes = NO_WISHES
     draft_near_limit: bool = False
-    spoilt: Mapping[str, str] = field(default_factory=dict)
+    spoilt: Mapping[str, str] = msgspec.field(default_factory=dict)
     owner: Owner = UNKNOWN_OWNER
 
     def choose(
@@ -173,8 +171,7 @@ class DecisionContext:
         return replace(self, availability={**self.availability, agent: replace(state, resting=False)})
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """Events in the order they are to be journalled, then effects to perform."""
 
     bodies: tuple[Body, ...] = ()

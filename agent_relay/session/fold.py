@@ -1,13 +1,13 @@
 """Fold the events of a journal into the session they describe."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values import replace
 from agent_relay.session import transitions
 
 

@@ -1,13 +1,15 @@
 """Fold a journal into records of its handoffs: steps reached, terms expected, verdicts given."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.session import NO_TERMS, Step, Terms
+from agent_relay.domain.values import replace
 from agent_relay.session.fold import read_terms
 
 
@@ -27,8 +29,7 @@ class HandoffStatus(StrEnum):
 OPEN_STATUSES = frozenset({HandoffStatus.UNDER_WAY, HandoffStatus.CANCELLING, HandoffStatus.WORKING})
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffTrailEntry:
+class HandoffTrailEntry(msgspec.Struct, frozen=True):
     """One line of a handoff's trail: an event's name, and what it said."""
 
     at: datetime
@@ -36,8 +37,7 @@ class HandoffTrailEntry:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffRecord:
+class HandoffRecord(msgspec.Struct, frozen=True):
     """One handoff. `ended_at` is when it was made or given up, `closed_at` when a person judged it.
 
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
@@ -77,8 +77,7 @@ class HandoffRecord:
         return self.status in OPEN_STATUSES
 
 
-@dataclass(frozen=True, slots=True)
-class LegRecord:
+class LegRecord(msgspec.Struct, frozen=True):
     """One leg of the chain; `handoff` brought it, empty if it was started or resumed without one."""
 
     id: str

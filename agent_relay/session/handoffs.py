@@ -4,8 +4,9 @@ If a step fails, decide who takes over instead: the rollback agent, the next one
 A packet that cannot be written loses neither the agent nor what was achieved.
 """
 
-from dataclasses import asdict, replace
 from datetime import datetime
+
+from msgspec.structs import asdict
 
 from agent_relay.domain import effects
 from agent_relay.domain.events import session as events
@@ -14,6 +15,7 @@ from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, Publi
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 

@@ -4,7 +4,6 @@ A waiting packet is checked first: no agent is stopped for a packet that cannot 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import PublishPacket, StopLeg
@@ -14,6 +13,7 @@ from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
+from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import DecisionContext, Outcome, explain_unavailable
 from agent_relay.session.fold import find_step_left

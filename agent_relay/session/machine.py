@@ -5,7 +5,6 @@ their subject. At the end of a turn the order is: return to the preferred agent,
 context.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.domain import inputs
@@ -18,6 +17,7 @@ from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
+from agent_relay.domain.values import replace
 from agent_relay.session import handoffs, interventions, rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome

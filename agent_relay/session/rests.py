@@ -1,7 +1,6 @@
 """Decide which agent rests until when, and what happens at the end of a limit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
@@ -12,7 +11,7 @@ from agent_relay.domain.limits import Rest
 from agent_relay.domain.moments import find_end, is_lasting, parse_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values import is_later
+from agent_relay.domain.values import is_later, replace
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff, replace_agent
 

@@ -6,7 +6,6 @@ module, so it imports nothing but the domain.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
@@ -16,6 +15,7 @@ from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import NO_TERMS, Handoff, Limit, Session, Terms, Turn
 from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values import replace
 
 S = State
 

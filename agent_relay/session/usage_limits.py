@@ -1,7 +1,6 @@
 """Decide what follows from a full context or a used-up budget."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, NoteRest, ShowMessage, StopLeg
@@ -12,7 +11,7 @@ from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spend
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values import has_passed, is_later
+from agent_relay.domain.values import has_passed, is_later, replace
 from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent

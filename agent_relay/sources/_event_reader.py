@@ -5,9 +5,10 @@ import base64
 import contextlib
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from agent_relay.agents.source_paths import LegPlace, expand_text
 from agent_relay.domain.documents.adapter import SourceSpec
@@ -29,8 +30,7 @@ class StreamError(Exception):
     """The server refused, or its response is not valid HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
+class ServerAddress(msgspec.Struct, frozen=True):
     """A parsed URL."""
 
     host: str

@@ -3,10 +3,11 @@
 import contextlib
 import os
 import sqlite3
-from dataclasses import dataclass
 from glob import glob
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.system.disk.files import cannot_write, check_database, open_stream, write_atomic
@@ -28,8 +29,7 @@ _SHARE = 4
 """At most one part in this many of the free space at the copy's place is used."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForkedSession:
+class ForkedSession(msgspec.Struct, frozen=True):
     """The session the agent continues; `copy` is the file outside the run's folder, empty for none."""
 
     native_id: str

@@ -4,9 +4,10 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+
+import msgspec
 
 from agent_relay.agents.source_paths import LegPlace, expand_path
 from agent_relay.domain.documents.adapter import Transcript
@@ -104,16 +105,14 @@ _WEIGHED = 16
 """How many conversations, newest first, are considered."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSessions:
+class FoundSessions(msgspec.Struct, frozen=True):
     """`sessions`, newest first; `unread` says why others that might be among them cannot be read."""
 
     sessions: tuple[NativeSession, ...]
     unread: tuple[RelayError, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationOwner:
+class ConversationOwner(msgspec.Struct, frozen=True):
     """The owner of a conversation whose id is not known.
 
     `pid` is the agent's living process, 0 for none; `others` are the ids of conversations known to be

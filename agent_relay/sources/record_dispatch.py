@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -27,13 +26,12 @@ LATE_S = (1.0, 4.0)
 _ARM_TRIES = 8
 
 
-@dataclass(slots=True)
-class _Leg:
+class _Leg(msgspec.Struct):
     place: LegPlace
     readers: list[SourceReader]
-    streams: list[EventReader] = field(default_factory=list)
+    streams: list[EventReader] = msgspec.field(default_factory=list)
     walked_at: float = 0.0
-    timers: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
+    timers: dict[str, asyncio.TimerHandle] = msgspec.field(default_factory=dict)
 
 
 class SourceSet:

@@ -11,8 +11,9 @@ import sqlite3
 import urllib.parse
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.limits import Record, Source
@@ -33,8 +34,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|.)?|[\x00-\x0c\x0e-\x1a\x7f]"
 _SHORTEST_LINE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True):
     """Recorded output of one leg.
 
     `cols` x `rows` is the size it began with, `typed` the lines people submitted, each with its time in

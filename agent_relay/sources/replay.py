@@ -6,13 +6,15 @@ The recorded leg's start by the clock is found from the lines typed into it, whi
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+import msgspec
 
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.record_matching import iter_strings, squeeze
 from agent_relay.domain.limits import Kind, Record, Signal
 from agent_relay.domain.screen import Screen, parse_screen
+from agent_relay.domain.values import replace
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
 from agent_relay.terminal.emulation.snapshot import snapshot
@@ -27,8 +29,7 @@ _STEP = 64
 _SAME_RESET = timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """The times of a recording's bytes.
 
     `settled` are byte offsets at which output paused, empty if the recording does not say; `marks`

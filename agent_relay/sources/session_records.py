@@ -6,8 +6,9 @@ Only conversations that the journal names are read: one guessed by its folder ma
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.domain.documents.adapter import Transcript
@@ -18,7 +19,7 @@ from agent_relay.domain.events.work import HandoffBegun, PacketPublished
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.packet.extract.requests import strip_relay
 from agent_relay.sources.native_sessions import find_transcript
 from agent_relay.sources.transcript_reader import get_reader, read_whole_facts
@@ -28,8 +29,7 @@ from agent_relay.store.packets import list_packets, read_packet
 _SLACK = timedelta(seconds=10)
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationRecord:
+class ConversationRecord(msgspec.Struct, frozen=True):
     """The record of one conversation; `number` is that of its newest leg, counted in the session from 1.
 
     `legs` are the numbers of all legs that continued it. If its transcript cannot be read, `lacks` says why
@@ -43,8 +43,7 @@ class ConversationRecord:
     lacks: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Conversation:
+class _Conversation(msgspec.Struct, frozen=True):
     """One conversation of the session: its legs by number, in order."""
 
     native_id: str

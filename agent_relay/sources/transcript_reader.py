@@ -5,11 +5,11 @@ import heapq
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.quotable import trim_facts
 from agent_relay.sources import transcript_files as files
 from agent_relay.transcripts import fact_reading as reading

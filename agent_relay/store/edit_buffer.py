@@ -7,8 +7,9 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.files import cannot_write, read_bounded
@@ -22,8 +23,7 @@ _SWEEP_S = 5.0
 """How long another process may take to sweep a copy away."""
 
 
-@dataclass(frozen=True, slots=True)
-class EditBuffer:
+class EditBuffer(msgspec.Struct, frozen=True):
     """The copy at `path`; a process that inherits `lock` keeps the copy from being swept while it lives."""
 
     path: str

@@ -6,9 +6,10 @@ No agent has run in an imported session, but its successor can.
 import contextlib
 import errno
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+
+import msgspec
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import fingerprint, parse_packet, render_document, render_json
@@ -28,8 +29,7 @@ _TEMPORARY = f"{_LEFT_OVER}publish-"
 _Names = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedPacket:
+class PublishedPacket(msgspec.Struct, frozen=True):
     """A visible packet. Paths are relative to the session's folder; `again` if it was published before."""
 
     packet_id: str
@@ -174,8 +174,7 @@ def _link(name: str, path: str) -> None:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlace:
+class ImportPlace(msgspec.Struct, frozen=True):
     """Where an imported session belongs: `root` holds its `.agent-relay`, agents work in `cwd`."""
 
     root: str

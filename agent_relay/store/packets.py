@@ -5,10 +5,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal
+
+import msgspec
+from msgspec.structs import asdict
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import fingerprint, parse_document, parse_packet
@@ -28,24 +30,21 @@ _NUMBERED = re.compile(r"([0-9]{4,9})-([a-z][a-z0-9-]{0,31})\.json")
 Edited = Literal["nothing", "text", "document", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryText:
+class DeliveryText(msgspec.Struct, frozen=True):
     """What is delivered to the successor, and what the user edited since publishing."""
 
     text: str
     edited: Edited = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(msgspec.Struct, frozen=True):
     """A packet as it was published: its document without relay's fingerprints, and its text."""
 
     document: dict[str, object]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Now:
+class _Now(msgspec.Struct, frozen=True):
     """The files of a packet as they are now; `body` is `None` if the text was deleted."""
 
     document: dict[str, object]
@@ -261,8 +260,7 @@ _NARRATIVE = "narrative.json"
 _NARRATIVE_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class NarrativeDocument:
+class NarrativeDocument(msgspec.Struct, frozen=True):
     """A redacted document, and the leg whose agent wrote it.
 
     `at` is for people to read; `moment` is the same in ISO 8601, empty in documents of older versions.
@@ -289,7 +287,7 @@ def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
         return None
     if not isinstance(found, dict) or found.get("leg") != leg:
         return None
-    known = {field.name: found.get(field.name, "") for field in fields(NarrativeDocument)}
+    known = {name: found.get(name, "") for name in NarrativeDocument.__struct_fields__}
     if not all(isinstance(value, str) for value in known.values()) or not (known["text"] and known["at"]):
         return None
     return NarrativeDocument(**known)
@@ -298,8 +296,7 @@ def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
 _DIGEST = "digest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class DigestDocument:
+class DigestDocument(msgspec.Struct, frozen=True):
     """A redacted document that the successor of a handoff wrote from the record, before its first turn."""
 
     handoff: str
@@ -322,7 +319,7 @@ def read_digest(folder: str, handoff: str) -> DigestDocument | None:
         return None
     if not isinstance(found, dict) or found.get("handoff") != handoff:
         return None
-    known = {field.name: found.get(field.name, "") for field in fields(DigestDocument)}
+    known = {name: found.get(name, "") for name in DigestDocument.__struct_fields__}
     if not all(isinstance(value, str) and value for value in known.values()):
         return None
     return DigestDocument(**known)

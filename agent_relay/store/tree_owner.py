@@ -10,7 +10,8 @@ import hashlib
 import json
 import logging
 import os
-from dataclasses import asdict, fields
+
+from msgspec.structs import asdict
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import get_project_folder
@@ -144,7 +145,7 @@ def read_tree_owner(root: str) -> Owner | None:
         return None
     if not isinstance(found, dict):
         return None
-    texts = {field.name: found.get(field.name) for field in fields(Owner)}
+    texts = {name: found.get(name) for name in Owner.__struct_fields__}
     owner = Owner(**{name: text for name, text in texts.items() if isinstance(text, str)})
     return owner if owner.is_known and is_plausible(owner) else None
 

@@ -6,10 +6,12 @@
 import os
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent_relay.domain.names import build_ulid
-from agent_relay.domain.values import ClockJump
+
+if TYPE_CHECKING:
+    from agent_relay.domain.values import ClockJump
 
 _TOLERANCE = timedelta(seconds=1)
 """Two clocks are never read at the same instant, and time servers make one run a little faster or slower."""
@@ -55,8 +57,10 @@ class JumpingClock:
         self._wall, self._steady_s = _read_both(clock)
         self._read_s = self._steady_s
 
-    def read(self) -> tuple[datetime, ClockJump | None]:
+    def read(self) -> "tuple[datetime, ClockJump | None]":
         """Return the time (aware, in UTC) and how the clock jumped since the last read; mostly `None`."""
+        from agent_relay.domain.values import ClockJump  # commands that only tell the time do without
+
         now, steady_s = _read_both(self._clock)
         by = now - self._wall - timedelta(seconds=steady_s - self._steady_s)
         since = now - timedelta(seconds=steady_s - self._read_s)

@@ -6,7 +6,8 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system import headless_parent
@@ -22,8 +23,7 @@ _LOOK_S = 0.1
 _ANSWER_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
+class ProgramResult(msgspec.Struct, frozen=True):
     """How a program ended: the exit status as a shell has it, its output, the end of its standard error."""
 
     status: int

@@ -20,8 +20,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, ParamSpec, TypeVar, cast
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.failures import find_shortage_number
@@ -37,8 +38,7 @@ _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkLimit:
+class WorkLimit(msgspec.Struct, frozen=True):
     """How long work may take: seconds of processor time, and seconds of waiting for disks and programs.
 
     The processor time is the limit that matters on a machine that is busy with something else.

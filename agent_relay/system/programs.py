@@ -7,8 +7,9 @@ import selectors
 import signal
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
+
+import msgspec
 
 from agent_relay.system.spawn import find_program, give_streams, keep_absolute, spawn_program
 
@@ -30,8 +31,7 @@ class Ending(Enum):
     NOT_STARTED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramAnswer:
+class ProgramAnswer(msgspec.Struct, frozen=True):
     """The output of one program, and how it ended.
 
     `status` is its exit status if it is ANSWERED, -N if signal N ended it; else -1. `output` and `errors` are
@@ -56,8 +56,7 @@ class ProgramAnswer:
         return self.ending in {Ending.LATE, Ending.LONG}
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(msgspec.Struct):
     """A program that runs, and the descriptors of its output; `handle` becomes readable when it ends.
 
     `status` is `None` until it was reaped.
@@ -68,8 +67,8 @@ class _Asked:
     handle: int
     said: tuple[int, int]
     status: int | None = None
-    output: bytearray = field(default_factory=bytearray)
-    errors: bytearray = field(default_factory=bytearray)
+    output: bytearray = msgspec.field(default_factory=bytearray)
+    errors: bytearray = msgspec.field(default_factory=bytearray)
 
 
 def run_program(

@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.screen import Screen, parse_screen
@@ -41,8 +42,7 @@ class SpawnError(HolderError):
         self.errno = number
 
 
-@dataclass(frozen=True, slots=True)
-class StartedHolder:
+class StartedHolder(msgspec.Struct, frozen=True):
     """A holder and its child, both alive when it reported. `child_born` is the child's start in clock ticks.
 
     `emulator_error` is empty, or why screens will be refused.

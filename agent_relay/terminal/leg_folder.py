@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import is_ulid
@@ -24,8 +25,7 @@ _REMOVED_S = 5.0
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True, slots=True)
-class LegFolder:
+class LegFolder(msgspec.Struct, frozen=True):
     """A leg's folder, whether or not a holder uses it."""
 
     id: LegId

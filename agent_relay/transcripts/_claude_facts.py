@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import islice
+
+import msgspec
 
 from agent_relay.domain.facts import Facts
 from agent_relay.transcripts import lenient_json as lenient
@@ -28,8 +29,7 @@ _TASK_NUMBER = re.compile(r"Task #(\w+)")
 _AGENT_TOOLS = ("Task", "Agent")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A tool call waiting for its result."""
 
     name: str
@@ -37,14 +37,13 @@ class Call:
     place: str
 
 
-@dataclass(slots=True)
-class Tools:
+class Tools(msgspec.Struct):
     """Pairs calls with results, and keeps what outlives them: tasks, and work in the background."""
 
     facts: Collector
-    calls: dict[str, Call] = field(default_factory=dict)
-    tasks: dict[str, tuple[str, str]] = field(default_factory=dict)
-    running: dict[str, str] = field(default_factory=dict)
+    calls: dict[str, Call] = msgspec.field(default_factory=dict)
+    tasks: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    running: dict[str, str] = msgspec.field(default_factory=dict)
 
     def call(self, part: dict[str, object], place: str) -> None:
         """Note a `tool_use` part."""

@@ -1,7 +1,6 @@
 """Read Claude Code's rows as a tree, and select the branch the user sees."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -27,7 +26,7 @@ class _Line(ClaudeLine, rename="camel"):
     content: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-class _Result(msgspec.Struct, rename="camel"):
+class _Result(msgspec.Struct, frozen=True, rename="camel"):
     """The kept parts of `toolUseResult`, without the whole file contents in it."""
 
     type: str = ""
@@ -51,8 +50,7 @@ Result = _Result
 _NO_RESULT = _Result()
 
 
-@dataclass(slots=True)
-class ClaudeRow:
+class ClaudeRow(msgspec.Struct):
     """One row of interest. `parts` is the message's content as a list of parts.
 
     `is_continuation` is whether it is the prompt by which the agent goes on by itself after a limit's reset.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
@@ -39,19 +38,17 @@ class _Entry(NamedTuple):
     place: str
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(msgspec.Struct):
     """The records of one turn; `own` is false where a parent of the fork made it."""
 
     own: bool
-    entries: list[_Entry] = field(default_factory=list)
+    entries: list[_Entry] = msgspec.field(default_factory=list)
 
     def has(self, kind: str) -> bool:
         return any(kind in (entry.type, lenient.get_text(entry.payload, "type")) for entry in self.entries)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(msgspec.Struct):
     """The state while a rollout is read: the facts, and what is known besides."""
 
     facts: Collector

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
@@ -166,13 +165,12 @@ _KNOWN = ("user", "gemini", "info", "error", "warning")
 _records = msgspec.json.Decoder(dict[str, object])
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(msgspec.Struct):
     """The replayed file: messages in order by id, with the line each was last written on."""
 
-    header: Mapping[str, object] = field(default_factory=dict)
-    messages: dict[str, tuple[int, Mapping[str, object]]] = field(default_factory=dict)
-    texts: set[str] = field(default_factory=set)
+    header: Mapping[str, object] = msgspec.field(default_factory=dict)
+    messages: dict[str, tuple[int, Mapping[str, object]]] = msgspec.field(default_factory=dict)
+    texts: set[str] = msgspec.field(default_factory=set)
     summary: str = ""
     summary_line: int = 0
     context: str = ""

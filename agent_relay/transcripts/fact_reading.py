@@ -1,9 +1,10 @@
 """Define what a reader of facts is given and returns, and the collector it adds facts to."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from agent_relay.domain.facts import (
     EDITED_LINE_LENGTH,
@@ -16,20 +17,19 @@ from agent_relay.domain.facts import (
     Tokens,
     ToolError,
 )
+from agent_relay.domain.values import replace
 from agent_relay.transcripts.lenient_json import LineCounter, clip, find_replaced, list_body
 from agent_relay.transcripts.usage_records import TokenCounts
 
 
-@dataclass(frozen=True, slots=True)
-class ForkPoint:
+class ForkPoint(msgspec.Struct, frozen=True):
     """The point where a transcript continues another: `before` is the first ordinal not taken over."""
 
     native_id: str
     before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ancestor:
+class Ancestor(msgspec.Struct, frozen=True):
     """The lines of a transcript this one was forked from, up to the ordinal `before` (exclusive)."""
 
     lines: Iterable[bytes]
@@ -37,8 +37,7 @@ class Ancestor:
     before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptSource:
+class TranscriptSource(msgspec.Struct, frozen=True):
     """One native transcript, already read.
 
     JSON-lines formats fill `lines`; table formats fill `session`, `messages`, `parts` and `todos`
@@ -58,8 +57,7 @@ class TranscriptSource:
     todos: tuple[Mapping[str, object], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Peek:
+class Peek(msgspec.Struct, frozen=True):
     """What the first lines of a transcript say about it; what they do not say is empty."""
 
     native_id: str = ""
@@ -70,8 +68,7 @@ class Peek:
     fork: ForkPoint | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(msgspec.Struct, frozen=True):
     """The queries that read a session from a database.
 
     Each but `newest` takes the session's id. `columns` names the session row's columns that hold
@@ -86,8 +83,7 @@ class Tables:
     columns: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptReader:
+class TranscriptReader(msgspec.Struct, frozen=True):
     """One native format: how it is stored, and the functions that read it.
 
     Formats with `tables` are databases; `unpack` reads their exported JSON. All others are files of lines.
@@ -198,8 +194,7 @@ def _shorten(line: str) -> str:
     return ""
 
 
-@dataclass(slots=True)
-class Collector:
+class Collector(msgspec.Struct):
     """Facts so far. `turn` counts the user's prompts; `answered` is whether the last one was answered.
 
     `waiting` holds the prompts since the last answer; `interrupted` is whether the user broke the turn off.
@@ -210,18 +205,18 @@ class Collector:
     turn: int = 0
     answered: bool = True
     interrupted: bool = False
-    interrupted_turns: list[int] = field(default_factory=list)
+    interrupted_turns: list[int] = msgspec.field(default_factory=list)
     at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    conversation: list[Message] = field(default_factory=list)
-    commands: list[CommandRun] = field(default_factory=list)
-    files: list[FileChange] = field(default_factory=list)
-    plan: list[TodoItem] = field(default_factory=list)
-    errors: list[ToolError] = field(default_factory=list)
-    background: list[str] = field(default_factory=list)
-    tokens: dict[str, TokenCounts] = field(default_factory=dict)
-    waiting: list[Message] = field(default_factory=list)
+    conversation: list[Message] = msgspec.field(default_factory=list)
+    commands: list[CommandRun] = msgspec.field(default_factory=list)
+    files: list[FileChange] = msgspec.field(default_factory=list)
+    plan: list[TodoItem] = msgspec.field(default_factory=list)
+    errors: list[ToolError] = msgspec.field(default_factory=list)
+    background: list[str] = msgspec.field(default_factory=list)
+    tokens: dict[str, TokenCounts] = msgspec.field(default_factory=dict)
+    waiting: list[Message] = msgspec.field(default_factory=list)
     limit_text: str = ""
     summary: str = ""
     summary_turn: int | None = None

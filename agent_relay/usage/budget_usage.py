@@ -7,8 +7,9 @@ a leg lives, so a bug of ours may come back with every round: `ErrorDeduplicator
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
+
+import msgspec
 
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
@@ -34,8 +35,7 @@ _NAME_LENGTH = 40
 _NO_GAPS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(msgspec.Struct, frozen=True):
     """The user's day from `begin` to `end` (aware), by its date."""
 
     name: str

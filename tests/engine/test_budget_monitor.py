@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 import pytest
@@ -14,6 +13,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import BudgetsCounted, Input
 from agent_relay.domain.limits import Budget, Mark, Record, Source, Spending
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import replace
 from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.engine.legs.limits import BudgetMonitor
 from agent_relay.engine.threads import ThreadPerHome

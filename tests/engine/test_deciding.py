@@ -4,12 +4,12 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import msgspec
 import pytest
 
 from agent_relay.agents.catalog import AdapterCatalog
@@ -17,7 +17,7 @@ from agent_relay.daemon.server import Notices
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
-from agent_relay.domain.values import UNKNOWN_OWNER
+from agent_relay.domain.values import UNKNOWN_OWNER, replace
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import LaunchEnvironment, Services
@@ -37,12 +37,11 @@ SESSION = Session("S", "/nowhere", "/nowhere", NOW, NOW)
 DEAD, WELL = LaunchEnvironment({"HOME": "/net/ann"}), LaunchEnvironment({"HOME": "/home/bob"})
 
 
-@dataclass(frozen=True, slots=True)
-class Net(Services):
+class Net(Services, frozen=True):
     """A machine on which ann's home is a network that is down."""
 
-    may: threading.Event = field(default_factory=threading.Event)
-    waiting: list[str] = field(default_factory=list)
+    may: threading.Event = msgspec.field(default_factory=threading.Event)
+    waiting: list[str] = msgspec.field(default_factory=list)
 
     def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
         """Waits for what never answers; bob's home answers at once."""

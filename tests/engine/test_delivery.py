@@ -1,11 +1,11 @@
 """Getting text into an agent: once, whole, and never into somebody's line or a question."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values import replace
 from agent_relay.engine._idle_agent import forget_text, type_line
 from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.terminal.holder_client import HolderError

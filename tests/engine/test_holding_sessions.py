@@ -2,11 +2,11 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+from agent_relay.domain.values import replace
 from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions.commands import TurnStart, hold_session
 from agent_relay.engine.sessions.creation import OpenRequest

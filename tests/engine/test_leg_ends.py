@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values import UNKNOWN_OWNER
+from agent_relay.domain.values import UNKNOWN_OWNER, replace
 from agent_relay.engine.legs.shutdown import end_agent
 from agent_relay.system.clock import read_boot_moment
 from agent_relay.system.processes import born, is_alive

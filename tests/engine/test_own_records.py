@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import pytest
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import LoadedAdapter, load_adapter
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import replace
 from agent_relay.engine.publishing.native_records import find_native, gather_facts
 from agent_relay.system.processes import born
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +12,7 @@ from agent_relay.agents.catalog import AdapterCatalog, read_catalog
 from agent_relay.daemon.server import Notices
 from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Leg, Session
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.engine.publishing.packet_pipeline import publish_handoff_packet
 from agent_relay.engine.services import Services
 from agent_relay.sources.record_dispatch import RecordDispatcher

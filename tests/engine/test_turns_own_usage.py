@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import pytest
 from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.protocol.run_output import UsageTold
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import replace
 from agent_relay.engine._turn_stream import StreamCursor, read_stream_part
 from tests.support.real_launch import get_adapter
 

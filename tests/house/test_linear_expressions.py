@@ -1,13 +1,13 @@
 """No expression of ours takes longer than the text it meets is long: texts come from everybody."""
 
 import ast
-import dataclasses
 import functools
 import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
 import agent_relay
@@ -74,9 +74,9 @@ def _gather(
     elif isinstance(value, dict):
         for key, one in value.items():
             yield from _gather(one, f"{place}[{key!r}]", seen)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _gather(getattr(value, field.name), f"{place}.{field.name}", seen)
+    elif isinstance(value, msgspec.Struct):
+        for name, one in msgspec.structs.asdict(value).items():
+            yield from _gather(one, f"{place}.{name}", seen)
 
 
 def _build_ask(

@@ -1,13 +1,12 @@
 """The digest that an agent writes a handoff document from, and the marks on what it made up."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.documents.packet import Decision, Exchange, Provenance
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
+from agent_relay.domain.values import replace
 from agent_relay.packet.digest import MOST_BYTES, NOT_RECORDED, build_digest, mark_unrecorded
 from agent_relay.packet.narrative import build_digest_request
 from agent_relay.redact.text import redact_text

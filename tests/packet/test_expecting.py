@@ -1,10 +1,10 @@
 """What is expected of a handoff stands in its packet."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Session, Terms
+from agent_relay.domain.values import replace
 from agent_relay.packet.handoff_facts import add_terms, has_own_terms, list_missing_terms
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)

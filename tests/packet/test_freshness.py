@@ -1,6 +1,5 @@
 """The successor is told what is no longer as the packet says."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.documents.packet import (
@@ -11,7 +10,7 @@ from agent_relay.domain.documents.packet import (
     ValidationRun,
 )
 from agent_relay.domain.facts import Facts, FileChange, Message
-from agent_relay.domain.values import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile, replace
 from agent_relay.packet.freshness import list_later, list_touched, verify_freshness
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import Provenance, ResumePacket
 from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.domain.values import replace
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import build_packet
 from agent_relay.packet.narrative import OwnDocument, place_narrative, render_narrative

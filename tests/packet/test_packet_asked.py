@@ -1,12 +1,12 @@
 """The newest prompt the journal knows stands in where the agent's record lacks it, and only there."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session
+from agent_relay.domain.values import replace
 from agent_relay.packet.handoff_facts import add_newest_prompt, add_prompt, is_prompt_unanswered
 from agent_relay.redact.text import redact_text
 

@@ -1,7 +1,6 @@
 """The packet of one handoff, and what a chain of them carries."""
 
 import os
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.values import AgentName, Tree, TreeFile
+from agent_relay.domain.values import AgentName, Tree, TreeFile, replace
 from agent_relay.packet.build import build_packet
 from agent_relay.transcripts import fact_reading as shape
 from agent_relay.transcripts.fact_readers import READERS

@@ -1,7 +1,5 @@
 """What a chain of packets carries from leg to leg."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
@@ -9,6 +7,7 @@ from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import Quote, ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND, build_first, say
 

@@ -1,10 +1,10 @@
 """What a packet lacks is said, and what is known from elsewhere stands in for it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Leg
+from agent_relay.domain.values import replace
 from agent_relay.packet.handoff_facts import RecordGap, find_record_gap
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)

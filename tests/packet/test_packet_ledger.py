@@ -1,12 +1,12 @@
 """The ledger has what the user said and what came of it; only what they accepted is settled."""
 
 import time
-from dataclasses import replace
 
 import pytest
 
 from agent_relay.domain.documents.packet import Exchange, ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, say
 

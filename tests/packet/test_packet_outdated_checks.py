@@ -1,11 +1,10 @@
 """A check counts as passed only as long as no file changed after it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.documents.packet import ResumePacket, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message
-from agent_relay.domain.values import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile, replace
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND
 

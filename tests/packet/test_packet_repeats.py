@@ -1,7 +1,5 @@
 """Nothing is said twice: each thing is where a reader looks for it, and the document keeps all of it."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
@@ -9,6 +7,7 @@ from agent_relay.agents.adapters import load_adapter
 from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import build_packet
 from tests.fidelity.repeats import list_repeated
 from tests.session.first_leg import OCCASION, say

@@ -1,6 +1,5 @@
 """What relay handed over is not read back as somebody's words."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import render_document
 from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import build_packet
 from tests.session.first_leg import OCCASION, SECOND
 

@@ -1,11 +1,11 @@
 """What is taken from people's and agents' words, and what is not."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from agent_relay.domain.facts import Facts, Message, ToolError
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.requests import (
     find_constraints,
     find_request,

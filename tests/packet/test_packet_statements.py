@@ -1,10 +1,9 @@
 """Where a statement stands says what it is: an answer, a list of choices, a commit, the end of a turn."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.requests import find_constraints, find_request, weigh_rule
 from agent_relay.packet.extract.sentences import Passage, is_decision, split_passages, weigh
 from agent_relay.packet.extract.statements import sort_statements

@@ -1,9 +1,8 @@
 """Two runners at the same lines are noticed, two at different ones are left alone."""
 
-from dataclasses import replace
-
 import pytest
 
+from agent_relay.domain.values import replace
 from agent_relay.race._workspace import find_overlaps
 from agent_relay.race.model import Overlap
 from agent_relay.system.git.snapshot import Change, ChangeKind, LineSpan

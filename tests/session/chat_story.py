@@ -1,10 +1,10 @@
 """A chat driven by hand: its journal, and who has the next turn."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.events.session import Body, Event, LegStarting, SessionCreated, SignalSeen
 from agent_relay.domain.events.work import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.turns.chat import Chat, ChatEnd, Seat, find_next_seat, fold_chat

@@ -1,11 +1,11 @@
 """A session whose agents' contexts fill up, driven by hand through the state machine."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.inputs import ContextFilled, LegQuiet
 from agent_relay.domain.limits import ContextWishes
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import DecisionContext, Outcome
 from agent_relay.session.fold import fold_event
 from tests.session.story import NOW, Story

@@ -1,10 +1,10 @@
 """A first leg that worked on a parser and the handoffs after it, for the tests of packets."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import PacketContext, build_packet
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -1,10 +1,10 @@
 """A session whose agents use the user's budgets, driven by hand through the state machine."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.inputs import BudgetsCounted, LegQuiet
 from agent_relay.domain.limits import Mark, Spending
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import DecisionContext
 from tests.session.story import NOW, Story
 

@@ -1,6 +1,5 @@
 """A session driven by hand through the state machine, for the tests of what follows from what."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ from agent_relay.domain.events.session import Event, SessionCreated
 from agent_relay.domain.inputs import Delivered, Input, LegGone, Published, SignalFound, Spawned, StateSeen
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Session, Step
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.session.decision import Availability, DecisionContext, Outcome
 from agent_relay.session.fold import fold_event
 from agent_relay.session.handoffs import begin_leg

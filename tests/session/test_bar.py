@@ -1,7 +1,6 @@
 """The bar: who gives way to whom, why, and what is awaited, from the decision to the first sign of work."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,6 +9,7 @@ from agent_relay.domain.inputs import CancelAsked, Delivered, DeliverFailed, Ret
 from agent_relay.domain.limits import Evidence, Scope, Source
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.text.plain import count_columns
+from agent_relay.domain.values import replace
 from agent_relay.session.views.waiting import (
     NO_DELIVERY_PROGRESS,
     DeliveryProgress,

@@ -1,11 +1,10 @@
 """Who has the next turn of a chat, and when it is over."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_relay.domain.events.session import LegEnded, LegStarted, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.events.work import TurnBegun, TurnEnded
+from agent_relay.domain.values import replace
 from agent_relay.session.turns.chat import ChatEnd, Seat, fold_chat, is_agreed
 from tests.session.chat_story import ABLE, NOW, RESET, ChatStory
 

@@ -1,6 +1,5 @@
 """What follows when a context fills up, as tables: one thing at each mark, once, at the end of a turn."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +11,7 @@ from agent_relay.domain.events.work import ContextNoted
 from agent_relay.domain.inputs import CompactSkipped, HandoffAsked, Restarted
 from agent_relay.domain.limits import ContextWishes, Level, Scope
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
 from agent_relay.session.usage_limits import find_level

@@ -1,6 +1,5 @@
 """A limit of one model: the same agent goes on with another one, or gives way."""
 
-from dataclasses import replace
 from datetime import UTC, timedelta
 
 import pytest
@@ -17,6 +16,7 @@ from agent_relay.domain.inputs import (
 )
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.fold import fold_events
 from agent_relay.session.views.messages import render_message

@@ -1,6 +1,5 @@
 """A person is called for what they would come back for, in words that give nothing away."""
 
-from dataclasses import replace
 from datetime import UTC
 
 import pytest
@@ -19,6 +18,7 @@ from agent_relay.domain.events.session import (
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.engine.legs.terminal_messages import Notification, find_notification, is_due
 from agent_relay.session.fold import fold_events
 from tests.session.story import NOW

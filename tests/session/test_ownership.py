@@ -1,13 +1,12 @@
 """Who may be taken for dead, and whose pids count here: decided from what was noted, on the safe side."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from agent_relay.domain.events.codec import parse_event
 from agent_relay.domain.events.session import LegStarting
-from agent_relay.domain.values import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values import UNKNOWN_OWNER, Owner, replace
 from agent_relay.session.ownership import (
     OwnerRelation,
     find_owner_relation,

@@ -1,10 +1,10 @@
 """Whom a handoff would go to, told without anything happening."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Terms
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.interventions import build_handoff_plan
 from tests.session.asked_handoff import RESTS, made

@@ -1,6 +1,5 @@
 """The way back: the preferred agent is offered its session when its window resets."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.domain.effects import ShowMessage, StopLeg, WakeAt
@@ -9,6 +8,7 @@ from agent_relay.domain.inputs import Answered, ClockSetBack, HandoffAsked, Rese
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.fold import fold_event
 from agent_relay.session.rests import find_wake
 from tests.session.story import HERE, NOW, RESET, Story, reset_window

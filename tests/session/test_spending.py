@@ -1,11 +1,11 @@
 """How budgets stand in a session and in words, and what a damaged journal cannot change about that."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import BudgetApplied, BudgetNoted
 from agent_relay.domain.limits import Mark
+from agent_relay.domain.values import replace
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.transitions import find_worst_budget
 from agent_relay.session.views.messages import render_message, render_spending_line

@@ -1,6 +1,5 @@
 """What follows as budgets are used, as stories: told at each mark, acted on once, never in circles."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,6 +16,7 @@ from agent_relay.domain.inputs import (
 )
 from agent_relay.domain.limits import ContextWishes, Mark
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.transitions import find_spending
 from agent_relay.session.views.messages import render_end_line

@@ -1,6 +1,5 @@
 """Headless turns: begun, handed on at a limit, over; and what the session is between two of them."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,6 +19,7 @@ from agent_relay.domain.inputs import (
 )
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from tests.session.filling_story import HANDOFF
 from tests.session.story import NOW, RESET, Story
 from tests.session.turn_story import ABLE, TurnStory

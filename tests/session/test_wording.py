@@ -1,12 +1,12 @@
 """The one line a user reads when the agent on the terminal changes."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agent_relay.domain.session import Handoff, Leg, Limit, Session
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.views.messages import (
     render_message,
     render_resting_note,

@@ -1,9 +1,8 @@
 """A session whose agents work on headless turns, for the tests of what follows from what."""
 
-from dataclasses import replace
-
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import LegGone, PromptTaken, TurnAsked
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoffs import HEADLESS
 from tests.session.story import Story

@@ -3,7 +3,6 @@
 import json
 import os
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from agent_relay.domain.events import session as words
 from agent_relay.domain.names import build_ulid
 from agent_relay.domain.session import Session
+from agent_relay.domain.values import replace
 from agent_relay.faces.watch._watch_loop import FiguresReader
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events

@@ -1,7 +1,6 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.limits import Rest
+from agent_relay.domain.values import replace
 from agent_relay.store.ledger import read_ledger, update_ledger
 
 SEEN = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_a_damaged_ledger_is_moved_aside_with_one_warning(
 def test_two_writers_lose_nothing(path: str) -> None:
     """Sessions of several daemons' lives and commands note limits at once."""
     code = (
-        "import sys; from dataclasses import replace\n"
+        "import sys\n"
         "from datetime import datetime, UTC\n"
         "from agent_relay.domain.limits import Rest\n"
         "from agent_relay.store.ledger import update_ledger\n"

@@ -4,13 +4,13 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.values import Owner
+from agent_relay.domain.values import Owner, replace
 from agent_relay.store.tree_owner import (
     TreeOwnedError,
     claim_tree,

@@ -1,7 +1,7 @@
 """A conversation a person began without relay, its program, and several terminals that want it adopted."""
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
@@ -10,6 +10,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked, LegGone
 from agent_relay.domain.state import State
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Outcome
 from agent_relay.session.machine import step
 from agent_relay.session.ownership import build_history, check_program, is_only_adopted

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.limits import Budget, Mark, Spending
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import replace
 from agent_relay.usage.budget_usage import BudgetCounter
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)

@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 from agent_relay.domain.documents.rules import Where
 from agent_relay.domain.limits import Record, Source
+from agent_relay.domain.values import replace
 
 _ENVELOPED = frozenset({Source.HOOK, Source.STATUS_LINE})
 _MOST_TEXT = 20_000

@@ -1,9 +1,11 @@
 """Events as the JSON objects of journal lines, and back, for every kind of journal."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events.session import KNOWN, Event, Unknown
@@ -15,7 +17,7 @@ _B = TypeVar("_B")
 
 
 class EventBody(Protocol):
-    """Hold the data of one event: a dataclass whose fields are the line's data."""
+    """Hold the data of one event: a struct whose fields are the line's data."""
 
     @property
     def name(self) -> str:
@@ -45,10 +47,8 @@ class JournalEvent(Protocol):
 def render_event(event: JournalEvent) -> dict[str, object]:
     """Render the JSON object of one journal line; only a session's has a generation."""
     body = event.body
-    if isinstance(body, Unknown):
-        data = dict(body.data)
-    else:
-        data = {field.name: getattr(body, field.name) for field in fields(body)}  # type: ignore[arg-type]  # every event is a dataclass
+    # Every event is a struct.
+    data = dict(body.data) if isinstance(body, Unknown) else msgspec.structs.asdict(body)  # type: ignore[arg-type]
     return {
         "v": JOURNAL_VERSION,
         "n": event.number,
@@ -100,19 +100,25 @@ def _build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) 
     Raises UntrustedDataError if a field is missing or of the wrong type.
     """
     values: dict[str, object] = {}
-    for field in fields(kind):  # type: ignore[arg-type]  # every event is a dataclass
-        if field.name not in data:
+    for field, wanted in _find_types(kind):
+        if field not in data:
             continue
-        value = data[field.name]
+        value = data[field]
         value = tuple(value) if isinstance(value, list) else value
-        wanted = field.type if isinstance(field.type, type) else tuple
         if not isinstance(value, wanted) or (wanted is tuple and not _is_texts(value)):
-            raise UntrustedDataError(f"the journal's {name} event has a {field.name} of the wrong type")
-        values[field.name] = value
+            raise UntrustedDataError(f"the journal's {name} event has a {field} of the wrong type")
+        values[field] = value
     try:
         return kind(**values)
     except TypeError:
         raise UntrustedDataError(f"the journal's {name} event lacks a field") from None
+
+
+@cache
+def _find_types(kind: Callable[..., object]) -> tuple[tuple[str, type], ...]:
+    """Return the fields of a kind of event, and what their values are instances of."""
+    fields = msgspec.structs.fields(kind)  # type: ignore[arg-type]  # every event is a struct
+    return tuple((field.name, field.type if isinstance(field.type, type) else tuple) for field in fields)
 
 
 def _is_texts(value: object) -> bool:

@@ -5,22 +5,22 @@ move to another place, and what may go on by itself when a limit is over.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
+
+import msgspec
 
 from agent_relay.domain.events import work
 from agent_relay.domain.values import Owner
 
 
-class TaskDelivered(work.LegEvent):
+class TaskDelivered(work.LegEvent, frozen=True):
     """The session's task reached its first leg."""
 
     name: ClassVar[str] = "task.delivered"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMoved:
+class SessionMoved(msgspec.Struct, frozen=True):
     """The repository was renamed or moved, and the session's folder with it."""
 
     name: ClassVar[str] = "session.moved"
@@ -28,8 +28,7 @@ class SessionMoved:
     cwd: str
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSeen:
+class PromptSeen(msgspec.Struct, frozen=True):
     """The leg's agent took a prompt of the user's, by its own signals, at `asked_at` (ISO 8601).
 
     A long `text` is cut at its end, by `left_out` characters. `native_id` is the conversation it was asked
@@ -44,16 +43,14 @@ class PromptSeen:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeAgreed:
+class ResumeAgreed(msgspec.Struct, frozen=True):
     """During a rest, a person agreed that work goes on by itself afterwards, once; or took that back."""
 
     name: ClassVar[str] = "resume.agreed"
     agreed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class LegContinues:
+class LegContinues(msgspec.Struct, frozen=True):
     """The leg's agent said that it goes on by itself `at` (ISO 8601); empty if it no longer says so.
 
     `allowed` is whether relay leaves it to do so; otherwise its timer is cancelled.
@@ -65,8 +62,7 @@ class LegContinues:
     allowed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCreated:
+class SessionCreated(msgspec.Struct, frozen=True):
     """A session began in `cwd`; `root` is the folder that holds its `.agent-relay`."""
 
     name: ClassVar[str] = "session.created"
@@ -77,8 +73,7 @@ class SessionCreated:
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LegStarting:
+class LegStarting(msgspec.Struct, frozen=True):
     """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
 
     A `headless` one works on one turn without a screen. The last five name its owner, as `Owner` has them;
@@ -107,8 +102,7 @@ class LegStarting:
         return Owner(self.host, self.machine, self.boot, self.pid_namespace, self.runtime)
 
 
-@dataclass(frozen=True, slots=True)
-class LegStarted:
+class LegStarted(msgspec.Struct, frozen=True):
     """The leg's process lives. `child_born` is its start time in clock ticks, from /proc."""
 
     name: ClassVar[str] = "leg.started"
@@ -118,8 +112,7 @@ class LegStarted:
     child_born: int
 
 
-@dataclass(frozen=True, slots=True)
-class LegNamed:
+class LegNamed(msgspec.Struct, frozen=True):
     """The agent's own session id and transcript became known."""
 
     name: ClassVar[str] = "leg.named"
@@ -128,38 +121,37 @@ class LegNamed:
     transcript: str = ""
 
 
-class LegReady(work.LegEvent):
+class LegReady(work.LegEvent, frozen=True):
     """The leg waits for a prompt."""
 
     name: ClassVar[str] = "leg.ready"
 
 
-class LegBusy(work.LegEvent):
+class LegBusy(work.LegEvent, frozen=True):
     """The leg works on a turn."""
 
     name: ClassVar[str] = "leg.busy"
 
 
-class LegAsking(work.LegEvent):
+class LegAsking(work.LegEvent, frozen=True):
     """The leg waits for an approval or an answer; nothing may be typed into it."""
 
     name: ClassVar[str] = "leg.asking"
 
 
-class LegPrompted(work.LegEvent):
+class LegPrompted(work.LegEvent, frozen=True):
     """The leg took its first prompt, by its own records: a short turn is over before its screen is read."""
 
     name: ClassVar[str] = "leg.prompted"
 
 
-class LegAnswered(work.LegEvent):
+class LegAnswered(work.LegEvent, frozen=True):
     """The leg's agent answers again after it had been refused: it was signed in, or its key replaced."""
 
     name: ClassVar[str] = "leg.answered"
 
 
-@dataclass(frozen=True, slots=True)
-class ClockWasSetBack:
+class ClockWasSetBack(msgspec.Struct, frozen=True):
     """The wall clock was set back while the leg lived: what it wrote after is newer than `since` (ISO)."""
 
     name: ClassVar[str] = "clock.set-back"
@@ -167,8 +159,7 @@ class ClockWasSetBack:
     since: str
 
 
-@dataclass(frozen=True, slots=True)
-class SignalSeen:
+class SignalSeen(msgspec.Struct, frozen=True):
     """A detector's finding; `until` is ISO 8601 or empty."""
 
     name: ClassVar[str] = "signal.seen"
@@ -184,8 +175,7 @@ class SignalSeen:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LegEnded:
+class LegEnded(msgspec.Struct, frozen=True):
     """The leg is over: `how` is exited, stopped, lost or unstarted; `status` as a shell has it, or -1."""
 
     name: ClassVar[str] = "leg.ended"
@@ -194,8 +184,7 @@ class LegEnded:
     status: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRested:
+class SessionRested(msgspec.Struct, frozen=True):
     """No agent is available; `until` is the earliest reset (ISO 8601) or empty."""
 
     name: ClassVar[str] = "session.rested"
@@ -204,8 +193,7 @@ class SessionRested:
     skipped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionWoke:
+class SessionWoke(msgspec.Struct, frozen=True):
     """A rest is over and the leg still lives; with `offers` its agent waits for a prompt to go on."""
 
     name: ClassVar[str] = "session.woke"
@@ -213,8 +201,7 @@ class SessionWoke:
     offers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReturnOffered:
+class ReturnOffered(msgspec.Struct, frozen=True):
     """A preferred agent's window has reset: offered back once, or back `by_itself` at the turn's end."""
 
     name: ClassVar[str] = "return.offered"
@@ -222,20 +209,19 @@ class ReturnOffered:
     by_itself: bool = False
 
 
-class SessionStopping(work.ReasonEvent):
+class SessionStopping(work.ReasonEvent, frozen=True):
     """The user asked for the end."""
 
     name: ClassVar[str] = "session.stopping"
 
 
-class SessionEnded(work.ReasonEvent):
+class SessionEnded(work.ReasonEvent, frozen=True):
     """No leg runs; the session can be continued by a new one."""
 
     name: ClassVar[str] = "session.ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """A line of a newer version: kept, not dropped."""
 
     name: str
@@ -294,8 +280,7 @@ KNOWN = tuple(kind for kind in get_args(Body) if kind is not Unknown)
 """Every event this version knows; `Unknown` stands for the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One journal line. `number` counts from 1; `generation` is the lease under which it was written."""
 
     number: int

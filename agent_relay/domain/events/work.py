@@ -1,33 +1,30 @@
 """Define the lines of a session's journal about handoffs, headless turns, contexts and budgets."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class LegEvent:
+
+class LegEvent(msgspec.Struct, frozen=True):
     """The data of events about a leg that say no more than which."""
 
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffLegEvent:
+class HandoffLegEvent(msgspec.Struct, frozen=True):
     """The data of events about a handoff's step on one of its two legs."""
 
     handoff: str
     leg: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonEvent:
+class ReasonEvent(msgspec.Struct, frozen=True):
     """The data of events about the session that say no more than why."""
 
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffBegun:
+class HandoffBegun(msgspec.Struct, frozen=True):
     """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
 
     `model` is the one it is to go on with if relay chose that, too; the agent may be the same then.
@@ -59,14 +56,13 @@ class HandoffBegun:
     digest: bool = False
 
 
-class PredecessorStopped(HandoffLegEvent):
+class PredecessorStopped(HandoffLegEvent, frozen=True):
     """The old leg's processes are gone and its PTY was read to the end."""
 
     name: ClassVar[str] = "handoff.stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class DigestBegun:
+class DigestBegun(msgspec.Struct, frozen=True):
     """The successor's program is about to write a handoff document from a digest, before its first turn.
 
     It is asked once for each handoff: a document that never came is not requested again.
@@ -77,8 +73,7 @@ class DigestBegun:
     agent: str
 
 
-@dataclass(frozen=True, slots=True)
-class DigestEnded:
+class DigestEnded(msgspec.Struct, frozen=True):
     """The end of a digest: `outcome` is written, empty, failed, cancelled or nothing, `why` the failure.
 
     The tokens are those of the request, as far as its agent reports them; they count as relay's own.
@@ -97,8 +92,7 @@ class DigestEnded:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PacketPublished:
+class PacketPublished(msgspec.Struct, frozen=True):
     """The packet is visible; paths are relative to the session's folder.
 
     `lacks` says what could not be read into it, or not understood, or not in time; empty for nothing.
@@ -115,8 +109,7 @@ class PacketPublished:
     lacks: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PacketSaved:
+class PacketSaved(msgspec.Struct, frozen=True):
     """A packet of the session's state was published without a handoff; paths as above."""
 
     name: ClassVar[str] = "packet.saved"
@@ -128,20 +121,19 @@ class PacketSaved:
     fingerprint: str
 
 
-class PacketDelivered(HandoffLegEvent):
+class PacketDelivered(HandoffLegEvent, frozen=True):
     """The packet's text reached the successor."""
 
     name: ClassVar[str] = "handoff.delivered"
 
 
-class HandoffConfirmed(HandoffLegEvent):
+class HandoffConfirmed(HandoffLegEvent, frozen=True):
     """The successor works on it: the handoff is done."""
 
     name: ClassVar[str] = "handoff.confirmed"
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffFailed:
+class HandoffFailed(msgspec.Struct, frozen=True):
     """The handoff stopped at `step`; what had been reached stays as it is."""
 
     name: ClassVar[str] = "handoff.failed"
@@ -150,8 +142,7 @@ class HandoffFailed:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffCancelled:
+class HandoffCancelled(msgspec.Struct, frozen=True):
     """A person cancelled the handoff at `step`; the session will rest, with its packet if it has one."""
 
     name: ClassVar[str] = "handoff.cancelled"
@@ -160,16 +151,14 @@ class HandoffCancelled:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffRetried:
+class HandoffRetried(msgspec.Struct, frozen=True):
     """A failed or cancelled handoff goes on from where it stopped: from its packet, if it has one."""
 
     name: ClassVar[str] = "handoff.retried"
     handoff: str
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffClosed:
+class HandoffClosed(msgspec.Struct, frozen=True):
     """A person's verdict on what came of the handoff: completed or failed.
 
     `skipped` says why its rollback agent does not take over after a failure: `agent: reason`.
@@ -182,8 +171,7 @@ class HandoffClosed:
     skipped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnBegun:
+class TurnBegun(msgspec.Struct, frozen=True):
     """A headless turn was asked of `agent`: one prompt, to be worked on to its end by any agent that can.
 
     `most` is how many legs it may take in all, 0 for no limit; with `ends` the session ends
@@ -201,8 +189,7 @@ class TurnBegun:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(msgspec.Struct, frozen=True):
     """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
 
     `said` are the agent's words in a turn of a chat: the other agents are given them. `refused` are the tools
@@ -218,8 +205,7 @@ class TurnEnded:
     refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ChatBegun:
+class ChatBegun(msgspec.Struct, frozen=True):
     """From here on `agents` take turns; `task` is the user's message to them, empty if they only go on.
 
     `most` is how many turns they may take. `message` is the id its asker gave it, as a turn's.
@@ -232,14 +218,13 @@ class ChatBegun:
     message: str = ""
 
 
-class SessionWaits(ReasonEvent):
+class SessionWaits(ReasonEvent, frozen=True):
     """Between two headless turns: no leg runs, and the next prompt may come."""
 
     name: ClassVar[str] = "session.waits"
 
 
-@dataclass(frozen=True, slots=True)
-class ContextNoted:
+class ContextNoted(msgspec.Struct, frozen=True):
     """The leg's context passed a mark: `used` of `room` tokens (0 unknown), as its agent wrote at `read_at`.
 
     `level` is the new one; `read_at` is ISO 8601.
@@ -254,20 +239,19 @@ class ContextNoted:
     model: str = ""
 
 
-class ContextCompacting(LegEvent):
+class ContextCompacting(LegEvent, frozen=True):
     """The leg's agent is about to be told to compact its context."""
 
     name: ClassVar[str] = "context.compacting"
 
 
-class ContextSpared(LegEvent):
+class ContextSpared(LegEvent, frozen=True):
     """The leg's agent was not told to compact after all: somebody had begun to type."""
 
     name: ClassVar[str] = "context.spared"
 
 
-@dataclass(frozen=True, slots=True)
-class DraftBegun:
+class DraftBegun(msgspec.Struct, frozen=True):
     """The leg's agent is about to be asked for a handoff document ahead of time; `cause` says why."""
 
     name: ClassVar[str] = "draft.begun"
@@ -275,8 +259,7 @@ class DraftBegun:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetNoted:
+class BudgetNoted(msgspec.Struct, frozen=True):
     """A budget passed a mark, or was found beyond it; the fields are as `Spending` has them."""
 
     name: ClassVar[str] = "budget.noted"
@@ -290,8 +273,7 @@ class BudgetNoted:
     until: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetApplied:
+class BudgetApplied(msgspec.Struct, frozen=True):
     """The action the user set for a used-up budget is about to be taken on the leg."""
 
     name: ClassVar[str] = "budget.applied"

@@ -6,7 +6,6 @@ has an underscore behind its name here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
@@ -14,8 +13,7 @@ import msgspec
 from agent_relay.domain.errors import WrongUseError
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True):
     """The process that asks, as the kernel names it; `client` is its version of agent-relay."""
 
     pid: int
@@ -201,8 +199,7 @@ class RunFields(Fields):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamCursor:
+class StreamCursor(msgspec.Struct, frozen=True):
     """How far a follower has read: the journal's line, and in a leg's stream the record and its events."""
 
     number: Count

@@ -1,7 +1,6 @@
 """Define what watchers and exporters are sent: lines of `watch --json`, live sessions, exported metrics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -150,8 +149,7 @@ _MOST_WINDOWS = 16
 _MOST_TROUBLE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class LiveSession:
+class LiveSession(msgspec.Struct, frozen=True):
     """One session at work: its journal's newest line, its screen, what its agent last reported."""
 
     session: str
@@ -244,8 +242,7 @@ Kind = Literal["counter", "gauge"]
 Labels = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """One metric: `values` by the values of its `labels`."""
 
     name: str

@@ -5,9 +5,10 @@ Whichever of the agent's records shows a prompt first counts.
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Protocol
+
+import msgspec
 
 from agent_relay.detect.reported_usage import ContextGauge
 from agent_relay.detect.screen_state import AgentState, InputState, believe_state, read_input, read_state
@@ -25,14 +26,13 @@ from agent_relay.domain.inputs import ContextFilled, Input
 from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, Record, Signal, Source
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values import ClockJump, is_later, start_at
+from agent_relay.domain.values import ClockJump, is_later, replace, start_at
 from agent_relay.packet.extract.requests import strip_packets
 from agent_relay.session.decision import Outcome
 from agent_relay.session.usage_limits import find_level
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorConfig:
+class MonitorConfig(msgspec.Struct, frozen=True):
     """The rules of the leg's agent, and what is known and wanted of this leg.
 
     `known` are (rule, text, until, decides) of signals already in the journal: a new daemon reads old records

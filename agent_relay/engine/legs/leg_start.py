@@ -8,9 +8,10 @@ import contextlib
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
 from agent_relay.agents.launch import (
@@ -28,7 +29,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values import LegId
+from agent_relay.domain.values import LegId, replace
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.publishing.native_records import check_owners
@@ -119,8 +120,7 @@ KnownSignals = frozenset[tuple[str, str, str, bool]]
 """(rule, text, until, decides) of the signals a journal holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class LegOrder:
+class LegOrder(msgspec.Struct, frozen=True):
     """A leg of `session` to be started in the user's environment.
 
     `prompt` is the user's, for a headless leg; another leg gets its own when it is ready. Its terminals show

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
 from agent_relay.domain.limits import Record, Signal, Source
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values import AgentName, start_at
+from agent_relay.domain.values import AgentName, replace, start_at
 from agent_relay.engine.legs import _trackers as trackers
 from agent_relay.engine.services import LastScreen, LaunchEnvironment
 from agent_relay.session.decision import Outcome

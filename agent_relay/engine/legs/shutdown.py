@@ -6,14 +6,13 @@ import logging
 import os
 import signal
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.domain.documents.adapter import QuitStep
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.values import LegId
+from agent_relay.domain.values import LegId, replace
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import LaunchEnvironment, Services, read_launch_environment
 from agent_relay.session.ownership import may_use_pid

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Sp
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import find_reason
+from agent_relay.domain.values import replace
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.leg_start import ERRORS_FILE, KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter

@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
+
+import msgspec
 
 from agent_relay.domain.documents.config import NOTIFY_AUTO, NOTIFY_OFF, find_webhook_addresses
 from agent_relay.domain.events.session import Event, LegAsking, ReturnOffered, SessionRested, SessionWoke
@@ -220,8 +221,7 @@ _ASKED_FOR = "asked for"
 """The reason of a handoff that a person began on the resting screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(msgspec.Struct, frozen=True):
     """`kind` is `handoff`, `resting`, `reset` or `asking`; both texts are one line without secrets."""
 
     kind: str

@@ -6,10 +6,11 @@ harm.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.catalog import build_renderer
@@ -22,7 +23,7 @@ from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Handoff, Leg, Session
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.engine.publishing.native_records import gather_facts
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
@@ -56,8 +57,7 @@ class Extent(StrEnum):
     TREE = "tree"
 
 
-@dataclass(frozen=True, slots=True)
-class PacketOrder:
+class PacketOrder(msgspec.Struct, frozen=True):
     """Everything a packet is made of that is not on disk, at one moment.
 
     `adapters` are those of the two agents, if they are known here. `seen` is what the predecessor last
@@ -93,8 +93,7 @@ class PacketOrder:
         return build_allow(self.config.redaction.allow, self.config.redaction.allow_patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltPacket:
+class BuiltPacket(msgspec.Struct, frozen=True):
     """A packet, its text for its target, and what could not be read into it; empty for nothing."""
 
     packet: ResumePacket

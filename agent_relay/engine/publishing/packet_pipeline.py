@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
 
@@ -14,6 +13,7 @@ from agent_relay.domain.facts import Facts
 from agent_relay.domain.inputs import Published
 from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Handoff, Session
+from agent_relay.domain.values import replace
 from agent_relay.engine.publishing._packet_building import (
     BuiltPacket,
     Extent,

@@ -5,17 +5,18 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from agent_relay.agents.launch import get_program
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
-from agent_relay.domain.names import get_journal_path, is_ulid, read_moment_ms
-from agent_relay.domain.session import BY_HAND, Session
+from agent_relay.domain.names import BY_HAND, get_journal_path, is_ulid, read_moment_ms
+from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values import has_passed
+from agent_relay.domain.values import has_passed, replace
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions import creation
@@ -267,8 +268,7 @@ _EARLIER_MS = 60_000
 """How much older than the message the journal that has it may seem: clocks are set, disks count coarsely."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStart:
+class TurnStart(msgspec.Struct, frozen=True):
     """Where a turn begins: its session, and the number of its first line.
 
     With `is_given_up` it is over, and no agent was asked.

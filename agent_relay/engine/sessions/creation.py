@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from agent_relay.agents.agent_versions import claim_first_notice
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -13,6 +12,7 @@ from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.names import is_newer
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
+from agent_relay.domain.values import Confidential
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services
@@ -28,8 +28,7 @@ from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import find_root
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(Confidential, frozen=True):
     """A request for an agent at work in `cwd`, with the user's environment.
 
     `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
@@ -38,7 +37,7 @@ class OpenRequest:
 
     agent: str
     cwd: str
-    environ: dict[str, str] = field(repr=False)
+    environ: dict[str, str]
     rows: int = 24
     cols: int = 80
     args: tuple[str, ...] = ()

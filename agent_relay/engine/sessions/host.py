@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_relay.domain.effects import Effect, StopLeg
 from agent_relay.domain.errors import RelayError, StaleOwnerError
@@ -58,8 +59,7 @@ _LOOK_S = 1.0
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(msgspec.Struct, frozen=True):
     happened: Input | Outcome
     answer: "asyncio.Future[Session] | None" = None
     ready: "Callable[[], Awaitable[None]] | None" = None

@@ -6,7 +6,6 @@ import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -15,7 +14,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values import AgentName, Owner, has_passed
+from agent_relay.domain.values import AgentName, Owner, has_passed, replace
 from agent_relay.engine._effect_runner import EffectRunner
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.narrative_writer import NarrativeWriter

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from agent_relay.domain.session import BY_HAND
+from agent_relay.domain.names import BY_HAND
 from agent_relay.domain.text.plain import LONGEST_RESULT, clean_text, count_columns, quote_reason
 
 Style = Literal["bold", "dim", "thought", "red", "green", "yellow", "cyan"]

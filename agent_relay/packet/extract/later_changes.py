@@ -5,8 +5,9 @@ Edits are matched by their lines alone, prompts by words that only two or three 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from agent_relay.domain.facts import FileChange, Message
 from agent_relay.domain.text.plain import compile_late
@@ -44,8 +45,7 @@ _Line = tuple[str, str]
 """A path, and a line of that file."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaterChange:
+class LaterChange(msgspec.Struct, frozen=True):
     """A change by which turn `later` undid all edits of turn `earlier`, or corrected its words.
 
     The edits were `taken back` if the lines from before them came back, else `replaced`.
@@ -56,8 +56,7 @@ class LaterChange:
     how: Literal["taken back", "replaced", "corrected"]
 
 
-@dataclass(frozen=True, slots=True)
-class LaterWords:
+class LaterWords(msgspec.Struct, frozen=True):
     """A sentence of turn `later`, its `words`, that seems to change what turn `earlier` said."""
 
     earlier: int
@@ -96,13 +95,12 @@ def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
     return sorted(found.values(), key=lambda one: one.earlier)
 
 
-@dataclass(slots=True)
-class _TurnEdits:
+class _TurnEdits(msgspec.Struct):
     """The lines a turn wrote, those of them that are `left`, and those it replaced."""
 
-    written: set[_Line] = field(default_factory=set)
-    left: set[_Line] = field(default_factory=set)
-    replaced: set[_Line] = field(default_factory=set)
+    written: set[_Line] = msgspec.field(default_factory=set)
+    left: set[_Line] = msgspec.field(default_factory=set)
+    replaced: set[_Line] = msgspec.field(default_factory=set)
 
 
 def _take_away(

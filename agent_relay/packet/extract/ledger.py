@@ -6,8 +6,9 @@ options, work that followed, a failed run, an undone edit) and on its words (`ph
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from agent_relay.domain.documents.packet import Exchange
 from agent_relay.domain.facts import CommandRun, FileChange, Message
@@ -110,8 +111,7 @@ def find_offer(text: str) -> int:
     return int(is_open or bool(_OFFERS.search(plain_apostrophes(text))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(msgspec.Struct, frozen=True):
     """One turn as the ledger reads it.
 
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's

@@ -3,8 +3,9 @@
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+import msgspec
 
 from agent_relay.domain.documents.packet import Blocker, ValidationRun, ValidationState
 from agent_relay.domain.facts import CommandRun, Facts
@@ -93,8 +94,7 @@ _MAX_WORDS = 40
 _LONGEST_LINE = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One check within a command; `is_certain` is whether the command's exit status is that of this check."""
 
     kind: CheckKind

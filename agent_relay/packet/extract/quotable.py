@@ -1,8 +1,7 @@
 """Drop from facts what no packet quotes: most of what agents read and printed, and old errors."""
 
-from dataclasses import replace
-
 from agent_relay.domain.facts import CommandRun, Facts
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.outcomes import RUNS, find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.requests import USER_SAID
 

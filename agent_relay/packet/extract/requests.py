@@ -5,10 +5,12 @@ What relay typed and what earlier legs said is removed first.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.pastes.split import split_pasted
 from agent_relay.packet.extract.sentences import get_phrases, is_alike, plain_apostrophes, split_sentences
 
@@ -22,16 +24,14 @@ _INLINED = re.compile(
 USER_SAID = "the user said:"
 
 
-@dataclass(frozen=True, slots=True)
-class Quotation:
+class Quotation(msgspec.Struct, frozen=True):
     """One quoted sentence or message, and the message it is from."""
 
     text: str
     said: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Pastes:
+class Pastes(msgspec.Struct, frozen=True):
     """Text by others that the user pasted: by turn, and with the unanswered prompt."""
 
     turns: Mapping[int, str]

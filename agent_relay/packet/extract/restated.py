@@ -6,11 +6,11 @@ and searches earlier packets, and what that prints was said and done by others.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.sentences import get_phrases, is_failure, plain_apostrophes, split_sentences
 from agent_relay.packet.extract.terms import list_stems
 

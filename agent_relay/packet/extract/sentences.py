@@ -7,9 +7,10 @@ import pkgutil
 import re
 import tomllib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
+
+import msgspec
 
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.text.plain import compile_late
@@ -166,8 +167,7 @@ MAX_LENGTH = 600
 _Kind = Literal["text", "item", "heading", "row"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(msgspec.Struct, frozen=True):
     """A paragraph, a list item, a heading or a row of a table (its cells between bars), without its mark."""
 
     kind: _Kind
@@ -240,8 +240,7 @@ _RULE_ROW = re.compile(r"[\s|:-]+")
 _SHORT = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(msgspec.Struct, frozen=True):
     """Consecutive sentences, quoted together; `lead` is the heading or line above them."""
 
     text: str

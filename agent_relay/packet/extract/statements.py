@@ -5,7 +5,8 @@ Commit messages that explain a change count as something the agent said.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from agent_relay.domain.facts import CommandRun, Facts, Message
 from agent_relay.domain.text.plain import compile_late
@@ -54,8 +55,7 @@ _COMMIT_LENGTH = 320
 _COMMAND_LENGTH = 8000
 
 
-@dataclass(frozen=True, slots=True)
-class _AgentMessage:
+class _AgentMessage(msgspec.Struct, frozen=True):
     """A message of the agent's with its context.
 
     `asked` is the user's question about the design that it answers, empty if there is none; `is_closing` is
@@ -132,12 +132,11 @@ _LONGEST_QUOTED_QUESTION = 120
 _ANSWER = 700
 
 
-@dataclass(frozen=True, slots=True)
-class Statements:
+class Statements(msgspec.Struct, frozen=True):
     """An agent's choices, and its failed or abandoned attempts, each in the order of the turns."""
 
-    decisions: list[Quotation] = field(default_factory=list)
-    attempts: list[Quotation] = field(default_factory=list)
+    decisions: list[Quotation] = msgspec.field(default_factory=list)
+    attempts: list[Quotation] = msgspec.field(default_factory=list)
 
 
 def sort_statements(facts: Facts) -> Statements:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, group_by_turn
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.requests import Quotation
 from agent_relay.packet.extract.sentences import normalise, split_sentences
 from agent_relay.packet.extract.statements import Statements
@@ -17,8 +19,7 @@ _NEAR = 20_000
 _REPEATED = 2
 
 
-@dataclass(slots=True)
-class PromptTurn:
+class PromptTurn(msgspec.Struct):
     """One prompt and what was done in its turn; `number` counts the user's prompts from 1.
 
     `prompt` is the user's own words, `None` for unprompted work; `pasted` is what they pasted with it.
@@ -30,11 +31,11 @@ class PromptTurn:
     number: int
     prompt: Message | None = None
     pasted: str = ""
-    answers: list[Message] = field(default_factory=list)
-    runs: list[CommandRun] = field(default_factory=list)
-    edits: list[FileChange] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    closing: list[str] = field(default_factory=list)
+    answers: list[Message] = msgspec.field(default_factory=list)
+    runs: list[CommandRun] = msgspec.field(default_factory=list)
+    edits: list[FileChange] = msgspec.field(default_factory=list)
+    words: list[str] = msgspec.field(default_factory=list)
+    closing: list[str] = msgspec.field(default_factory=list)
     is_routine: bool = False
     is_interrupted: bool = False
 

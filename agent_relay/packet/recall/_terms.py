@@ -7,7 +7,8 @@ terms of short texts, unweighted.
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.recall import _words as words
@@ -85,8 +86,7 @@ def fold(text: str) -> str:
     return _MARKS.sub("", decomposed.casefold())
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """One thing to search for: `forms` are alternatives, each of whole words or ideographs, prepared.
 
     `stem` also finds inflected words and, if it is long, parts of compounds and identifiers; it is empty for

@@ -5,9 +5,9 @@ Ranking is BM25 over turns, then over the entries inside the best of them.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.domain.values import replace
 from agent_relay.packet.recall._terms import (
     FAILURE_MARK,
     FIRST_MARK,

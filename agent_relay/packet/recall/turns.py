@@ -5,12 +5,14 @@ Texts are as the transcript has them. `render_turn` renders a whole turn, cleane
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+import msgspec
+
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, ToolError, group_by_turn
 from agent_relay.domain.text.plain import compile_late
+from agent_relay.domain.values import replace
 from agent_relay.packet.extract.pastes.split import split_pasted
 from agent_relay.packet.extract.restated import prints_relay
 
@@ -47,8 +49,7 @@ _SHORT_PROMPT = 240
 _LINE_NUMBER = compile_late(r":(\d+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class PastEntry:
+class PastEntry(msgspec.Struct, frozen=True):
     """One thing that was said, run, changed or planned in a turn; `head` is a line that describes it."""
 
     kind: EntryKind
@@ -70,8 +71,7 @@ class PastEntry:
         return f"{self.head}\n{self.shown}" if self.head and self.shown else self.head or self.shown
 
 
-@dataclass(frozen=True, slots=True)
-class PastTurn:
+class PastTurn(msgspec.Struct, frozen=True):
     """One turn of one leg: `leg` counts the session's legs from 1, `number` the conversation's prompts.
 
     Number 0 is what precedes the first prompt, such as the summary of an earlier conversation.

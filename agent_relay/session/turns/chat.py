@@ -7,14 +7,16 @@ its last turn, and how the chat ended. What agents said is quoted as data, not a
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Literal
+
+import msgspec
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment, render_moment
 from agent_relay.domain.text.plain import quote_text, render_count
+from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability, choose_successor
 from agent_relay.session.fold import is_limit
 from agent_relay.session.handoffs import HEADLESS
@@ -24,16 +26,14 @@ AGREED = "AGREED"
 _MARKUP = "*_`~# \t.!"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(msgspec.Struct, frozen=True):
     """What `speaker` said; empty means the user."""
 
     speaker: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(msgspec.Struct, frozen=True):
     """A chat as its session's journal describes it.
 
     The fields from `most` on count since the chat was last begun or continued.
@@ -50,14 +50,14 @@ class Chat:
     agents: tuple[str, ...]
     task: str
     messages: tuple[ChatMessage, ...] = ()
-    heard: Mapping[str, int] = field(default_factory=dict)
+    heard: Mapping[str, int] = msgspec.field(default_factory=dict)
     last: str = ""
     most: int = 0
     begun: tuple[int, ...] = ()
     seat: str = ""
     taken: int = 0
     agreed: frozenset[str] = frozenset()
-    limits: Mapping[str, datetime | None] = field(default_factory=dict)
+    limits: Mapping[str, datetime | None] = msgspec.field(default_factory=dict)
     failure: tuple[str, str] = ("", "")
     failed: str = ""
 
@@ -157,8 +157,7 @@ _MOST_RESTS = 3
 _AGAIN = "limits are met again and again"
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True):
     """The turn of the agent `owner` is `speaker`'s; `others` have turns of their own and may not take it."""
 
     owner: str
@@ -166,8 +165,7 @@ class Seat:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatEnd:
+class ChatEnd(msgspec.Struct, frozen=True):
     """The chat is over; `until` is the earliest reset if it rests, `None` if none is known."""
 
     outcome: Literal["agreed", "turns", "resting", "failed", "stopped"]

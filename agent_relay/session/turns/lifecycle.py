@@ -1,7 +1,5 @@
 """Decide how a headless turn begins, and what the end of an agent's process means."""
 
-from dataclasses import replace
-
 from agent_relay.domain.effects import PublishPacket
 from agent_relay.domain.errors import AtWorkError
 from agent_relay.domain.events import session as events
@@ -9,6 +7,7 @@ from agent_relay.domain.events import work
 from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import is_ended_by_budget

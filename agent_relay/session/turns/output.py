@@ -5,10 +5,11 @@ the types of a plan, which are slow to load, are imported only when a record has
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from agent_relay.domain.documents.adapter import Meaning, StreamRule, Token, Totals
 from agent_relay.domain.documents.record_matching import find_text, find_value, is_meant
@@ -79,8 +80,7 @@ _WRITTEN = ("output", "reasoning")
 """The tokens an agent's own words are counted in."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputItem:
+class OutputItem(msgspec.Struct, frozen=True):
     """What one record says.
 
     `tokens` by kind; `cost` in US dollars, `None` if the agent does not report it. An edit's `name` is its
@@ -96,7 +96,7 @@ class OutputItem:
     about: Literal["", "plan"] = ""
     steps: "tuple[RunPlanStep, ...]" = ()
     is_whole: bool = False
-    tokens: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int] = msgspec.field(default_factory=dict)
     cost: float | None = None
     totals: Totals | None = None
 

@@ -7,7 +7,8 @@ from datetime import tzinfo
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import render_moment_text
-from agent_relay.domain.session import BY_HAND, Session, Step
+from agent_relay.domain.names import BY_HAND
+from agent_relay.domain.session import Session, Step
 from agent_relay.domain.text.names import name_limit
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.session.fold import fold_event, is_limit, is_refusal

@@ -1,9 +1,10 @@
 """Build what a person is shown while they wait: the bar of a handoff, and who rests until when."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
+
+import msgspec
 
 from agent_relay.domain.moments import parse_moment, render_moment, render_moment_text
 from agent_relay.domain.session import Handoff, Session, Step
@@ -31,8 +32,7 @@ class DeliveryStage(StrEnum):
     SUBMITTED = "submitted"
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryProgress:
+class DeliveryProgress(msgspec.Struct, frozen=True):
     """A packet on its way into the agent of `leg`. `note` explains a long wait; empty for none."""
 
     leg: str = ""
@@ -43,8 +43,7 @@ class DeliveryProgress:
 NO_DELIVERY_PROGRESS = DeliveryProgress()
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffBar:
+class HandoffBar(msgspec.Struct, frozen=True):
     """The bar's `texts`: the same message in decreasing length; no text means no bar.
 
     With `holds_keys`, what is typed is held until the bar is removed; else it goes to the agent. With
@@ -59,8 +58,7 @@ class HandoffBar:
 NO_BAR = HandoffBar()
 
 
-@dataclass(frozen=True, slots=True)
-class _Awaited:
+class _Awaited(msgspec.Struct, frozen=True):
     """What a handoff waits for: a clause, one word, who gets the keys, and whether it can be cancelled.
 
     `agent` is the one the word is about if that is not the successor.
@@ -192,8 +190,7 @@ def _list_falling(texts: list[str]) -> tuple[str, ...]:
     return tuple(falling)
 
 
-@dataclass(frozen=True, slots=True)
-class RestView:
+class RestView(msgspec.Struct, frozen=True):
     """What a person sees while agents rest.
 
     `until` is the first reset (ISO 8601, empty if none is known), `first` the agent it belongs to. `agents`

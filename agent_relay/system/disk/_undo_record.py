@@ -3,16 +3,18 @@
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+
+import msgspec
+from msgspec.structs import asdict
 
 from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.values import replace
 from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
 
 _LIMIT_BYTES = 256 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class UndoStep:
+class UndoStep(msgspec.Struct, frozen=True):
     """One file: what was at `path` and what shall be, each as `describe_file` returns it, empty for nothing.
 
     Until all is done its new contents are at `staged` and its old ones at `old`. All names are relative.
@@ -25,8 +27,7 @@ class UndoStep:
     old: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRecord:
+class ChangeRecord(msgspec.Struct, frozen=True):
     """A change of the files of folder `root`.
 
     `folders` are created for it, the outermost first. `emptied` are removed to make room for files, the

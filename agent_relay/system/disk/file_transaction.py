@@ -7,7 +7,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values import render_path, render_paths
@@ -29,8 +30,7 @@ class UnfinishedChangeError(RelayError):
     """A change of files failed, and these could not be restored or were written by another process since."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(msgspec.Struct, frozen=True):
     """`path`, relative to the folder, gets the contents and type of the file `source`; empty removes it.
 
     `before` is what `describe_file` returned for it when the change was decided. `executable` sets or clears

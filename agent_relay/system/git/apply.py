@@ -3,7 +3,8 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.values import render_paths
@@ -17,8 +18,7 @@ _MADE = "made"
 _RECORD = "applying.json"
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPlan:
+class ApplyPlan(msgspec.Struct, frozen=True):
     """A planned change: `result` is the git tree that the user's working tree will equal.
 
     `before` has, for the path of each of `changes`, what was there, as `describe_file` returns it.

@@ -3,11 +3,10 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.values import Tree, TreeFile
+from agent_relay.domain.values import Tree, TreeFile, replace
 from agent_relay.system.disk.files import open_stream
 from agent_relay.system.git import run as git
 

@@ -5,8 +5,9 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
@@ -38,8 +39,7 @@ class ChangeKind(StrEnum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class LineSpan:
+class LineSpan(msgspec.Struct, frozen=True):
     """Lines `first` to `last` of the base, from 1; an insertion after `last` where `first` is beyond it."""
 
     first: int
@@ -51,8 +51,7 @@ class LineSpan:
         return self.first > self.last
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One path that differs from the base; `path` with undecodable bytes as surrogate escapes.
 
     `spans` are in order, and empty for changes without lines: binary files, links, modes, empty files. `blob`
@@ -168,8 +167,7 @@ _IDENTITY = {
 """Always the same, so that the same tree is always the same commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(msgspec.Struct, frozen=True):
     """The race's own object store in `folder`; it also reads the repository's objects in `repository`.
 
     A race saves working trees here, so that the user's repository keeps nothing of them.

@@ -4,11 +4,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
+import msgspec
+
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.values import Tree, TreeFile, render_path
+from agent_relay.domain.values import Tree, TreeFile, render_path, replace
 from agent_relay.system.disk.files import open_stream
 from agent_relay.system.git import run as git
 from agent_relay.system.programs import Ending, ProgramAnswer
@@ -45,8 +46,7 @@ _STATES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """One line of porcelain v2: the two status letters, its raw bytes, and the paths."""
 
     letters: str

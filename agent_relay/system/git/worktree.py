@@ -10,7 +10,8 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import FOLDER
@@ -36,8 +37,7 @@ _STATES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DirtyTree:
+class DirtyTree(msgspec.Struct, frozen=True):
     """What was copied of the uncommitted work: how many files, and notes on what was not."""
 
     files: int

@@ -6,9 +6,11 @@ Everything is counted; a failure is reported when it begins, when it loses somet
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from agent_relay.domain.protocol.watch_output import Figure, Labels
+from agent_relay.domain.values import replace
 
 QUIET_S = 60.0
 """A receiver that fails, works and fails again is reported no more often than this."""
@@ -16,8 +18,7 @@ SELDOM_S = 300.0
 """How often an ongoing failure is reported again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(msgspec.Struct, frozen=True):
     """Where things are sent: `key` is for figures; `name`, `thing` and its plural `things` are for people."""
 
     key: str
@@ -26,8 +27,7 @@ class Receiver:
     things: str
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(msgspec.Struct, frozen=True):
     """How many things were `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
 
     taken: int = 0
@@ -35,8 +35,7 @@ class Count:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportState:
+class ReportState(msgspec.Struct, frozen=True):
     """What was reported last: whether things fail, whether that loses any, and how many are `lost` in all.
 
     `at_s` is when, on any clock that goes on; `None` for never.

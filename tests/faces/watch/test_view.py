@@ -1,6 +1,5 @@
 """One view of everything under watch, and what leads from one moment to the next."""
 
-from dataclasses import replace
 from datetime import UTC
 
 from agent_relay.domain.events import session as words
@@ -12,6 +11,7 @@ from agent_relay.domain.protocol.watch_output import (
     WatchPlanStep,
     build_context,
 )
+from agent_relay.domain.values import replace
 from agent_relay.faces.watch.view import (
     NO_FIGURES,
     NO_STORY,

@@ -5,7 +5,7 @@ if a line says whose text follows. In doubt a line counts as pasted: mistaking a
 user's is worse than marking one of the user's own sentences.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from agent_relay.packet.extract.pastes._blocks import take_shaped
 from agent_relay.packet.extract.pastes._frames import divide_framed, take_framed, take_letters
@@ -15,8 +15,7 @@ from agent_relay.packet.extract.pastes._marks import take_marked
 _LONGEST = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class SplitPrompt:
+class SplitPrompt(msgspec.Struct, frozen=True):
     """A prompt, split into the user's own words and what they pasted.
 
     `own` keeps line breaks, with its paragraphs separated by a blank line; `pasted` is each pasted run
