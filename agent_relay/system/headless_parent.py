@@ -12,6 +12,11 @@ import socket
 import sys
 import threading
 
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ENDED, REFUSED = b"ended", b"refused"
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -32,6 +37,7 @@ class Parent:
         # Before the start: what leaves the program, in a session of its own, is still a descendant of ours.
         with contextlib.suppress(ImportError, OSError, AttributeError):
             _adopt_orphans()
+        end_all = _load_ending()
         defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
         try:
             pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=[], setsigdef=defaults)
@@ -43,7 +49,7 @@ class Parent:
         with contextlib.suppress(OSError):
             while self._sock.recv(1):
                 continue
-        _end_all()
+        end_all()
 
     def _collect(self, pid: int) -> None:
         _, status = os.waitpid(pid, 0)
@@ -69,13 +75,16 @@ def _adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _end_all() -> None:
-    """End every process of the session and its descendants, except this one."""
+def _load_ending() -> "Callable[[], None]":
+    """Load what ends every process of the session and its descendants, except this one.
+
+    At the end it is too late: the package may have been upgraded or removed since.
+    """
     # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 3)[0])
     from agent_relay.system.processes import born, end_session
 
-    end_session(os.getpid(), born(os.getpid()) or 0, spare=os.getpid())
+    return lambda: end_session(os.getpid(), born(os.getpid()) or 0, spare=os.getpid())
 
 
 if __name__ == "__main__":

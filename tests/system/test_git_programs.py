@@ -76,6 +76,14 @@ def test_a_bare_repository_within_a_clone_is_a_folder_and_runs_nothing(
     assert traps.list_sprung() == set()
 
 
+def test_git_itself_refuses_a_bare_repository_within_a_clone(tmp_path: Path, git: Git) -> None:
+    """Whatever else is asked of git in such a folder would read the settings there, too."""
+    outer = make_repository(tmp_path / "outer", git)
+    git(outer, "init", "--bare", "--quiet", outer / "vendor")
+    (answer,) = ask_git(str(outer / "vendor"), ["rev-parse", "--git-dir"])
+    assert (answer.status, b"safe.bareRepository" in answer.errors) == (128, True)
+
+
 def test_a_git_that_knows_no_refusal_of_bare_repositories_runs_nothing_of_them_either(
     tmp_path: Path, git: Git, traps: Traps, monkeypatch: pytest.MonkeyPatch
 ) -> None:

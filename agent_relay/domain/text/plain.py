@@ -180,6 +180,8 @@ def quote_reason(text: str) -> str:
     for prefix in (_STAMP, _LEVEL, _MODULE):
         line = prefix.sub("", line, count=1)
     line = _drop_class(_quote_message(_choose_field(line)))
+    # What JSON had escaped was not there to be cleaned before.
+    line = " ".join(clean_text(line).split())
     if line.startswith("[") and line.endswith("]") and "[" not in line[1:]:
         line = line[1:-1]
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

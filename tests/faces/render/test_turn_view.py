@@ -108,6 +108,7 @@ def test_relays_own_words_stand_apart() -> None:
             "→ ann failed: signed out. Sign in: ann login\n",
         ),
         ({"outcome": "stopped", "agent": "ann", "why": ""}, "→ ann was stopped: it gave no reason\n"),
+        ({"outcome": "stopped", "agent": "ann", "why": "stopped by hand"}, "→ ann was stopped by hand\n"),
         ({"outcome": "resting", "message": "Nobody can work."}, "Nobody can work.\n"),
         ({"outcome": "resting", "why": "all rest"}, "→ all rest\n"),
     ],
