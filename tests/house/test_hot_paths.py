@@ -40,9 +40,12 @@ HOTTEST = (
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
 BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.documents.adapter")
-ASKING = (("sessions",), ("stop",), ("relay",), ("daemon", "stop"))
+ASKING = (("sessions",), ("daemon", "stop"))
 # Every event and all that is folded from them: as structs, a fifth of what they would cost as dataclasses.
-FOLDING = (("limits",), ("handoff", "list"), ("handoff", "list", "--json"), ("race", "list"))
+FOLDING = (
+    *(("limits",), ("stop",), ("relay",), ("race", "list")),
+    *(("handoff", "list"), ("handoff", "list", "--json")),
+)
 READING = (("packet", "show"), ("packet", "edit"), ("handoff", "show", "none"))
 TURNS = (
     ("run", "demo", "a task", "--continue", "none"),
