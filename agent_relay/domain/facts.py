@@ -92,7 +92,8 @@ class Facts(msgspec.Struct, frozen=True):
     limit that ended it, newest first record only. Of the transcript's `lines`, `skipped_lines` were left
     out; of these the `strange_lines` were not understood, and `last_lines` quotes the last of them (or, of a
     transcript that holds no conversation, its last lines). `unread` is why there are no facts although a
-    transcript exists: it cannot be read. `summary` is what the agent wrote when its context was last
+    transcript exists: it cannot be read. `restored` is why and until when they are from relay's checkpoints,
+    because the transcript has lost them. `summary` is what the agent wrote when its context was last
     compacted, after the prompt `summary_turn` (0: before the first) and at `summary_at`, if known.
     `interrupted_turns` are those that the user interrupted.
     """
@@ -123,6 +124,37 @@ class Facts(msgspec.Struct, frozen=True):
     strange_lines: int = 0
     last_lines: tuple[str, ...] = ()
     unread: str = ""
+    restored: str = ""
+
+
+class RecordCursor(msgspec.Struct, frozen=True):
+    """How far an agent's record was read: a file up to `offset`, or a database up to the message `newest`.
+
+    `seal` is a check sum of what surrounds the read part: another file at that path has another one. `oldest`
+    is the first message read of a database. `lines` were read in all.
+    """
+
+    path: str
+    offset: int = 0
+    seal: str = ""
+    oldest: str = ""
+    newest: str = ""
+    lines: int = 0
+
+
+class CheckpointFacts(msgspec.Struct, frozen=True):
+    """The facts that one checkpoint keeps: what the conversation gained since the one before, redacted.
+
+    `turns` are the user's prompts in the conversation so far. The plan is always the whole one.
+    """
+
+    leg: str
+    agent: str
+    native_id: str
+    at: datetime
+    cursor: RecordCursor
+    turns: int
+    facts: Facts
 
 
 class TurnFacts(msgspec.Struct):

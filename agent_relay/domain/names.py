@@ -148,6 +148,7 @@ FOLDER = ".agent-relay"
 SESSIONS = "sessions"
 RESUME = "resume"
 JOURNAL = "journal.jsonl"
+CHECKPOINTS = "checkpoints.jsonl"
 _BELOW_ROOT = f"/{FOLDER}/{SESSIONS}/"
 
 

@@ -13,6 +13,7 @@ from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Re
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
+from agent_relay.engine._checkpoint_keeper import CheckpointKeeper
 from agent_relay.engine._digest_writer import DigestWriter
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown
@@ -59,7 +60,8 @@ class EffectRunner:
         self._host = host
         self._live: dict[str, LegMonitor] = {}
         self._bar = BarSender(services, host, self._live)
-        self._supervisor = LegSupervisor(services, host, self._live, self._bar)
+        self._checkpoints = CheckpointKeeper(services, host, self._live)
+        self._supervisor = LegSupervisor(services, host, self._live, self._bar, self._checkpoints.keep_last)
         self._notifier = SessionNotifier(services, len(host.events), self._live)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
         self._launch_environment = LaunchEnvironment(dict(os.environ))
@@ -265,6 +267,7 @@ class EffectRunner:
         """React to a change of the session; release what is kept for its legs once it has ended."""
         self._relief.see(session)
         self._digests.see(session)
+        self._checkpoints.see(session)
         self._notifier.see(session, self._host.events, self._launch_environment.environ)
         self._bar.update()
         if session.state is State.ENDED:
@@ -295,6 +298,7 @@ class EffectRunner:
         await self._notifier.close()
         await self._bar.close()
         await self._supervisor.close()
+        await self._checkpoints.close()
         self._deciding.close()
 
     def _take_over(self, live: LegMonitor) -> None:

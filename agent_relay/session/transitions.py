@@ -67,6 +67,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.ContextSpared: _stay(*S),
         work.DraftBegun: _stay(*S),
         work.BudgetNoted: _stay(*S),
+        work.CheckpointMade: _stay(*S),
         work.BudgetApplied: _stay(*S),
         events.SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         events.SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
@@ -203,6 +204,28 @@ def read_tables(path: str, tables: "Tables", native_id: str) -> "TranscriptSourc
     return source
 
 
+def read_later_rows(path: str, tables: "Tables", native_id: str, *, after: str) -> "TranscriptSource":
+    """Read the newest messages of the session `native_id`: from `after` on, and that one once more.
+
+    Of very many rows the first ones are left out. Raises RelayError as `read_tables` does.
+    """
+    from agent_relay.transcripts.fact_reading import TranscriptSource
+
+    def read(database: sqlite3.Connection) -> TranscriptSource:
+        messages = _fetch_last(database, tables.later_messages, native_id, after)
+        first = str(messages[0].get("id") or "") if messages else after
+        return TranscriptSource(
+            place=path,
+            native_id=native_id,
+            session=next(iter(_fetch(database, tables.session, native_id)), None),
+            messages=tuple(messages),
+            parts=tuple(_fetch_last(database, tables.later_parts, native_id, first)),
+            todos=tuple(_fetch(database, tables.todos, native_id)),
+        )
+
+    return query_database(path, read)
+
+
 def list_rows(path: str, tables: "Tables") -> list[Mapping[str, object]]:
     """List the newest sessions of the database `path`, newest first."""
     return query_database(path, lambda database: _fetch(database, tables.newest))
@@ -274,6 +297,24 @@ def _fetch(database: sqlite3.Connection, query: str, *values: str) -> list[Mappi
             raise UntrustedDataError(f"a session's rows have more than {_ANSWER_BYTES >> 20} MiB")
         found.append(dict(row))
     return found
+
+
+_LATER_BYTES = 4 << 20
+
+
+def _fetch_last(database: sqlite3.Connection, query: str, *values: str) -> list[Mapping[str, object]]:
+    """Return the last rows of an answer, of some megabytes at most."""
+    found, size = deque[Mapping[str, object]](), 0
+    for row in database.execute(query, values):
+        found.append(dict(row))
+        size += _measure(found[-1])
+        while size > _LATER_BYTES and len(found) > 1:
+            size -= _measure(found.popleft())
+    return list(found)
+
+
+def _measure(row: Mapping[str, object]) -> int:
+    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 
 def _cannot_query(path: str, error: sqlite3.Error | UnicodeDecodeError) -> UntrustedDataError:

@@ -6,7 +6,7 @@ from itertools import islice
 
 import msgspec
 
-from agent_relay.domain.facts import Facts
+from agent_relay.domain.facts import Facts, TodoItem
 from agent_relay.transcripts import lenient_json as lenient
 from agent_relay.transcripts._claude_tree import ClaudeRow, Result, read_rows, select_active
 from agent_relay.transcripts._claude_usage import SYNTHETIC_MODEL, count_patch, parse_tokens
@@ -41,6 +41,7 @@ class Tools(msgspec.Struct):
     """Pairs calls with results, and keeps what outlives them: tasks, and work in the background."""
 
     facts: Collector
+    planned: tuple[TodoItem, ...] = ()
     calls: dict[str, Call] = msgspec.field(default_factory=dict)
     tasks: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
     running: dict[str, str] = msgspec.field(default_factory=dict)
@@ -125,11 +126,20 @@ class Tools(msgspec.Struct):
             case "ExitPlanMode":
                 self.facts.replace_plan(parse_steps(lenient.get_text(call.input, "plan")))
             case "TaskCreate":
+                self._recall_tasks()
                 self._create_task(call, result, text)
             case "TaskUpdate":
+                self._recall_tasks()
                 self._update_task(call)
             case _:
                 pass
+
+    def _recall_tasks(self) -> None:
+        """Begin with what was planned before: tasks are numbered from 1, in their order."""
+        if not self.tasks:
+            self.tasks = {
+                str(number): (step.text, step.status) for number, step in enumerate(self.planned, 1)
+            }
 
     def _create_task(self, call: Call, result: Result, text: str) -> None:
         found = _TASK_NUMBER.search(text)
@@ -225,7 +235,7 @@ def read_claude(source: TranscriptSource) -> Facts:
     counter = lenient.LineCounter()
     rows = select_active(read_rows(source.lines, counter))
     facts = Collector(agent="claude", place=source.place)
-    tools = Tools(facts)
+    tools = Tools(facts, planned=source.plan)
     queue: list[tuple[str, str]] = []
     model = cwd = native_id = ""
     for index, row in enumerate(rows):

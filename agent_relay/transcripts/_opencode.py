@@ -156,6 +156,11 @@ TABLES = Tables(
     messages="SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id",
     parts="SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id",
     todos="SELECT content, status FROM todo WHERE session_id = ? ORDER BY position",
+    # Ids sort by time. The message itself comes again: it may have been incomplete.
+    oldest="SELECT min(id) AS id FROM message WHERE session_id = ?",
+    later_messages="SELECT id, data FROM message WHERE session_id = ? AND id >= ? ORDER BY time_created, id",
+    later_parts="SELECT id, message_id, data FROM part WHERE session_id = ? AND message_id >= ?"
+    " ORDER BY message_id, id",
     columns={
         "native_id": "id",
         "cwd": "directory",

@@ -42,7 +42,8 @@ class TranscriptSource(msgspec.Struct, frozen=True):
 
     JSON-lines formats fill `lines`; table formats fill `session`, `messages`, `parts` and `todos`
     with rows in the order the agent sees them. `prompts` are entries of the agent's separate log of
-    prompts, for sessions whose own file is gone. `place` names the file for provenance.
+    prompts, for sessions whose own file is gone. `place` names the file for provenance. `plan` is what was
+    planned before the first of the lines, if they are not the first of the transcript.
     """
 
     place: str = ""
@@ -55,6 +56,7 @@ class TranscriptSource(msgspec.Struct, frozen=True):
     messages: tuple[Mapping[str, object], ...] = ()
     parts: tuple[Mapping[str, object], ...] = ()
     todos: tuple[Mapping[str, object], ...] = ()
+    plan: tuple[TodoItem, ...] = ()
 
 
 class Peek(msgspec.Struct, frozen=True):
@@ -71,8 +73,10 @@ class Peek(msgspec.Struct, frozen=True):
 class Tables(msgspec.Struct, frozen=True):
     """The queries that read a session from a database.
 
-    Each but `newest` takes the session's id. `columns` names the session row's columns that hold
-    `native_id`, `cwd`, `title`, `started` and `updated` (epoch in seconds or milliseconds).
+    Each but `newest` takes the session's id. Those of the `later` messages and their parts also take a
+    message's id, from which on the rows are wanted; `oldest` gives the first message's id. `columns` names
+    the session row's columns that hold `native_id`, `cwd`, `title`, `started` and `updated` (epoch in seconds
+    or milliseconds).
     """
 
     session: str
@@ -80,6 +84,9 @@ class Tables(msgspec.Struct, frozen=True):
     messages: str
     parts: str
     todos: str
+    oldest: str
+    later_messages: str
+    later_parts: str
     columns: Mapping[str, str]
 
 

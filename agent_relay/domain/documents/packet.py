@@ -238,6 +238,7 @@ class ResumePacket(Document):
 
     `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
     `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
+    `restored` is why, and until when, what it said is from relay's checkpoints instead of that transcript.
     `task_pasted` is text by others that the user pasted with the task.
     `not_understood` is how much of that transcript could not be understood; `last_lines` quotes its end,
     `last_screen` is what the predecessor last showed if its transcript has nothing of this leg.
@@ -255,6 +256,7 @@ class ResumePacket(Document):
     target_agent: str
     resumes: str | None = None
     unread: str | None = None
+    restored: str | None = None
     not_understood: str | None = None
     budget: str | None = None
     checkpoint_reason: Reason

@@ -273,6 +273,7 @@ Body = (
     | work.TurnBegun
     | work.TurnEnded
     | work.SessionWaits
+    | work.CheckpointMade
     | Unknown
 )
 

@@ -280,3 +280,26 @@ class BudgetApplied(msgspec.Struct, frozen=True):
     leg: str
     budget: str
     period: str = ""
+
+
+class CheckpointMade(msgspec.Struct, frozen=True):
+    """The facts at a turn's end: the tree, the last prompt and answer (shortened), the checks that ran.
+
+    `files` are changed ones (`modified src/a.py`), of `changed` in all. `turns` are the user's prompts in the
+    conversation so far, 0 if unknown. `kept` is the file, relative to the session's folder, that has what the
+    conversation gained; empty if that is nothing, or could not be read or kept: `lacks` says why.
+    """
+
+    name: ClassVar[str] = "checkpoint.made"
+    leg: str
+    head: str = ""
+    branch: str = ""
+    fingerprint: str = ""
+    files: tuple[str, ...] = ()
+    changed: int = 0
+    prompt: str = ""
+    answer: str = ""
+    checks: tuple[str, ...] = ()
+    turns: int = 0
+    kept: str = ""
+    lacks: str = ""

@@ -44,6 +44,10 @@ _REPORTS = 3
 """A bug of ours that comes back with every look is reported this often for one leg."""
 
 
+KeepLast = Callable[[str, Mapping[str, str]], Awaitable[None]]
+"""Keeps the last checkpoint of a leg, which was launched with the environment given."""
+
+
 class LegSupervisor:
     """Supervises the session's legs; `live` are the monitors of the living ones by id.
 
@@ -51,9 +55,16 @@ class LegSupervisor:
     """
 
     def __init__(
-        self, services: Services, host: SessionHost, live: MutableMapping[str, LegMonitor], bar: BarSender
+        self,
+        services: Services,
+        host: SessionHost,
+        live: MutableMapping[str, LegMonitor],
+        bar: BarSender,
+        keep_last: KeepLast,
     ) -> None:
+        """Make the supervisor of the host's session; `keep_last` keeps the checkpoint of a leg that ended."""
         self.trouble = ""
+        self._keep_last = keep_last
         self._services = services
         self._host = host
         self._live = live
@@ -172,6 +183,7 @@ class LegSupervisor:
         await self._do_at_last(leg, lambda: self._name(live))
         ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
         self._overdue.discard(leg.id)
+        await self._do_at_last(leg, lambda: self._keep_last(leg.id, live.launch_environment.environ))
         if ending.how == "exited":
             await self._do_at_last(leg, lambda: shutdown.end_agent(self._services, live.leg))
         else:

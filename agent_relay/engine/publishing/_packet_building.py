@@ -24,7 +24,7 @@ from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.values import AgentName, replace
-from agent_relay.engine.publishing.native_records import gather_facts
+from agent_relay.engine.publishing.native_records import gather_facts, restore_lost
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
@@ -115,7 +115,8 @@ def build_ordered(order: PacketOrder) -> BuiltPacket:
     render = build_renderer(target, order.folder)
     budget = order.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
-    lacks = "" if source is not None else packet.unread or packet.not_understood or ""
+    told = packet.unread or packet.restored or packet.not_understood or ""
+    lacks = told if source is None else ""
     return BuiltPacket(packet, render(packet), lacks)
 
 
@@ -154,11 +155,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
     occasion = _build_occasion(
         order, handoff, leg, since=leg.starting_at if leg.resumes and previous else None
     )
-    facts = (
-        gather_facts(loaded, session, leg, order.environ)
-        if order.extent is Extent.WHOLE
-        else Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
-    )
+    facts = _gather(order, loaded, leg)
     doubt = handoff_facts.find_record_gap(
         facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg
     )
@@ -175,12 +172,21 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
     )
     additions = {
         "unread": facts.unread,
+        "restored": facts.restored,
         "budget": find_spent(session, handoff),
         "not_understood": doubt.sentence if loaded.adapter.transcript is not None else "",
         "last_lines": _quote_lines(order, facts.last_lines, known),
         "last_screen": order.seen if doubt.is_wordless else "",
     }
     return packet.model_copy(update={name: text for name, text in additions.items() if text})
+
+
+def _gather(order: PacketOrder, loaded: LoadedAdapter, leg: Leg) -> Facts:
+    """Return what the packet's extent allows: the record, else what checkpoints kept of it, else nothing."""
+    if order.extent is Extent.WHOLE:
+        return gather_facts(loaded, order.session, leg, order.environ)
+    facts = Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
+    return restore_lost(facts, loaded, order.session, leg, path="") if order.extent is Extent.OWN else facts
 
 
 def _build_occasion(

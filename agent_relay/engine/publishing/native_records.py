@@ -11,9 +11,13 @@ from agent_relay.domain.facts import Facts, NativeSession
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import AgentName
 from agent_relay.engine.services import Services
+from agent_relay.packet.checkpoint_facts import restore_facts
 from agent_relay.session.ownership import check_program, is_only_adopted
+from agent_relay.session.views.messages import session_folder
 from agent_relay.sources.native_sessions import ConversationOwner, find_holding, find_running, find_transcript
+from agent_relay.sources.record_growth import is_intact
 from agent_relay.sources.transcript_reader import read_facts
+from agent_relay.store.checkpoints import find_newest, read_checkpoints
 from agent_relay.system.processes import is_alive
 
 _log = logging.getLogger(__name__)
@@ -22,10 +26,31 @@ _log = logging.getLogger(__name__)
 def gather_facts(loaded: LoadedAdapter, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
     """Return what the leg's transcript says; only the reason if it cannot be read."""
     try:
-        native = find_own(leg) or _look_for(loaded, session, leg, environ)
+        native = find_own(leg) or look_for(loaded, session, leg, environ)
     except RelayError as error:
-        return _tell_unread(leg, error)
-    return read_own_facts(loaded, leg, native)
+        return restore_lost(_tell_unread(leg, error), loaded, session, leg, path="")
+    facts = read_own_facts(loaded, leg, native)
+    return restore_lost(facts, loaded, session, leg, path=native.path if native is not None else "")
+
+
+def restore_lost(facts: Facts, loaded: LoadedAdapter, session: Session, leg: Leg, *, path: str) -> Facts:
+    """Return the facts with what checkpoints kept of the leg's conversation, if its record has lost some.
+
+    `path` is where the record is now; empty if it was not found, or is not to be read.
+    """
+    spec = loaded.adapter.transcript
+    if spec is None:
+        return facts
+    folder, native_id = session_folder(session), leg.native_id or facts.native_id
+    newest = find_newest(folder, leg=leg.id, agent=leg.agent, native_id=native_id)
+    if newest is None:
+        return facts
+    is_read = bool(path) and not facts.unread
+    if is_read and is_intact(spec.reader, newest.cursor, path, native_id=native_id):
+        return facts
+    kept = read_checkpoints(folder, leg=leg.id, agent=leg.agent, native_id=native_id)
+    why = facts.unread or f"{leg.agent}'s own record {'has lost what was in it' if path else 'is gone'}"
+    return restore_facts(facts, kept, why=why) if kept else facts
 
 
 def find_native(
@@ -33,12 +58,12 @@ def find_native(
 ) -> NativeSession | None:
     """Return the agent's own session of this leg; `None` if it left none, or none can be identified."""
     try:
-        return _look_for(loaded, session, leg, environ)
+        return look_for(loaded, session, leg, environ)
     except RelayError:
         return None
 
 
-def _look_for(
+def look_for(
     loaded: LoadedAdapter, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """Find what `find_native` returns, but raise RelayError if a possible conversation cannot be read.

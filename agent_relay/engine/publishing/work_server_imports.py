@@ -6,9 +6,10 @@ somebody waits.
 
 from agent_relay.domain.text.plain import compile_all
 from agent_relay.engine.publishing._packet_building import build_ordered
+from agent_relay.engine.publishing.checkpoint_building import build_checkpoint
 from agent_relay.engine.publishing.digest_building import build_ordered_digest
 from agent_relay.engine.publishing.limited_work import redact_event
 
-__all__ = ["build_ordered", "build_ordered_digest", "redact_event"]
+__all__ = ["build_checkpoint", "build_ordered", "build_ordered_digest", "redact_event"]
 
 compile_all()

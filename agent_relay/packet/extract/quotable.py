@@ -33,7 +33,7 @@ def trim_facts(facts: Facts) -> Facts:
     return replace(
         facts,
         commands=tuple(
-            run if at in kept or not run.output else replace(run, output=_find_measured(run))
+            run if at in kept or not run.output else replace(run, output=find_measured(run))
             for at, run in enumerate(facts.commands)
         ),
         errors=tuple(error for at, error in enumerate(facts.errors) if at >= last or USER_SAID in error.text),
@@ -60,7 +60,7 @@ def _find_quoted(runs: tuple[CommandRun, ...]) -> set[int]:
     return kept
 
 
-def _find_measured(run: CommandRun) -> str:
+def find_measured(run: CommandRun) -> str:
     """Return the last lines of the output with numbers in them, preceded by the line that shows a failure."""
     if any(key in run.output for key in _KEYS):
         return ""

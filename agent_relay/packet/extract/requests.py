@@ -86,6 +86,11 @@ def strip_packets(text: str) -> str:
     return _CONTEXT.sub("", text).strip()
 
 
+def empty_packets(text: str) -> str:
+    """Return the text with the packets in it emptied: that they were there still shows."""
+    return _CONTEXT.sub("<handoff-context></handoff-context>", text)
+
+
 def _compile_text(text: str) -> re.Pattern[str]:
     parts = [re.escape(part) for part in _PLACEHOLDER.split(" ".join(text.split()))]
     return re.compile(r"\S+".join(parts).replace(r"\ ", r"\s+"))

@@ -205,6 +205,7 @@ _NOT_QUOTED = frozenset(
             "checkpoint_reason",
             "resumes",
             "unread",
+            "restored",
             "git",
             "usage",
             "lineage",

@@ -46,6 +46,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
     agent = _name_agent(session, getattr(event.body, "leg", ""))
     return (
         _render_leg(event, agent)
+        or _render_checkpoint(event, agent)
         or _render_signal(event, zone)
         or _render_digest(event)
         or _render_handoff(session, event)
@@ -101,6 +102,14 @@ def _render_leg(event: events.Event, agent: str) -> str:  # noqa: PLR0911 - one 
             return f"{agent} is asked for a handoff document: {cause}"
         case _:
             return ""
+
+
+def _render_checkpoint(event: events.Event, agent: str) -> str:
+    body = event.body
+    if not isinstance(body, work.CheckpointMade):
+        return ""
+    turn = f"turn {body.turns}, " if body.turns else ""
+    return f"a checkpoint of {agent} is kept: {turn}changed files: {body.changed}"
 
 
 def _render_signal(event: events.Event, zone: tzinfo) -> str:

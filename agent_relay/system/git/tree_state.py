@@ -79,6 +79,16 @@ def read_tree(cwd: str, *, limit_s: float = git.TIMEOUT_S) -> Tree:
 
     `limit_s` is how many seconds each of git's answers may take.
     """
+    return _read(cwd, limit_s, (*_DIFF, "--numstat", "-z", "HEAD", "--"))
+
+
+def read_uncounted_tree(cwd: str, *, limit_s: float = git.TIMEOUT_S) -> Tree:
+    """Read the same without the numbers of added and removed lines, which takes less time."""
+    return _read(cwd, limit_s)
+
+
+def _read(cwd: str, limit_s: float, *counting: Sequence[str]) -> Tree:
+    """Read the tree; `counting` is the command that counts lines, if they are wanted."""
     folder = os.path.realpath(cwd)
     try:
         top, git_dir, is_bare, first = _find_place(cwd, limit_s, *git.QUESTIONS)
@@ -89,18 +99,18 @@ def read_tree(cwd: str, *, limit_s: float = git.TIMEOUT_S) -> Tree:
             return Tree(folder, dirty=False if is_whole else None, note=note, is_whole=is_whole)
         known = first if root == folder else ()
         filters, is_every = git.build_filter_settings(root, limit_s=limit_s, first=known)
-        status, names, counts = git.ask_git(
+        status, names, *counts = git.ask_git(
             root,
             (*_STATUS, *(() if is_every else ("--ignore-submodules=dirty",))),
-            *(_UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--")),
+            *(_UNTRACKED, *counting),
             limit_bytes=_NAMES_BYTES,
             timeout_s=limit_s,
             environ=filters,
         )
         if not status.ok and (status.ending is Ending.LATE or not status.is_cut):
             return _describe_unread(root, _error(status))
-        if not counts.ok and b"branch.oid (initial)" in status.output:
-            counts = _count_from_nothing(root, limit_s, filters)
+        if counts and not counts[0].ok and b"branch.oid (initial)" in status.output:
+            counts = [_count_from_nothing(root, limit_s, filters)]
     except git.GitMissingError as problem:
         return _describe_missing(folder, problem)
     except git.UnknownFiltersError as problem:
@@ -197,17 +207,17 @@ def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -
 
 
 def _build_tree(
-    root: str, git_dir: str, status: ProgramAnswer, names: ProgramAnswer, counts: ProgramAnswer
+    root: str, git_dir: str, status: ProgramAnswer, names: ProgramAnswer, counts: Sequence[ProgramAnswer]
 ) -> Tree:
     headers, entries = _parse_status(status.output, torn=status.is_cut)
     untracked = names.output.split(b"\0")[:-1]
-    lines = _parse_counts(counts.output) if counts.ok else {}
+    lines = {path: count for one in counts if one.ok for path, count in _parse_counts(one.output).items()}
     head = headers.get("branch.oid", "(initial)")
     branch = headers.get("branch.head", "(detached)")
     files = [_build_file(entry, lines) for entry in entries[:_LISTED_FILES]]
     files += [TreeFile(os.fsdecode(name), "untracked") for name in untracked[:_LISTED_UNTRACKED]]
     notes = list(_notes(git_dir, entries, unborn=head == "(initial)", detached=branch == "(detached)"))
-    if status.is_cut or names.is_cut or counts.ending is Ending.LATE:
+    if status.is_cut or names.is_cut or any(one.ending is Ending.LATE for one in counts):
         notes.append("the list of changes is incomplete")
     # Of a list that was too long the same part comes again; of one that failed, nobody knows what is missing.
     is_whole = names.ending is not Ending.LATE and (names.ok or names.is_cut)
