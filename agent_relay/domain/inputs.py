@@ -4,7 +4,9 @@ from datetime import datetime
 
 import msgspec
 
+from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.limits import Signal, Spending
+from agent_relay.domain.results import NO_REPORT, HandoffReport
 from agent_relay.domain.session import NO_TERMS, Terms
 
 
@@ -87,11 +89,19 @@ class RetryAsked(msgspec.Struct, frozen=True):
 
 
 class CloseAsked(msgspec.Struct, frozen=True):
-    """A person said what came of the handoff: `verdict` is completed or failed."""
+    """A person, or the agent `by`, said what came of the handoff: `verdict` is completed or failed.
+
+    `checked` is what relay found by running commands. With `anyway` it is completed although a criterion is
+    unmet.
+    """
 
     handoff: str
     verdict: str
     note: str = ""
+    by: str = ""
+    report: HandoffReport = NO_REPORT
+    checked: tuple[CriterionChecked, ...] = ()
+    anyway: bool = False
 
 
 class Spawned(msgspec.Struct, frozen=True):

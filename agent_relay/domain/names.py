@@ -43,6 +43,8 @@ HOME_VARIABLE = "AGENT_RELAY_HOME"
 """The user's one folder for all that is ours, if they want one: what runs in a leg must find the same."""
 RACE_VARIABLE = "AGENT_RELAY_RACE"
 """The race's id, a slash, and the runner's number, of a race's test: its processes are found by it."""
+CHECK_VARIABLE = "AGENT_RELAY_CHECK"
+"""The handoff's id, of a command that checks a criterion of it: its processes are found by it."""
 KEY_VARIABLE = "AGENT_RELAY_AT_KEY"
 """The session whose person has a command run behind the relay key; for that command alone."""
 

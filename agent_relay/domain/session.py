@@ -19,6 +19,8 @@ PRIORITIES = ("low", "normal", "high", "urgent")
 class Terms(msgspec.Struct, frozen=True):
     """What a person set for a handoff, in their own words; empty if nothing was said.
 
+    `checks` are criteria that are commands: relay runs them when the handoff is judged; they must succeed.
+    `proposed_checks` are commands that an agent named: a person has to agree before relay runs them.
     `needs` are capabilities the target's adapter has to declare. `questions` are what the agent that takes
     over after a failure is to answer first; `rollback` names it.
     """
@@ -30,11 +32,18 @@ class Terms(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
     rollback: str = ""
     questions: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    proposed_checks: tuple[str, ...] = ()
 
     @property
     def expects(self) -> bool:
         """Whether a person has to say that the handoff is complete, or failed."""
-        return bool(self.deliverables or self.criteria)
+        return bool(self.deliverables or self.all_criteria)
+
+    @property
+    def all_criteria(self) -> tuple[str, ...]:
+        """Every criterion, in the order in which people count them: words, commands, proposed commands."""
+        return (*self.criteria, *self.checks, *self.proposed_checks)
 
     @property
     def is_empty(self) -> bool:

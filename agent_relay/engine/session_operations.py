@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import Handler, Peer
-from agent_relay.domain.session import PRIORITIES, Session, Terms
+from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
 from agent_relay.engine.narrative_writer import NarrativeWriter
@@ -16,49 +17,27 @@ from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions import commands
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
+from agent_relay.engine.sessions.criteria_checks import LIMIT_S, CriteriaChecker
+from agent_relay.engine.sessions.handoff_requests import (
+    build_report,
+    build_terms,
+    clean_line,
+    find_handoff,
+    name_speaker,
+    strip_texts,
+)
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.session.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.handoff_history import render_evidence
+from agent_relay.session.interventions import (
+    VERDICTS,
+    build_handoff_plan,
+    list_evidence,
+    list_unmet,
+)
 from agent_relay.session.views import messages
 from agent_relay.session.views.event_lines import list_history
 from agent_relay.session.views.waiting import build_rest_view
-
-_MOST = 20
-_LONGEST = 2000
-"""A handoff's expectations are read by people and agents: twenty pages belong in a file."""
-
-
-def build_terms(asked: op.HandoffTermsFields, *, target: str) -> Terms:
-    """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions."""
-    terms = Terms(
-        deliverables=_strip_texts("expect", asked.expect),
-        criteria=_strip_texts("accept", asked.accept),
-        constraints=_strip_texts("constraint", asked.constraint),
-        priority=asked.priority,
-        needs=_strip_texts("needs", asked.needs),
-        rollback=asked.rollback,
-        questions=_strip_texts("question", asked.question),
-    )
-    if terms.priority and terms.priority not in PRIORITIES:
-        raise WrongUseError(
-            f"there is no priority {terms.priority[:40]!r}", hint=f"Known: {', '.join(PRIORITIES)}"
-        )
-    if terms.questions and not terms.rollback:
-        raise WrongUseError(
-            "the questions have nobody to answer them", hint="Name who does: --rollback AGENT"
-        )
-    if terms.rollback and terms.rollback == target:
-        raise WrongUseError(f"{target} cannot be its own rollback agent", hint="Name another one")
-    return terms
-
-
-def _strip_texts(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
-    texts = tuple(text.strip() for text in given if text.strip())
-    if len(texts) > _MOST or any(len(text) > _LONGEST for text in texts):
-        raise WrongUseError(
-            f"--{name} takes {_MOST} texts of {_LONGEST} characters at most", hint="Put the rest into a file"
-        )
-    return texts
 
 
 def _render_answer(session: Session, handoff: str) -> Mapping[str, object]:
@@ -103,6 +82,7 @@ def build_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Ma
             op.HANDOFF_CANCEL.performed_by(does.cancel),
             op.HANDOFF_RETRY.performed_by(does.retry),
             op.HANDOFF_CLOSE.performed_by(does.close),
+            op.HANDOFF_CHECKS_CANCEL.performed_by(does.cancel_checks),
             op.NARRATE.performed_by(does.narrate),
             op.NARRATE_CANCEL.performed_by(does.cancel_narrative),
             op.REST_AGREE.performed_by(does.agree),
@@ -115,6 +95,7 @@ class _Handlers:
     def __init__(self, sessions: SessionRegistry, narratives: NarrativeWriter) -> None:
         self._sessions = sessions
         self._narratives = narratives
+        self._checker = CriteriaChecker()
 
     async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
@@ -136,7 +117,7 @@ class _Handlers:
             model=asked.model,
             force=asked.yes,
             launch=not asked.no_launch,
-            terms=build_terms(asked, target=asked.agent),
+            terms=build_terms(asked, target=asked.agent, environ=asked.env),
         )
         if open_request.launch:
             opened, note = await commands.open_session(self._sessions, open_request)
@@ -226,7 +207,7 @@ class _Handlers:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
         host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
         context = await host.runner.build_context(host.session)
-        return build_handoff_plan(host.session, context, needs=_strip_texts("needs", asked.needs))
+        return build_handoff_plan(host.session, context, needs=strip_texts("needs", asked.needs))
 
     async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff; return the session's state."""
@@ -241,14 +222,58 @@ class _Handlers:
         )
 
     async def close(self, asked: op.HandoffVerdictFields, _peer: Peer) -> Mapping[str, object]:
-        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
+        """Check the handoff's criteria, and note that it succeeded or failed: its rollback agent may follow.
+
+        `closed` is whether it was judged: not if it was to be completed and a criterion is unmet.
+        """
         if asked.verdict not in VERDICTS:
             raise WrongUseError(
                 f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
             )
+        report, note = build_report(asked.report), clean_line("note", asked.note)
         host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        closing = inputs.CloseAsked(asked.handoff, asked.verdict, asked.note)
-        return _render_answer(await host.ask(closing), asked.handoff)
+        by = name_speaker(host.session, asked)
+        if by and (asked.anyway or asked.run_proposed):
+            raise WrongUseError(
+                f"{by} may not decide that",
+                hint="A person may: agent-relay handoff complete --anyway, or --run-proposed",
+            )
+        checked = await self._check(host, asked)
+        closing = inputs.CloseAsked(
+            asked.handoff, asked.verdict, note, by=by, report=report, checked=checked, anyway=asked.anyway
+        )
+        session = await host.ask(closing)
+        handoff = find_handoff(session, asked.handoff)
+        evidence = list_evidence(handoff, closing) if handoff is not None else ()
+        is_closed = asked.handoff in session.closed
+        answer = {**_render_answer(session, asked.handoff), "closed": is_closed}
+        if not is_closed:
+            answer["message"] = messages.render_unmet(asked.handoff, list_unmet(evidence))
+        return {**answer, "criteria": [render_evidence(one) for one in evidence]}
+
+    async def _check(self, host: Host, asked: op.HandoffVerdictFields) -> tuple[CriterionChecked, ...]:
+        """Run the handoff's commands, those that an agent proposed only if a person wants that."""
+        session = host.session
+        handoff = find_handoff(session, asked.handoff)
+        if handoff is None or asked.skip_checks or asked.handoff in session.closed:
+            return ()
+        commands = (*handoff.terms.checks, *(handoff.terms.proposed_checks if asked.run_proposed else ()))
+        if not commands:
+            return ()
+        leg = session.living_leg
+        environ = asked.env or host.runner.get_launch_environment(leg.id if leg is not None else "").environ
+        return await self._checker.check(
+            self._sessions.services,
+            handoff.id,
+            commands,
+            cwd=session.cwd,
+            environ=environ,
+            limit_s=asked.check_limit_s or LIMIT_S,
+        )
+
+    async def cancel_checks(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
+        """End the command that checks a criterion of the handoff; return whether there was one."""
+        return {"cancelled": self._checker.cancel(asked.handoff)}
 
     async def agree(self, asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""

@@ -15,14 +15,16 @@ from agent_relay.domain.values import replace
 def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
     """Return `packet` with what is expected, and who takes over if the handoff fails or has failed.
 
-    `expectations` has deliverables, acceptance_criteria, constraints and priority; `rollback` has agent and
-    questions, and for the rollback agent itself `failed`, the handoff it makes up for, and why. Without such
-    terms the packet is unchanged.
+    `expectations` has deliverables, acceptance_criteria, checks (commands that relay runs), proposed_checks,
+    constraints and priority; `rollback` has agent and questions, and for the rollback agent itself `failed`,
+    the handoff it makes up for, and why. Without such terms the packet is unchanged.
     """
     terms = handoff.terms
     expectations: dict[str, object] = {
         "deliverables": list(terms.deliverables),
         "acceptance_criteria": list(terms.criteria),
+        "checks": list(terms.checks),
+        "proposed_checks": list(terms.proposed_checks),
         "constraints": list(terms.constraints),
         "priority": terms.priority,
     }

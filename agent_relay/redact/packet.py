@@ -18,6 +18,7 @@ from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
+from agent_relay.domain.results import LONGEST_OUTPUT
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values import replace
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
@@ -194,8 +195,8 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return _clean_begun(body, clean, clean_all)
         case work.PacketPublished():
             return replace(body, lacks=clean(body.lacks))
-        case work.HandoffClosed():
-            return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
+        case work.CriterionChecked() | work.BlockerNamed() | work.HandoffClosed():
+            return _clean_result(body, clean, clean_all)
         case work.BudgetNoted():
             return replace(body, text=clean(body.text))
         case events.SessionRested():
@@ -259,6 +260,33 @@ def _clean_begun(
         skipped=clean_all(body.skipped),
         deliverables=clean_all(body.deliverables),
         criteria=clean_all(body.criteria),
+        checks=clean_all(body.checks),
+        proposed_checks=clean_all(body.proposed_checks),
         constraints=clean_all(body.constraints),
         questions=clean_all(body.questions),
     )
+
+
+def _clean_result(
+    body: work.CriterionChecked | work.BlockerNamed | work.HandoffClosed,
+    clean: Callable[[str], str],
+    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> events.Body:
+    match body:
+        case work.CriterionChecked():
+            # The margin is searched, too: what was cut before may begin with half a secret.
+            output = clean(body.output)[-LONGEST_OUTPUT:]
+            return replace(body, criterion=clean(body.criterion), how=clean(body.how), output=output)
+        case work.BlockerNamed():
+            return replace(body, text=clean(body.text), requires=clean(body.requires))
+        case work.HandoffClosed():
+            return replace(
+                body,
+                note=clean(body.note),
+                skipped=clean_all(body.skipped),
+                deliverables=clean_all(body.deliverables),
+                completed=clean_all(body.completed),
+                incomplete=clean_all(body.incomplete),
+                questions=clean_all(body.questions),
+                suggested_next=clean(body.suggested_next),
+            )

@@ -300,6 +300,8 @@ def read_terms(body: work.HandoffBegun) -> Terms:
     return Terms(
         deliverables=body.deliverables,
         criteria=body.criteria,
+        checks=body.checks,
+        proposed_checks=body.proposed_checks,
         constraints=body.constraints,
         priority=body.priority,
         needs=body.needs,

@@ -38,9 +38,10 @@ class HandoffTrailEntry(msgspec.Struct, frozen=True):
 
 
 class HandoffRecord(msgspec.Struct, frozen=True):
-    """One handoff. `ended_at` is when it was made or given up, `closed_at` when a person judged it.
+    """One handoff. `ended_at` is when it was made or given up, `closed_at` when it was judged, in `closing`.
 
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
+    `checked` is the newest that is known of each criterion.
     """
 
     id: str
@@ -69,12 +70,26 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     closed_at: datetime | None = None
     note: str = ""
     retries: int = 0
+    checked: tuple[work.CriterionChecked, ...] = ()
+    blockers: tuple[work.BlockerNamed, ...] = ()
+    closing: work.HandoffClosed | None = None
     trail: tuple[HandoffTrailEntry, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Whether something is still to happen to the handoff."""
         return self.status in OPEN_STATUSES
+
+
+def render_evidence(checked: work.CriterionChecked) -> dict[str, object]:
+    """Render what is known of a criterion, for JSON."""
+    return {
+        "criterion": checked.criterion,
+        "verdict": checked.verdict,
+        "how": checked.how,
+        "by": checked.by,
+        "output": checked.output,
+    }
 
 
 class LegRecord(msgspec.Struct, frozen=True):
@@ -160,10 +175,16 @@ class HandoffHistory:
                 status = HandoffStatus.UNDER_WAY
                 self._note(handoff, event, status=status, ended_at=None, note="", retries=retries)
                 self._current = handoff
-            case work.HandoffClosed(handoff, verdict, note, skipped):
+            case work.CriterionChecked(handoff, criterion, verdict) as body if handoff in self._records:
+                others = tuple(one for one in self._records[handoff].checked if one.criterion != criterion)
+                self._note(handoff, event, f"{verdict}: {criterion}", checked=(*others, body))
+            case work.BlockerNamed(handoff, kind, text) as body if handoff in self._records:
+                blockers = (*self._records[handoff].blockers, body)
+                self._note(handoff, event, f"{kind}: {text}", blockers=blockers)
+            case work.HandoffClosed(handoff, verdict, note, skipped) as body:
                 status = HandoffStatus.COMPLETED if verdict == "completed" else HandoffStatus.FAILED
                 said = "; ".join(text for text in (verdict, note, *skipped) if text)
-                self._note(handoff, event, said, status=status, note=note, closed_at=at)
+                self._note(handoff, event, said, status=status, note=note, closed_at=at, closing=body)
             case _:
                 pass
 

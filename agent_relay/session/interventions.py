@@ -10,6 +10,7 @@ from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
+from agent_relay.domain.results import Verdict
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
@@ -37,6 +38,8 @@ def check_waiting_packet(session: Session, agent: str, world: DecisionContext) -
 RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
 """Where a handoff can go on without a leg."""
 VERDICTS = ("completed", "failed")
+_DIGITS = 4
+"""No handoff has more criteria than numbers of so many digits."""
 
 
 def cancel(session: Session, asked: CancelAsked) -> Outcome:
@@ -119,9 +122,10 @@ def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -
 
 
 def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
-    """Record a person's verdict on a finished handoff; on failure hand over to its rollback agent.
+    """Record the verdict on a finished handoff, and its evidence; on failure hand over to its rollback agent.
 
-    Raises WrongUseError for one that was not made, or was judged before.
+    Of one that is to be completed and has an unmet criterion only the evidence is recorded, unless it shall
+    be completed `anyway`. Raises WrongUseError for one that was not made, or was judged before.
     """
     handoff = next((one for one in session.done if one.id == asked.handoff), None)
     confirmed: tuple[Body, ...] = ()
@@ -136,10 +140,59 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
         raise _refuse_over(session, asked.handoff, asked.verdict)
     if handoff.id in session.closed:
         raise WrongUseError(f"handoff {handoff.id} was judged already", hint=_see(handoff.id))
+    checked = list_evidence(handoff, asked)
+    if asked.verdict == "completed" and list_unmet(checked) and not asked.anyway:
+        return Outcome(checked)
     after = replace(session, handoff=None) if confirmed else session
     rolled, why_not = _roll_back(after, handoff, asked, world)
-    closed = work.HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
-    return Outcome((*confirmed, closed)).then(rolled)
+    report = asked.report
+    blockers = [work.BlockerNamed(handoff.id, one.kind, one.text, one.requires) for one in report.blockers]
+    closed = work.HandoffClosed(
+        handoff.id,
+        asked.verdict,
+        asked.note,
+        (why_not,) if why_not else (),
+        asked.by,
+        report.deliverables,
+        report.completed,
+        report.incomplete,
+        report.questions,
+        report.suggested_next,
+    )
+    return Outcome((*confirmed, *checked, *blockers, closed)).then(rolled)
+
+
+def list_evidence(handoff: Handoff, asked: CloseAsked) -> tuple[work.CriterionChecked, ...]:
+    """Return what is known of the handoff's criteria, each once: what relay ran counts before words.
+
+    A report names a criterion by its words or its number; other words are a criterion of its own. Raises
+    WrongUseError for a number that no criterion has.
+    """
+    known = handoff.terms.all_criteria
+    found = {one.criterion: one for one in asked.checked}
+    for said in asked.report.criteria:
+        criterion = _find_criterion(known, said.criterion)
+        if criterion not in found or found[criterion].verdict == Verdict.UNCHECKED:
+            verdict = Verdict.MET if said.met else Verdict.UNMET
+            found[criterion] = work.CriterionChecked(handoff.id, criterion, verdict, said.how, asked.by)
+    return tuple(found.values())
+
+
+def _find_criterion(known: Sequence[str], said: str) -> str:
+    if said in known or not (said.isascii() and said.isdecimal()):
+        return said
+    number = int(said[:_DIGITS])
+    if not 0 < number <= len(known):
+        raise WrongUseError(
+            f"there is no criterion {said[:20]}",
+            hint=f"It has {len(known)}: name one by its words or its number",
+        )
+    return known[number - 1]
+
+
+def list_unmet(checked: Sequence[work.CriterionChecked]) -> tuple[str, ...]:
+    """Return the criteria that were found unmet."""
+    return tuple(one.criterion for one in checked if one.verdict == Verdict.UNMET)
 
 
 def _roll_back(

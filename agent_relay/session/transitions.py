@@ -54,6 +54,8 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
         work.HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),
         work.HandoffRetried: _stay(*LIVE) | _to(S.HANDING_OFF, S.LIMITED, S.RESTING, S.ENDED),
+        work.CriterionChecked: _stay(*S),
+        work.BlockerNamed: _stay(*S),
         work.HandoffClosed: _stay(*S),
         events.LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING)
         | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),

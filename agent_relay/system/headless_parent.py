@@ -84,7 +84,10 @@ def _load_ending() -> "Callable[[], None]":
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 3)[0])
     from agent_relay.system.processes import born, end_session
 
-    return lambda: end_session(os.getpid(), born(os.getpid()) or 0, spare=os.getpid())
+    def end_all() -> None:
+        end_session(os.getpid(), born(os.getpid()) or 0, spare=os.getpid())
+
+    return end_all
 
 
 if __name__ == "__main__":

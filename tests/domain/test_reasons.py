@@ -43,7 +43,10 @@ LOGGED = (
         ("Say {name} or [name]", "Say {name} or [name]"),
         ("set a=b and try again", "set a=b and try again"),
         ("", ""),
-        ('{"error":{"message":"\\u001b[2Jtoo \\u001b[31mmany\\u001b[0m\\u0007 requests"}}', "too many requests"),
+        (
+            '{"error":{"message":"\\u001b[2Jtoo \\u001b[31mmany\\u001b[0m\\u0007 requests"}}',
+            "too many requests",
+        ),
     ],
 )
 def test_a_reason_is_what_a_person_would_have_said(text: str, said: str) -> None:

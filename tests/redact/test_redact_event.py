@@ -8,7 +8,8 @@ from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.redact.packet import redact_body
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
-TERMS = ("deliverables", "criteria", "constraints", "questions")
+TERMS = ("deliverables", "criteria", "checks", "proposed_checks", "constraints", "questions")
+RESULT = ("deliverables", "completed", "incomplete", "questions")
 GONE = "[redacted: anthropic-key]"
 
 
@@ -32,6 +33,18 @@ GONE = "[redacted: anthropic-key]"
         (
             work.HandoffClosed("H", "failed", KEY, (KEY,)),
             work.HandoffClosed("H", "failed", GONE, (GONE,)),
+        ),
+        (
+            work.HandoffClosed("H", "failed", suggested_next=KEY, **dict.fromkeys(RESULT, (KEY,))),
+            work.HandoffClosed("H", "failed", suggested_next=GONE, **dict.fromkeys(RESULT, (GONE,))),
+        ),
+        (
+            work.CriterionChecked("H", f"use {KEY}", "met", KEY, "relay", f"it printed {KEY}"),
+            work.CriterionChecked("H", f"use {GONE}", "met", GONE, "relay", f"it printed {GONE}"),
+        ),
+        (
+            work.BlockerNamed("H", "access", f"no {KEY}", KEY),
+            work.BlockerNamed("H", "access", f"no {GONE}", GONE),
         ),
         (work.BudgetNoted("L", "b", "warn", KEY), work.BudgetNoted("L", "b", "warn", GONE)),
         (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
@@ -57,6 +70,15 @@ def test_values_known_to_be_secret_go_too() -> None:
     assert redact_body(body, known=frozenset({"swordfish-77"})) == words.SessionEnded(
         "cannot reach [redacted: known-secret]"
     )
+
+
+def test_of_a_long_output_the_end_is_kept_and_no_half_secret() -> None:
+    """What a command printed is cut after it was searched."""
+    found = redact_body(
+        work.CriterionChecked("H", "make", "met", output=f"{KEY} " * 100 + "x" * 1990), known=frozenset()
+    )
+    assert isinstance(found, work.CriterionChecked)
+    assert (len(found.output), "sk-ant" in found.output) == (2000, False)
 
 
 def test_half_a_secret_where_a_prompt_was_cut_is_not_journalled() -> None:

@@ -51,6 +51,8 @@ BODIES = (
     work.HandoffFailed("H1", "spawned", "no"),
     work.HandoffCancelled("H1", "stopped"),
     work.HandoffRetried("H1"),
+    work.CriterionChecked("H1", "it opens", "unmet"),
+    work.BlockerNamed("H1", "access", "no key"),
     work.HandoffClosed("H1", "failed", "no"),
     words.LegEnded("L1", "exited", 0),
     words.SessionRested("all rest"),

@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.events.work import HandoffClosed
+from agent_relay.domain.events.work import CriterionChecked, HandoffClosed
 from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
@@ -16,10 +16,12 @@ from agent_relay.domain.inputs import (
     Restarted,
     StopAsked,
 )
+from agent_relay.domain.results import BlockerReport, CriterionReport, HandoffReport
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
+from agent_relay.session.handoff_history import HandoffHistory
 from tests.session.asked_handoff import RESTS, TERMS, asked, begun, made, of
 from tests.session.story import HERE, NOW, Story
 
@@ -183,3 +185,69 @@ def test_a_verdict_on_what_the_journal_does_not_know_changes_nothing() -> None:
     session = fold_event(story.now, Event(99, NOW, 1, HandoffClosed("H0", "failed")))
     assert session is not None
     assert session.due is None
+
+
+def test_a_handoff_is_not_completed_while_a_criterion_is_unmet() -> None:
+    """The evidence is kept; that it counts all the same is a person's word."""
+    story = made(Terms(criteria=("it opens",), checks=("make test",)))
+    name = of(story).id
+    failed = CriterionChecked(name, "make test", "unmet", "run: exit status 2", "relay")
+    said = HandoffReport(criteria=(CriterionReport("1", met=True, how="pushed it"),))
+    story.happens(CloseAsked(name, "completed", report=said, checked=(failed,)))
+    assert story.names(last=2) == ["criterion.checked", "criterion.checked"]
+    assert (story.now.closed, HandoffHistory(story.events).records[0].is_open) == ((), True)
+    story.happens(CloseAsked(name, "completed", checked=(failed,), anyway=True))
+    assert story.now.closed == (name,)
+    (record,) = HandoffHistory(story.events).records
+    assert [(one.criterion, one.verdict, one.how, one.by) for one in record.checked] == [
+        ("it opens", "met", "pushed it", ""),
+        ("make test", "unmet", "run: exit status 2", "relay"),
+    ]
+
+
+def test_what_relay_ran_counts_before_words() -> None:
+    """An agent may be mistaken about its own tests; what nobody could run is its word again."""
+    story = made(Terms(checks=("make test", "make lint")))
+    name = of(story).id
+    checked = (
+        CriterionChecked(name, "make test", "unmet", "run: exit status 2", "relay"),
+        CriterionChecked(name, "make lint", "unchecked", "not run", "relay"),
+    )
+    words = tuple(CriterionReport(one, met=True, how="ran it") for one in ("make test", "2", "it shines"))
+    story.happens(CloseAsked(name, "failed", by="bob", report=HandoffReport(criteria=words), checked=checked))
+    (record,) = HandoffHistory(story.events).records
+    assert [(one.criterion, one.verdict, one.by) for one in record.checked] == [
+        ("make test", "unmet", "relay"),
+        ("make lint", "met", "bob"),
+        ("it shines", "met", "bob"),
+    ]
+    story, wrong = made(), HandoffReport(criteria=(CriterionReport("3", met=True, how="ran it"),))
+    with pytest.raises(WrongUseError, match="there is no criterion 3"):
+        story.happens(CloseAsked(of(story).id, "completed", report=wrong))
+
+
+def test_a_verdict_carries_what_was_reported() -> None:
+    """Whoever goes on reads what is done, what is not, and what stands in the way."""
+    story = made()
+    report = HandoffReport(
+        deliverables=("door.py",),
+        completed=("the frame",),
+        incomplete=("the lock",),
+        blockers=(BlockerReport("access", "no key", "the key of the shed"),),
+        questions=("which lock?",),
+        suggested_next="ask for the key",
+    )
+    story.happens(CloseAsked(of(story).id, "failed", "no key", "bob", report))
+    record = HandoffHistory(story.events).records[0]
+    closing = record.closing
+    assert closing is not None
+    assert (closing.by, closing.deliverables, closing.completed, closing.incomplete) == (
+        "bob",
+        ("door.py",),
+        ("the frame",),
+        ("the lock",),
+    )
+    assert (closing.questions, closing.suggested_next) == (("which lock?",), "ask for the key")
+    assert [(one.kind, one.text, one.requires) for one in record.blockers] == [
+        ("access", "no key", "the key of the shed")
+    ]

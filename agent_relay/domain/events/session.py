@@ -254,6 +254,8 @@ Body = (
     | work.HandoffFailed
     | work.HandoffCancelled
     | work.HandoffRetried
+    | work.CriterionChecked
+    | work.BlockerNamed
     | work.HandoffClosed
     | LegEnded
     | SessionRested

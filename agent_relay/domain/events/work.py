@@ -54,6 +54,8 @@ class HandoffBegun(msgspec.Struct, frozen=True):
     rollback: str = ""
     questions: tuple[str, ...] = ()
     digest: bool = False
+    checks: tuple[str, ...] = ()
+    proposed_checks: tuple[str, ...] = ()
 
 
 class PredecessorStopped(HandoffLegEvent, frozen=True):
@@ -158,10 +160,37 @@ class HandoffRetried(msgspec.Struct, frozen=True):
     handoff: str
 
 
-class HandoffClosed(msgspec.Struct, frozen=True):
-    """A person's verdict on what came of the handoff: completed or failed.
+class CriterionChecked(msgspec.Struct, frozen=True):
+    """A criterion was checked: `verdict` is met, unmet or unchecked, `how` says how it is known.
 
-    `skipped` says why its rollback agent does not take over after a failure: `agent: reason`.
+    `by` is relay for a command that it ran, an agent for its own word, empty for a person's. `output` is the
+    end of what the command printed.
+    """
+
+    name: ClassVar[str] = "criterion.checked"
+    handoff: str
+    criterion: str
+    verdict: str
+    how: str = ""
+    by: str = ""
+    output: str = ""
+
+
+class BlockerNamed(msgspec.Struct, frozen=True):
+    """Something stands in the way of the handoff's task; `requires` is what would remove it."""
+
+    name: ClassVar[str] = "blocker.named"
+    handoff: str
+    kind: str
+    text: str
+    requires: str = ""
+
+
+class HandoffClosed(msgspec.Struct, frozen=True):
+    """The verdict on what came of the handoff: completed or failed, by the agent `by` or a person (empty).
+
+    `skipped` says why its rollback agent does not take over after a failure: `agent: reason`. The rest is
+    what was reported, as in `HandoffReport`; criteria and blockers are events of their own before it.
     """
 
     name: ClassVar[str] = "handoff.closed"
@@ -169,6 +198,12 @@ class HandoffClosed(msgspec.Struct, frozen=True):
     verdict: str
     note: str = ""
     skipped: tuple[str, ...] = ()
+    by: str = ""
+    deliverables: tuple[str, ...] = ()
+    completed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    suggested_next: str = ""
 
 
 class TurnBegun(msgspec.Struct, frozen=True):

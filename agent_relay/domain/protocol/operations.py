@@ -11,6 +11,7 @@ from typing import Annotated, Generic, Protocol, TypeVar
 import msgspec
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.results import NO_REPORT, HandoffReport
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -114,13 +115,19 @@ class SessionFields(Fields):
 
 
 class HandoffTermsFields(Fields):
-    """An operation that may begin a handoff, and what is expected of it."""
+    """An operation that may begin a handoff, and what is expected of it.
+
+    `check` are commands of the user's that must succeed: relay runs them when the handoff is judged.
+    `propose_check` are those an agent named: relay runs them only once a person agrees.
+    """
 
     focus: str = ""
     digest: bool = False
     yes: bool = False
     expect: Texts = ()
     accept: Texts = ()
+    check: Texts = ()
+    propose_check: Texts = ()
     constraint: Texts = ()
     needs: Texts = ()
     question: Texts = ()
@@ -259,9 +266,19 @@ class HandoffRetryFields(HandoffFields):
 
 
 class HandoffVerdictFields(HandoffFields, kw_only=True):
-    """A handoff to judge."""
+    """A handoff to judge, with the evidence; `by` is the agent that judges, empty for a person.
+
+    Its commands are run first, each for `check_limit_s` at most (0: 300 s), unless `skip_checks`; those that
+    an agent proposed only with `run_proposed`. With an unmet criterion it is completed only `anyway`.
+    """
 
     verdict: str
+    by: str = ""
+    report: HandoffReport = NO_REPORT
+    skip_checks: bool = False
+    run_proposed: bool = False
+    anyway: bool = False
+    check_limit_s: Seconds = 0
 
 
 class RaceBeginFields(Fields):
@@ -325,6 +342,7 @@ HANDOFF_PLAN = Operation("handoff.plan", HandoffPlanFields)
 HANDOFF_CANCEL = Operation("handoff.cancel", HandoffFields)
 HANDOFF_RETRY = Operation("handoff.retry", HandoffRetryFields)
 HANDOFF_CLOSE = Operation("handoff.close", HandoffVerdictFields)
+HANDOFF_CHECKS_CANCEL = Operation("handoff.checks.cancel", HandoffFields)
 RACE_BEGIN = Operation("race.begin", RaceBeginFields)
 RACE_SHOW = Operation("race.show", RaceFields)
 RACE_RESUME = Operation("race.resume", RaceResumeFields)

@@ -124,7 +124,7 @@ class OptionParser:
 
 
 _OPEN_TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
-_OPEN_LISTS = ("--expect", "--accept", "--constraint", "--needs", "--question")
+_OPEN_LISTS = ("--expect", "--accept", "--check", "--constraint", "--needs", "--question")
 _OPEN_FLAGS = ("--new", "--digest", "--no-launch", "--yes", "--json")
 
 OPEN_LIMIT_S = 120.0

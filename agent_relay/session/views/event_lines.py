@@ -170,6 +170,16 @@ def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0
             return "handoff cancelled"
         case work.HandoffRetried():
             return "handoff tried again"
+        case _:
+            return _render_judgement(event)
+
+
+def _render_judgement(event: events.Event) -> str:
+    match event.body:
+        case work.CriterionChecked(_, _, verdict, _, by):
+            return f"a criterion of the handoff is {verdict}{f', says {by}' if by else ''}"
+        case work.BlockerNamed(_, kind):
+            return f"something stands in the way of the handoff's task: {kind}"
         case work.HandoffClosed(_, verdict):
             return f"handoff judged: {verdict}"
         case _:

@@ -106,6 +106,16 @@ def render_intervention(session: Session, handoff_id: str) -> str:
     return f"→ Handoff {handoff_id} is closed."
 
 
+def render_unmet(handoff_id: str, unmet: Sequence[str]) -> str:
+    """Render that the handoff stays open because these criteria are unmet, and what can be done."""
+    first = f"“{' '.join(unmet[0].split())[:_SAID_LENGTH]}”" if unmet else "a criterion"
+    more = f" and {len(unmet) - 1} more" if len(unmet) > 1 else ""
+    return (
+        f"→ Handoff {handoff_id} stays open: {first}{more} is not met. Complete it all the same:"
+        f" agent-relay handoff complete --anyway {handoff_id}"
+    )
+
+
 def render_sign_in(agent: str, command: str) -> str:
     """Render how to sign in to `agent`: by its own `command`, if that is known."""
     return f"Sign in: {command}" if command else f"Sign in on its own screen: {agent_command(agent)}"

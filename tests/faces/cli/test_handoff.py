@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.events import session as words
 from agent_relay.domain.events import work
 from agent_relay.domain.names import build_ulid
-from agent_relay.faces.cli.session._handoff_records import Node, draw_tree
+from agent_relay.faces.cli.session.handoffs.drawing import Node, draw_tree
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal

@@ -71,6 +71,15 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.LegEnded("L1", "unstarted"), "ada could not be started"),
         (work.HandoffCancelled("H", "begun"), "handoff cancelled"),
         (work.HandoffRetried("H"), "handoff tried again"),
+        (
+            work.CriterionChecked("H", "secret", "met", "secret", "relay", "secret"),
+            "a criterion of the handoff is met, says relay",
+        ),
+        (work.CriterionChecked("H", "secret", "unmet"), "a criterion of the handoff is unmet"),
+        (
+            work.BlockerNamed("H", "access", "secret", "secret"),
+            "something stands in the way of the handoff's task: access",
+        ),
         (work.HandoffClosed("H", "completed", "secret"), "handoff judged: completed"),
         (words.SessionRested("all rest", UNTIL), "session rests until 21:00: all rest"),
         (words.SessionRested("all rest"), "session rests: all rest"),

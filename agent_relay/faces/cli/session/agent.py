@@ -25,8 +25,9 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
                   AGENT:ID names one (see: agent-relay sessions --native)
   --focus TEXT    what the successor should look at first
   --model M       the model to use
-  --expect TEXT   what this handoff is to deliver; repeat it, as the next three
+  --expect TEXT   what this handoff is to deliver; repeat it, as the next four
   --accept TEXT   when it counts as done
+  --check CMD     a command that must succeed; relay runs it when the handoff is judged
   --constraint T  what has to hold meanwhile
   --needs WORD    what the target's adapter has to declare: edit, shell, resume …
   --priority P    low, normal, high or urgent
@@ -96,7 +97,7 @@ def _load_nothing() -> None:
 
 def _may_ask(request: dict[str, object], folders: "Folders") -> bool:
     """Check that no option chooses a session, none runs here, and there is a person to ask."""
-    if request.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "rollback"}:
+    if request.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "check", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False

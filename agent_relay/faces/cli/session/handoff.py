@@ -12,18 +12,19 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import get_journal_path
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.options import OPEN_LIMIT_S
-from agent_relay.faces.cli.session._handoff_records import (
+from agent_relay.faces.cli.session.agent import run_agent
+from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
+from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
+from agent_relay.faces.cli.session.handoffs.records import (
     build_full,
     build_row,
     choose_lineage,
     choose_lineages,
-    draw_lineage,
     find_record,
     get_now,
     list_full,
 )
-from agent_relay.faces.cli.session.agent import run_agent
-from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
+from agent_relay.faces.cli.session.handoffs.verdict import Handoff, Note, complete, fail
 from agent_relay.faces.cli.session.lookup import choose_here, choose_running, find_root_here
 from agent_relay.faces.cli.typer_runner import AsJson, Functions, run_functions
 from agent_relay.faces.render.output import (
@@ -76,11 +77,9 @@ def narrative(
         raise RelayError(str(answer.get("message", "")))
 
 
-Handoff = Annotated[str, typer.Argument(help="A handoff's id, or its beginning or end.")]
 Session = Annotated[
     str, typer.Option("--session", help="That session only: its id, or its beginning or end.")
 ]
-Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
 _LIMIT_S = 60.0
 
 
@@ -95,6 +94,7 @@ def show_open(
     *,
     session: Session = "",
     everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
+    agent: Annotated[str, typer.Option("--for", help="Those handed over to this agent.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List the open handoffs: running ones, and those whose expected results were not confirmed yet."""
@@ -103,7 +103,7 @@ def show_open(
         build_row(chain, record, now)
         for chain in choose_lineages(session)
         for record in chain.registry.records
-        if everything or record.is_open
+        if (everything or record.is_open) and agent in {"", record.to_agent}
     ]
     found.sort(key=lambda row: str(row["began_at"]), reverse=True)
     if as_json:
@@ -208,16 +208,6 @@ def cancel(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> Non
     _act("handoff.cancel", handoff, as_json=as_json, note=note)
 
 
-def complete(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
-    """Mark a handoff as completed: what was expected of it is there."""
-    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="completed")
-
-
-def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
-    """Mark a handoff as failed; its rollback agent takes over, with what was achieved."""
-    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="failed")
-
-
 def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> str:
     """Have the daemon do `operation` to the handoff and print its answer; return the handoff's session."""
     chain, record = find_record(handoff)
@@ -235,7 +225,9 @@ def _request(operation: str, **fields: object) -> dict[str, object]:
 def _render_expected(row: dict[str, object]) -> str:
     wanted = get_table(row, "expectations")
     return "; ".join(
-        str(text) for name in ("deliverables", "acceptance_criteria") for text in get_rows(wanted, name)
+        str(text)
+        for name in ("deliverables", "acceptance_criteria", "checks")
+        for text in get_rows(wanted, name)
     )
 
 

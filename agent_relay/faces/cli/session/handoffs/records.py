@@ -1,16 +1,24 @@
 """Read the handoffs of every session from their journals; show one in full, or a session's as a tree."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_journal_path, get_session_folder
+from agent_relay.domain.results import Verdict
+from agent_relay.domain.session import Step
+from agent_relay.faces.cli.session.handoffs.evidence import (
+    build_result,
+    list_criteria,
+    list_evidence_lines,
+    mark,
+)
 from agent_relay.faces.cli.session.lookup import choose_here, choose_id
 from agent_relay.faces.render.output import get_rows, get_table, render_moment
-from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord, LegRecord
+from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_near_root, list_index, list_own_at
 from agent_relay.system.disk.files import open_stream
@@ -97,6 +105,7 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
         "began_at": record.began_at.isoformat(),
         "ended_at": ended.isoformat() if ended else "",
         "duration_s": round(((record.ended_at or now) - record.began_at).total_seconds(), 3),
+        "work_s": measure_work(chain, record, now),
         "priority": terms.priority,
         "parent": record.parent,
         "depth": record.depth,
@@ -107,11 +116,28 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
         "expectations": {
             "deliverables": list(terms.deliverables),
             "acceptance_criteria": list(terms.criteria),
+            "checks": list(terms.checks),
+            "proposed_checks": list(terms.proposed_checks),
             "constraints": list(terms.constraints),
             "needs": list(terms.needs),
         },
         "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
     }
+
+
+def measure_work(chain: Lineage, record: HandoffRecord, now: datetime) -> float | None:
+    """Return the seconds from the moment the successor worked to the verdict, the next handoff or its end.
+
+    `None` for a handoff that was not made, or whose successor ended at an unknown moment.
+    """
+    if record.ended_at is None or not record.legs or record.step != Step.DELIVERED:
+        return None
+    after = [one.began_at for one in chain.registry.records if one.from_leg in record.legs]
+    leg = next((one for one in chain.registry.legs if one.id == record.legs[-1]), None)
+    if leg is None:
+        return None
+    ends = [moment for moment in (record.closed_at, *after, leg.ended_at) if moment is not None]
+    return round(max(0.0, (min(ends, default=now) - record.ended_at).total_seconds()), 3)
 
 
 def get_now() -> datetime:
@@ -169,6 +195,8 @@ def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
         "model": record.model,
         "transferred": _describe_transferred(chain, record, packet, problem),
         "deliverables": [_describe_deliverable(chain.root, text) for text in record.terms.deliverables],
+        "criteria": list_criteria(record),
+        "result": build_result(record),
         "verification": _verify(chain, record, packet),
         "children": children,
         "trail": [
@@ -199,10 +227,12 @@ def list_full(view: dict[str, object]) -> list[str]:
         *([f"rollback: {rollback['agent']}"] if rollback["agent"] else []),
         *[f"question: {text}" for text in get_rows(rollback, "questions")],
         *[
-            f"deliverable {one['text']}: {'there' if one['exists'] else 'missing'}"
+            f"{mark(Verdict.MET if one['exists'] else Verdict.UNMET)} deliverable {one['text']}:"
+            f" {'there' if one['exists'] else 'missing'}"
             for one in deliverables
             if one["exists"] is not None
         ],
+        *list_evidence_lines(view),
         f"packet: {transferred['path'] or 'none yet'}",
         *[
             f"  {name.replace('_', ' ')}: {count}"
@@ -279,70 +309,3 @@ def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None"
 def _render_checks(packet: "ResumePacket | None") -> str:
     state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
     return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())
-
-
-@dataclass(slots=True)
-class Node:
-    text: str
-    below: "list[Node]" = field(default_factory=list)
-
-
-def draw_lineage(chain: Lineage) -> list[str]:
-    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues."""
-    top = Node(f"session {chain.session}")
-    legs: dict[str, Node] = {}
-    handoffs = {record.id: record for record in chain.registry.records}
-    nodes: dict[str, Node] = {}
-    for number, leg in enumerate(chain.registry.legs, start=1):
-        legs[leg.id] = Node(_render_leg(number, leg))
-    for record in chain.registry.records:
-        nodes[record.id] = Node(_render_handoff(record))
-    for leg in chain.registry.legs:
-        nodes.get(leg.handoff, top).below.append(legs[leg.id])
-    for record in chain.registry.records:
-        _find_place(record, legs, nodes, handoffs, top).below.append(nodes[record.id])
-    return draw_tree(top)
-
-
-def draw_tree(top: Node) -> list[str]:
-    """Return the lines of a tree of any depth; without recursion, as a lineage may be of any length."""
-    lines, waiting = [top.text], [(child, "", child is top.below[-1]) for child in reversed(top.below)]
-    while waiting:
-        node, before, is_last = waiting.pop()
-        lines.append(f"{before}{'└─ ' if is_last else '├─ '}{node.text}")
-        deeper = before + ("   " if is_last else "│  ")
-        waiting += [(child, deeper, child is node.below[-1]) for child in reversed(node.below)]
-    return lines
-
-
-def _find_place(
-    record: HandoffRecord,
-    legs: Mapping[str, Node],
-    nodes: Mapping[str, Node],
-    handoffs: Mapping[str, HandoffRecord],
-    top: Node,
-) -> Node:
-    """Return the node that the handoff hangs below: the leg it came from, its parent or the top.
-
-    In a damaged journal, too, a handoff never hangs below itself.
-    """
-    if record.from_leg in legs and record.from_leg not in record.legs:
-        return legs[record.from_leg]
-    return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
-
-
-def _render_leg(number: int, leg: LegRecord) -> str:
-    until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
-    back = ", resumed" if leg.resumes else ""
-    return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
-
-
-def _render_handoff(record: HandoffRecord) -> str:
-    parts: Sequence[str] = [
-        f"{record.status}",
-        f"depth {record.depth}",
-        *([f"{record.terms.priority} priority"] if record.terms.priority else []),
-        *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
-        *([record.note] if record.note else [record.why] if record.why else []),
-    ]
-    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(parts)}"

@@ -1,0 +1,59 @@
+"""What is reported of a handoff when it is judged: criteria and how they were checked, blockers, parts done.
+
+The command line, the MCP server and the daemon share these types: a request carries a `HandoffReport`.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """Whether a criterion holds; `UNCHECKED` if nobody looked."""
+
+    MET = "met"
+    UNMET = "unmet"
+    UNCHECKED = "unchecked"
+
+
+RELAY = "relay"
+"""Who checked a criterion that is a command: relay itself, by running it."""
+BLOCKER_KINDS = ("access", "decision", "dependency", "environment", "information", "limit", "other")
+"""What may stand in the way: what is missing is a permission, a choice, somebody else's work, and so on."""
+LONGEST_OUTPUT = 2000
+"""How many characters are kept of the end of what a command printed."""
+
+
+class CriterionReport(msgspec.Struct, frozen=True):
+    """What somebody says of a criterion, given by its words or its number; `how` is how they checked it."""
+
+    criterion: str
+    met: bool
+    how: str
+
+
+class BlockerReport(msgspec.Struct, frozen=True):
+    """What stands in the way, of one of `BLOCKER_KINDS`, and what is required to remove it."""
+
+    kind: str
+    text: str
+    requires: str = ""
+
+
+class HandoffReport(msgspec.Struct, frozen=True):
+    """What came of a handoff, as whoever judges it says; empty for what nobody said.
+
+    `deliverables` are what there is now, paths or words. `completed` and `incomplete` are the parts of the
+    task, `questions` are open ones, `suggested_next` is what should be done next.
+    """
+
+    deliverables: tuple[str, ...] = ()
+    criteria: tuple[CriterionReport, ...] = ()
+    completed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    blockers: tuple[BlockerReport, ...] = ()
+    questions: tuple[str, ...] = ()
+    suggested_next: str = ""
+
+
+NO_REPORT = HandoffReport()

@@ -1,0 +1,96 @@
+"""Say what is known of a handoff's criteria and results: for JSON, and line by line for people."""
+
+from collections.abc import Mapping
+
+from agent_relay.domain.results import RELAY, Verdict
+from agent_relay.faces.render.output import get_rows, get_table, is_plain_output
+from agent_relay.session.handoff_history import HandoffRecord, render_evidence
+
+_TICKS = {Verdict.MET: "✓", Verdict.UNMET: "✗", Verdict.UNCHECKED: "?"}
+_PLAIN_TICKS = {Verdict.MET: "[x]", Verdict.UNMET: "[ ]", Verdict.UNCHECKED: "[?]"}
+_SHOWN_OUTPUT = 10
+"""How many lines of what a failed command printed are shown."""
+
+
+def list_criteria(record: HandoffRecord) -> list[dict[str, object]]:
+    """Return every criterion in the order people count them, then those that only a report names.
+
+    `kind` is words, command, proposed (a command that an agent named) or reported.
+    """
+    checked = {one.criterion: render_evidence(one) for one in record.checked}
+    terms = record.terms
+    kinds = {
+        **dict.fromkeys(checked, "reported"),
+        **dict.fromkeys(terms.proposed_checks, "proposed"),
+        **dict.fromkeys(terms.checks, "command"),
+        **dict.fromkeys(terms.criteria, "words"),
+    }
+    unknown = {"verdict": Verdict.UNCHECKED.value, "how": "", "by": "", "output": ""}
+    return [
+        {"criterion": text, "kind": kinds[text], **(unknown | checked.get(text, {}))}
+        for text in dict.fromkeys((*terms.all_criteria, *checked))
+    ]
+
+
+def build_result(record: HandoffRecord) -> dict[str, object]:
+    """Return what was reported of the handoff's outcome; empty texts and lists for what nobody said."""
+    closing = record.closing
+    return {
+        "verdict": closing.verdict if closing is not None else "",
+        "by": closing.by if closing is not None else "",
+        "deliverables": list(closing.deliverables) if closing is not None else [],
+        "completed": list(closing.completed) if closing is not None else [],
+        "incomplete": list(closing.incomplete) if closing is not None else [],
+        "blockers": [
+            {"kind": one.kind, "text": one.text, "requires": one.requires} for one in record.blockers
+        ],
+        "questions": list(closing.questions) if closing is not None else [],
+        "suggested_next": closing.suggested_next if closing is not None else "",
+    }
+
+
+def count_met(record: HandoffRecord) -> tuple[int, int]:
+    """Return how many of the handoff's criteria are met, and how many there are."""
+    criteria = list_criteria(record)
+    return sum(one["verdict"] == Verdict.MET for one in criteria), len(criteria)
+
+
+def mark(verdict: str) -> str:
+    """Return the tick of a verdict, in a form the output can show."""
+    ticks = _PLAIN_TICKS if is_plain_output() else _TICKS
+    return ticks[Verdict(verdict) if verdict in set(Verdict) else Verdict.UNCHECKED]
+
+
+def render_criterion(criterion: Mapping[str, object]) -> str:
+    """Render one criterion with its tick, who says so and how it was checked."""
+    by, how = str(criterion["by"]), str(criterion["how"])
+    said = f"{by}: {how}" if by else how
+    if not said:
+        said = "a command an agent proposed" if criterion.get("kind") == "proposed" else "nobody said"
+    return f"{mark(str(criterion['verdict']))} {_flatten(criterion['criterion'])} ({_flatten(said)})"
+
+
+def list_evidence_lines(view: Mapping[str, object]) -> list[str]:
+    """Return the lines about criteria and results of a handoff's full view."""
+    result, lines = get_table(view, "result"), list[str]()
+    for number, one in enumerate(get_rows(view, "criteria"), 1):
+        lines.append(f"criterion {number} {render_criterion(one)}")
+        if one["verdict"] == Verdict.UNMET and one["by"] == RELAY:
+            printed = str(one["output"]).splitlines()[-_SHOWN_OUTPUT:]
+            lines += [f"    {line}" for line in printed]
+    for name, word in (
+        ("deliverables", "delivered"),
+        ("completed", "completed"),
+        ("incomplete", "incomplete"),
+    ):
+        lines += [f"{word}: {_flatten(text)}" for text in get_rows(result, name)]
+    for blocker in get_rows(result, "blockers"):
+        needed = f"; required: {_flatten(blocker['requires'])}" if blocker["requires"] else ""
+        lines.append(f"blocker ({blocker['kind']}): {_flatten(blocker['text'])}{needed}")
+    lines += [f"open question: {_flatten(text)}" for text in get_rows(result, "questions")]
+    suggested = result.get("suggested_next")
+    return [*lines, *([f"suggested next: {_flatten(suggested)}"] if suggested else [])]
+
+
+def _flatten(text: object) -> str:
+    return " ".join(str(text).split())

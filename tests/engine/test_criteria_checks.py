@@ -1,0 +1,147 @@
+"""Criteria that are commands: relay runs them, with consent, within limits, and leaves nothing behind."""
+
+import json
+import os
+import threading
+
+import pytest
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.names import CHECK_VARIABLE, LEG_VARIABLE
+from agent_relay.system.processes import find_marked
+from tests.support.at_work import begin, has_taken_over
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.seats import run
+
+
+def hand_over(world: RelayWorld, *checks: str, **more: object) -> tuple[str, str]:
+    """A session whose understudy works under these commands; the session and the handoff."""
+    session = begin(world)
+    world.open("understudy", session=session, check=list(checks), **more)
+    return session, world.wait_for(session, has_taken_over, "the understudy took over").done[0].id
+
+
+def close(world: RelayWorld, session: str, handoff: str, **more: object) -> dict[str, object]:
+    words = {"verdict": "completed", "env": world.environ, **more}
+    return world.ask("handoff.close", session=session, handoff=handoff, **words)
+
+
+def test_a_command_is_run_in_the_tree_and_decides(world: RelayWorld) -> None:
+    """What a successor says of its tests is its word; what relay ran is evidence."""
+    session, handoff = hand_over(world, "test -f door.txt || { echo no door; exit 3; }")
+    done = run(world, "handoff", "complete", handoff)
+    assert (done.status, done.err) == (1, "")
+    assert "relay: run: exit status 3 after" in done.out
+    assert "stays open" in done.out
+    shown = run(world, "handoff", "show", handoff).out
+    assert "    no door" in shown
+    assert "working" in shown
+    with open(f"{world.project}/door.txt", "w", encoding="utf-8") as file:
+        file.write("a door\n")
+    words = ("--completed", "the door", "--blocker", "access=no key=the key", "--next", "paint it")
+    done = run(world, "handoff", "complete", handoff, *words, "--met", "it shines=looked at it", "--json")
+    assert (done.status, done.err) == (0, "")
+    answer = json.loads(done.out)
+    assert (answer["closed"], [one["verdict"] for one in answer["criteria"]]) == (True, ["met", "met"])
+    view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
+    assert (view["status"], view["result"]["completed"], view["result"]["suggested_next"]) == (
+        "completed",
+        ["the door"],
+        "paint it",
+    )
+    assert view["result"]["blockers"] == [{"kind": "access", "text": "no key", "requires": "the key"}]
+    assert [(one["criterion"], one["kind"], one["by"]) for one in view["criteria"]][1:] == [
+        ("it shines", "reported", "")
+    ]
+    assert "2 of 2 criteria met" in run(world, "handoff", "history").out
+    assert json.loads(run(world, "handoff", "list", "--all", "--for", "demo", "--json").out) == {
+        "handoffs": []
+    }
+    listed = json.loads(run(world, "handoff", "list", "--all", "--for", "understudy", "--json").out)
+    assert [one["handoff"] for one in listed["handoffs"]] == [handoff]
+    assert world.session(session).closed == (handoff,)
+
+
+def test_half_a_pair_is_refused(world: RelayWorld) -> None:
+    """A criterion without how it was checked is no evidence."""
+    _, handoff = hand_over(world, "true")
+    for words in (("--met", "1"), ("--unmet", "1="), ("--blocker", "access")):
+        done = run(world, "handoff", "complete", handoff, *words)
+        assert (done.status, done.out, "needs both halves of" in done.err) == (2, "", True)
+
+
+def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWorld) -> None:
+    """An agent may ask for anything: that it is a test is its own word."""
+    trap = f"touch {world.project}/trap"
+    session, handoff = hand_over(world, trap, env={**world.environ, LEG_VARIABLE: "L"}, accept=["it opens"])
+    assert world.session(session).done[0].terms.proposed_checks == (trap,)
+    for more in ({"run_proposed": True}, {"anyway": True}):
+        with pytest.raises(WrongUseError, match="may not decide that"):
+            close(world, session, handoff, by="understudy", **more)
+    said = {"criteria": [{"criterion": "1", "met": False, "how": "it is stuck"}]}
+    assert close(world, session, handoff, by="understudy", report=said)["closed"] is False
+    assert "a command an agent proposed" in run(world, "handoff", "show", handoff).out
+    assert not os.path.exists(f"{world.project}/trap")
+    assert close(world, session, handoff, run_proposed=True, anyway=True)["closed"] is True
+    assert os.path.exists(f"{world.project}/trap")
+
+
+def test_a_command_has_a_time_limit_and_leaves_nothing_behind(world: RelayWorld) -> None:
+    """It may start a server, leave its session and never end."""
+    session, handoff = hand_over(world, "setsid sleep 1000 & sleep 1000")
+    answer = close(world, session, handoff, check_limit_s=1)
+    assert answer["closed"] is False
+    assert [one["how"] for one in answer["criteria"]] == ["run: not done within 1 s"]
+    assert find_marked(CHECK_VARIABLE, handoff) == []
+    failures = list[WrongUseError]()
+
+    def judge() -> None:
+        try:
+            close(world, session, handoff, check_limit_s=600)
+        except WrongUseError as error:
+            failures.append(error)
+
+    judging = threading.Thread(target=judge)
+    judging.start()
+    wait_until(lambda: find_marked(CHECK_VARIABLE, handoff) != [], "the command runs")
+    with pytest.raises(WrongUseError, match="being checked already"):
+        close(world, session, handoff)
+    cancelled = world.ask("handoff.checks.cancel", session=session, handoff=handoff)
+    assert cancelled["cancelled"] is True
+    judging.join()
+    assert [error.sentence for error in failures] == [f"checking handoff {handoff} was cancelled"]
+    assert find_marked(CHECK_VARIABLE, handoff) == []
+
+
+def test_what_is_printed_is_bounded_cleaned_and_without_secrets(world: RelayWorld) -> None:
+    """The journal is read by people who ask for help with it."""
+    key = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
+    printing = f"head -c 9000000 /dev/zero | tr '\\0' x; printf '\\n\\033[2J{key[:10]}%s\\n' {key[10:]}"
+    session, handoff = hand_over(world, printing)
+    close(world, session, handoff)
+    view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
+    (criterion,) = view["criteria"]
+    assert len(criterion["output"]) <= 2000
+    assert criterion["output"].endswith("x\n[redacted: anthropic-key]")
+    with open(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl", encoding="utf-8") as file:
+        assert key not in file.read()
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        ({"criteria": [{"criterion": "1", "met": True, "how": " "}]}, "without how it was checked"),
+        ({"blockers": [{"kind": "mood", "text": "x"}]}, "there is no kind of blocker 'mood'"),
+        ({"completed": ["x"] * 21}, "--completed takes 20 texts"),
+        ({"suggested_next": "x" * 2001}, "--next takes 20 texts"),
+        ({"criteria": [{"criterion": "9", "met": True, "how": "x"}]}, "there is no criterion 9"),
+    ],
+)
+def test_a_report_that_says_too_little_or_too_much_is_refused(
+    world: RelayWorld, report: dict[str, object], why: str
+) -> None:
+    """Each with what to do about it, and nothing journalled."""
+    session, handoff = hand_over(world, "true")
+    with pytest.raises(WrongUseError, match=why):
+        close(world, session, handoff, report=report)
+    assert "handoff.closed" not in [event.body.name for event in world.events(session)]
