@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 OWN_PREFIX = "AGENT_RELAY_"
 STREAM_FILE = "stream.jsonl"
+LEG_TOKEN = "leg_token"  # noqa: S105 - its name among a leg's values
+"""Among a leg's values what its agent proves by that it is the one at work; no argument may hold it."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -55,7 +57,7 @@ def build_launch(
     launch = adapter.launch
     begin = launch.resume_args if resumes else launch.fresh_args
     argv = [program]
-    for words in (begin, launch.args, launch.model_args, launch.packet_args):
+    for words in (begin, launch.tool_args, launch.args, launch.model_args, launch.packet_args):
         argv += _fill_all(words, values)
     argv += extra
     return LaunchPlan(tuple(argv), _build_env(adapter, launch, values, environ, set(withheld)))
@@ -111,7 +113,34 @@ def _build_env(
         filled = _fill_all((pattern,), values)
         if filled:
             env[name] = filled[0]
+    for name, pattern in launch.tool_env.items():
+        filled = _fill_all((pattern,), values)
+        if filled:
+            env[name] = _merge_json(environ.get(name, ""), filled[0])
     return env
+
+
+def _merge_json(user: str, ours: str) -> str:
+    """Return the user's JSON object with ours in it; what is no object, or has another form, stays as it is.
+
+    What the user says of the same thing counts.
+    """
+    if not user.strip():
+        return ours
+    try:
+        return json.dumps(_merge(json.loads(ours), json.loads(user)))
+    except (ValueError, TypeError, RecursionError):
+        return user
+
+
+def _merge(ours: object, theirs: object) -> object:
+    """Return `theirs` with what only `ours` has; raise TypeError if one of them is no object."""
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        raise TypeError
+    merged = dict(theirs)
+    for name, value in ours.items():
+        merged[name] = value if name not in theirs else _merge(value, theirs[name])
+    return merged
 
 
 def _fill_all(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -126,8 +155,10 @@ def _fill_all(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return filled
 
 
+_MCP_VALUES = ("mcp_program", "mcp_args", "mcp_words")
 KNOWN_VALUES = frozenset(
     {"native_id", "model", "leg_folder", "packet", "packet_folder", "port", "password", "cwd", "home"}
+    | set(_MCP_VALUES)
 )
 """The placeholders an adapter may use in arguments and environment."""
 
@@ -136,6 +167,8 @@ _TEMPLATE_LIMIT_BYTES = 1 << 20
 _USER_FILE_LIMIT_BYTES = 4 << 20
 
 HOOK_PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook.py")
+
+PIPE_PATH = os.path.join(os.path.dirname(HOOK_PATH), "faces", "mcp", "pipe.py")
 
 # `$0` is Python, `$1` hook.py, `$2` its first argument. A hook's status 2 blocks the prompt, and it is
 # Python's own for a script that is gone and a shell's that cannot start another process: the trap has the
@@ -159,6 +192,7 @@ class LegStart(Confidential, frozen=True):
 
     `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
     for none. `may_continue` is whether the agent may go on by itself when a limit of its own is over.
+    `tool_folder` is where the pipe of its tools finds the daemon; empty if it gets none.
     """
 
     leg_folder: str
@@ -168,6 +202,7 @@ class LegStart(Confidential, frozen=True):
     model: str = ""
     args: Sequence[str] = ()
     may_continue: bool = True
+    tool_folder: str = ""
 
 
 def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, str]:
@@ -180,10 +215,25 @@ def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, 
         "model": start.model,
         "cwd": start.cwd,
         "home": start.environ.get("HOME", ""),
+        LEG_TOKEN: secrets.token_urlsafe(24),
+        **(build_tool_values(start.tool_folder) if start.tool_folder else {}),
     }
     if loaded.adapter.launch.needs_port:
         values |= {"port": str(_find_free_port()), "password": secrets.token_urlsafe(24)}
     return values
+
+
+def build_tool_values(folder: str, *, python: str = sys.executable, pipe: str = "") -> dict[str, str]:
+    """Return the values by which an adapter names the pipe of relay's tools; `folder` is the daemon's.
+
+    They are JSON, and strings of TOML as well.
+    """
+    words = [python, "-I", "-S", pipe or PIPE_PATH, folder]
+    forms = (words[0], words[1:], words)
+    return {
+        name: json.dumps(form).replace("\x7f", "\\u007f")
+        for name, form in zip(_MCP_VALUES, forms, strict=True)
+    }
 
 
 def get_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str:

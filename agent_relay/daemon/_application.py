@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
+from agent_relay.daemon._tool_server import build_mcp_handlers
 from agent_relay.domain.protocol import watch_output
 from agent_relay.domain.protocol.operations import (
     LISTEN_S,
@@ -137,9 +138,12 @@ MODULES = (
     "agent_relay.domain.protocol.run_output",
     "agent_relay.domain.text.plain",
     "agent_relay.domain.moments",
+    "agent_relay.engine._agent_recall",
     "agent_relay.engine._turn_stream",
+    "agent_relay.engine.agent_operations",
     "agent_relay.engine.turn_operations",
     "agent_relay.engine.publishing.packet_pipeline",
+    "agent_relay.packet.airc",
     "agent_relay.packet.digest",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
@@ -269,12 +273,19 @@ class Application:
             **build_late_handlers("run", self._build_turns),
             **build_late_handlers("chat", self._build_turns),
             **build_late_handlers("race", self._build_race),
+            **build_late_handlers("agent", self._build_agent),
+            **build_mcp_handlers(self._services.folders),
         }
 
     def _build_turns(self) -> Mapping[str, Handler]:
         from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
 
         return build_turn_handlers(self._sessions, self._services)
+
+    def _build_agent(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.agent_operations import build_agent_handlers
+
+        return build_agent_handlers(self._sessions)
 
     def _build_race(self) -> Mapping[str, Handler]:
         from agent_relay.race.registry import build_race_handlers

@@ -74,6 +74,41 @@ class HandoffAsked(msgspec.Struct, frozen=True):
     digest: bool = False
 
 
+class HandoffWished(msgspec.Struct, frozen=True):
+    """The leg's agent asked for a handoff after its turn; the other fields are as in `HandoffRequested`."""
+
+    leg: str
+    agent: str
+    title: str
+    text: str
+    next_step: str
+    priority: str = ""
+    files: tuple[str, ...] = ()
+
+
+class AcceptSaid(msgspec.Struct, frozen=True):
+    """The leg's agent accepted the handoff that brought it."""
+
+    leg: str
+    note: str = ""
+
+
+class VerdictSaid(msgspec.Struct, frozen=True):
+    """The leg's agent said what came of the handoff that brought it: completed or failed."""
+
+    leg: str
+    verdict: str
+    note: str = ""
+
+
+class NoteSaid(msgspec.Struct, frozen=True):
+    """The leg's agent said where its work stands."""
+
+    leg: str
+    text: str
+    next_step: str = ""
+
+
 class CancelAsked(msgspec.Struct, frozen=True):
     """A person cancelled the handoff."""
 
@@ -240,6 +275,10 @@ class Restarted(msgspec.Struct, frozen=True):
 
 Input = (
     HandoffAsked
+    | HandoffWished
+    | AcceptSaid
+    | VerdictSaid
+    | NoteSaid
     | CancelAsked
     | RetryAsked
     | CloseAsked

@@ -39,6 +39,8 @@ def is_ulid(text: str) -> bool:
 
 LEG_VARIABLE = "AGENT_RELAY_LEG"
 """The leg's id: its processes are found by it."""
+TOKEN_VARIABLE = "AGENT_RELAY_LEG_TOKEN"  # noqa: S105 - a variable's name
+"""By it an agent proves that it is the one at work in the leg."""
 HOME_VARIABLE = "AGENT_RELAY_HOME"
 """The user's one folder for all that is ours, if they want one: what runs in a leg must find the same."""
 RACE_VARIABLE = "AGENT_RELAY_RACE"

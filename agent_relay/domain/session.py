@@ -146,6 +146,28 @@ class Handoff(msgspec.Struct, frozen=True):
     is_digesting: bool = False
 
 
+class HandoffRequest(msgspec.Struct, frozen=True):
+    """A handoff that the agent of `leg` asked for; it begins when the turn is over. As `HandoffRequested`."""
+
+    id: str
+    leg: str
+    to_agent: str
+    title: str
+    at: datetime
+    priority: str = ""
+    closes: str = ""
+
+
+class AgentNote(msgspec.Struct, frozen=True):
+    """What the agent of `leg` last said of its work, for whoever takes over; `files` are as in its event."""
+
+    leg: str
+    text: str
+    at: datetime
+    next_step: str = ""
+    files: tuple[str, ...] = ()
+
+
 class Limit(msgspec.Struct, frozen=True):
     """The last limit that decided; `until` is ISO 8601 or empty, `model` what the agent named."""
 
@@ -199,7 +221,9 @@ class Session(msgspec.Struct, frozen=True):
     close, `warned` the warnings of each window that the user has seen.
     `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
-    `turn` is the newest headless turn, `budgets` what is known of those that passed a mark.
+    `turn` is the newest headless turn, `budgets` what is known of those that passed a mark. `request` is the
+    handoff that the agent at work asked for, `note` the newest an agent said of its work, `accepted` are the
+    handoffs that their successors accepted.
     """
 
     id: str
@@ -238,6 +262,9 @@ class Session(msgspec.Struct, frozen=True):
     context: Context = UNKNOWN_CONTEXT
     turn: Turn | None = None
     budgets: tuple[Spending, ...] = ()
+    request: HandoffRequest | None = None
+    note: AgentNote | None = None
+    accepted: tuple[str, ...] = ()
 
     @property
     def open_turn(self) -> Turn | None:

@@ -63,6 +63,28 @@ class AircHandoff(Document):
     sender: str = Field(default="", alias="from")
 
 
+def render_request(handoff: AircHandoff) -> str:
+    """Render the handoff as a message for people: HANDOFF, TASK, STATE, NEXT STEP, FILES and what else is."""
+    context, task = handoff.context, handoff.task
+    place = " ".join(part for part in (context.repo or "", context.branch or "") if part)
+    parts = (
+        ("HANDOFF", f"to {handoff.to}, priority {task.priority}"),
+        ("TASK", f"{task.title}\n{task.intent}"),
+        ("WHERE", place),
+        ("STATE", context.current_state),
+        ("NEXT STEP", context.next_step),
+        ("FILES", "\n".join(f"- {describe_note(file)}" for file in context.files)),
+        ("BLOCKERS", "\n".join(f"- {text}" for text in context.blockers)),
+        ("HISTORY", handoff.history.summary),
+    )
+    return "\n\n".join(f"{name}\n{text.strip()}" for name, text in parts if text.strip())
+
+
+def describe_note(file: AircFile) -> str:
+    """Return the file as people read it: `src/a.py:138-155 — why`."""
+    return _join(_join(file.path, file.lines or "", ":"), file.note or "", " — ")
+
+
 def is_airc(document: dict[str, object]) -> bool:
     """Check whether the object looks like an AIRC handoff, on its own or in a message."""
     return "schema" not in document and (
@@ -119,7 +141,7 @@ def parse_airc(
     handoff = _read_handoff(document, name)
     task, context = handoff.task, handoff.context
     repeats = task.intent.strip().startswith(task.title.strip())
-    files = [_join(_join(file.path, file.lines or "", ":"), file.note or "", " — ") for file in context.files]
+    files = [describe_note(file) for file in context.files]
     words = [context.current_state, handoff.history.summary, "\n".join(f"- {line}" for line in files)]
     has_tree = context.repo or context.branch
     packet = ResumePacket(

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet import ResumePacket, TouchedFile
 from agent_relay.domain.documents.record_matching import squeeze
 from agent_relay.domain.facts import Facts, Message
-from agent_relay.domain.session import Handoff, Leg, Prompt, Session
+from agent_relay.domain.protocol.json_text import parse_json
+from agent_relay.domain.session import AgentNote, Handoff, Leg, Prompt, Session
 from agent_relay.domain.values import replace
 
 
@@ -39,6 +40,37 @@ def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
         "rollback": {name: value for name, value in rollback.items() if value},
     }
     return packet.model_copy(update={name: value for name, value in changes.items() if value})
+
+
+def add_wishes(packet: ResumePacket, note: AgentNote, facts: Facts) -> ResumePacket:
+    """Return `packet` with the next step and the files that its agent named, if no prompt came after that.
+
+    A prompt that waits for its answer stays the next step. Lines and notes of files are fields of their own.
+    """
+    if any(said.role == "user" and said.at is not None and said.at > note.at for said in facts.conversation):
+        return packet
+    changes: dict[str, object] = {}
+    if note.next_step and packet.unprocessed_prompt is None:
+        changes["next_task"] = note.next_step
+    named = {file["path"]: file for file in map(_parse_file, note.files) if file.get("path")}
+    touched = [
+        TouchedFile.model_validate({**file.model_dump(), **named.pop(file.path, {})})
+        for file in packet.touched_files
+    ]
+    touched += [TouchedFile.model_validate({"status": "read", **file}) for file in named.values()]
+    return packet.model_copy(update={**changes, "touched_files": tuple(touched)})
+
+
+def _parse_file(text: str) -> dict[str, str]:
+    """Return path, lines and note of a file as the journal has it; empty for anything else."""
+    try:
+        found = parse_json(text.encode())
+    except (ValueError, RecursionError):
+        return {}
+    told = found.items() if isinstance(found, dict) else ()
+    return {
+        name: value for name, value in told if name in ("path", "lines", "note") and isinstance(value, str)
+    }
 
 
 def has_own_terms(session: Session, handoff: Handoff) -> bool:

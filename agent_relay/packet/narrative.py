@@ -14,6 +14,7 @@ from agent_relay.domain.documents.adapter import Answer
 from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePacket
 from agent_relay.domain.documents.record_matching import find_dotted
 from agent_relay.domain.moments import parse_moment
+from agent_relay.domain.session import AgentNote
 from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
 from agent_relay.packet.extract.provenance import find_record
 
@@ -163,6 +164,23 @@ def render_narrative(
     if since > fresh_prompts:
         return ""
     return f"(written {'; '.join([written, *_tell_age(at, now, since)])})\n\n{text}"
+
+
+def add_note(
+    own: OwnDocument | None, note: AgentNote, *, agent: str, facts: "Facts", now: datetime, fresh: int
+) -> OwnDocument | None:
+    """Return the document with what its agent said last of its work in front, unless that is outdated.
+
+    On its own a note covers nothing that was said before: its place in the conversation is not told.
+    """
+    written = f"by {agent}, {note.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    moment = note.at.isoformat()
+    text = render_narrative(note.text, written, moment, facts=facts, now=now, fresh_prompts=fresh)
+    if not text:
+        return own
+    if own is None or not own.text:
+        return OwnDocument(text, Provenance(agent=agent, transcript=facts.transcript, at=note.at))
+    return OwnDocument(f"{text}\n\n{own.text}", own.source)
 
 
 def choose_document(

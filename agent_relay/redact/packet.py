@@ -177,7 +177,7 @@ def count_redacted(body: events.Body) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
-def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # noqa: C901, PLR0911 - one arm an event
+def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # noqa: C901, PLR0911, PLR0912 - one arm an event
     """Return `body` without secrets; `known` are values that are secret wherever they occur."""
 
     def clean(text: str) -> str:
@@ -197,6 +197,8 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, lacks=clean(body.lacks))
         case work.CriterionChecked() | work.BlockerNamed() | work.HandoffClosed():
             return _clean_result(body, clean, clean_all)
+        case work.HandoffRequested() | work.AgentNoted() | work.HandoffAccepted():
+            return _clean_said(body, clean, clean_all)
         case work.BudgetNoted():
             return replace(body, text=clean(body.text))
         case events.SessionRested():
@@ -210,6 +212,7 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
         case (
             work.HandoffCancelled()
+            | work.HandoffWithdrawn()
             | work.HandoffFailed()
             | work.DigestEnded()
             | events.SessionEnded()
@@ -246,6 +249,19 @@ def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
         return shorten_message(clean(said))
     # What was cut before it was searched may begin with half a secret.
     return shorten_message(clean(said[beyond:])[_MARGIN:], before=beyond + _MARGIN)
+
+
+def _clean_said(
+    body: work.HandoffRequested | work.AgentNoted | work.HandoffAccepted,
+    clean: Callable[[str], str],
+    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> events.Body:
+    if isinstance(body, work.HandoffAccepted):
+        return replace(body, note=clean(body.note))
+    cleaned = replace(body, text=clean(body.text), next_step=clean(body.next_step))
+    if isinstance(cleaned, work.AgentNoted):
+        return cleaned
+    return replace(cleaned, title=clean(cleaned.title), files=clean_all(cleaned.files))
 
 
 def _clean_begun(

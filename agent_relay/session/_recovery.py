@@ -10,6 +10,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.requests import await_turn_end
 from agent_relay.session.rests import find_wake
 from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns import lifecycle as turns
@@ -66,7 +67,8 @@ def _take_up(session: Session, world: DecisionContext, news: Restarted) -> Outco
             ready = leg is not None and session.state is State.READY
             given = handoffs.find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
-            return went_on if given else went_on.then(turn_ended(session, world))
+            asked = went_on if given else went_on.then(await_turn_end(session))
+            return asked if given else asked.then(turn_ended(session, world))
 
 
 def _never_began(session: Session, leg: Leg, news: Restarted) -> bool:

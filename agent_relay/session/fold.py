@@ -62,7 +62,7 @@ def is_refusal(body: events.SignalSeen) -> bool:
     return body.decides and body.scope == "auth"
 
 
-def _apply(session: Session, body: events.Body, event: events.Event) -> Session:  # noqa: C901, PLR0911, PLR0912 - one arm an event
+def _apply(session: Session, body: events.Body, event: events.Event) -> Session:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one arm an event
     match body:
         case events.LegStarting():
             return _begin_leg(session, body, event)
@@ -117,7 +117,7 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             fresh = replace(session, why="", failure="", skipped=body.skipped, retriable=None, due=None)
             relieves = replace(session.context, relieved_at=event.at)
             context = relieves if begun.reason == "context" else session.context
-            return replace(fresh, handoff=begun, context=context)
+            return replace(fresh, handoff=begun, context=context, request=None)
         case work.PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
         case work.PacketPublished():
@@ -150,8 +150,11 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             return replace(
                 session, closed=(*session.closed, handoff), due=transitions.find_due(session, body)
             )
+        case work.HandoffRequested() | work.HandoffWithdrawn() | work.HandoffAccepted() | work.AgentNoted():
+            return transitions.fold_said(session, body, event)
         case events.LegEnded(leg, how, status):
-            return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
+            ended = {"how": how, "status": status, "ended_at": event.at}
+            return _with_leg(transitions.drop_request(session, leg), leg, ended)
         case events.SessionRested():
             rested = replace(
                 session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""

@@ -14,8 +14,9 @@ from agent_relay.session.fold import read_terms
 
 
 class HandoffStatus(StrEnum):
-    """What became of a handoff. The first three are open: something is still to happen to it."""
+    """What became of a handoff. The first four are open: something is still to happen to it."""
 
+    REQUESTED = "requested"
     UNDER_WAY = "under-way"
     CANCELLING = "cancelling"
     WORKING = "working"
@@ -26,7 +27,14 @@ class HandoffStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-OPEN_STATUSES = frozenset({HandoffStatus.UNDER_WAY, HandoffStatus.CANCELLING, HandoffStatus.WORKING})
+OPEN_STATUSES = frozenset(
+    {
+        HandoffStatus.REQUESTED,
+        HandoffStatus.UNDER_WAY,
+        HandoffStatus.CANCELLING,
+        HandoffStatus.WORKING,
+    }
+)
 
 
 class HandoffTrailEntry(msgspec.Struct, frozen=True):
@@ -152,6 +160,7 @@ class HandoffHistory:
             case events.LegStarted(leg) if leg in self._legs:
                 self._note(self._legs[leg].handoff, event, leg, step=Step.SPAWNED)
             case events.LegEnded(leg, how) if leg in self._legs:
+                self._drop(leg, event)
                 self._legs[leg] = replace(self._legs[leg], ended_at=at, how=how)
             case work.PacketDelivered(handoff):
                 self._note(handoff, event, step=Step.DELIVERED)
@@ -181,6 +190,13 @@ class HandoffHistory:
             case work.BlockerNamed(handoff, kind, text) as body if handoff in self._records:
                 blockers = (*self._records[handoff].blockers, body)
                 self._note(handoff, event, f"{kind}: {text}", blockers=blockers)
+            case work.HandoffRequested() as body if body.leg in self._legs:
+                self._request(body, at)
+            case work.HandoffWithdrawn(handoff, why):
+                status = HandoffStatus.CANCELLED
+                self._note(handoff, event, why, status=status, note=why, ended_at=at)
+            case work.HandoffAccepted(handoff, _, note):
+                self._note(handoff, event, note)
             case work.HandoffClosed(handoff, verdict, note, skipped) as body:
                 status = HandoffStatus.COMPLETED if verdict == "completed" else HandoffStatus.FAILED
                 said = "; ".join(text for text in (verdict, note, *skipped) if text)
@@ -188,7 +204,32 @@ class HandoffHistory:
             case _:
                 pass
 
+    def _request(self, body: work.HandoffRequested, at: datetime) -> None:
+        self._records[body.handoff] = HandoffRecord(
+            body.handoff,
+            body.leg,
+            self._legs[body.leg].agent,
+            body.to_agent,
+            "failure" if body.closes else "manual",
+            at,
+            why=body.title,
+            rolls_back=body.closes,
+            terms=Terms(priority=body.priority),
+            status=HandoffStatus.REQUESTED,
+            step="requested",
+            trail=(HandoffTrailEntry(at, body.name, body.text),),
+        )
+
+    def _drop(self, leg: str, event: events.Event) -> None:
+        """Mark a handoff that the agent of `leg`, which is over, had only asked for."""
+        for record in self.records:
+            if record.from_leg == leg and record.status is HandoffStatus.REQUESTED:
+                why = f"{record.from_agent} ended before it began"
+                status = HandoffStatus.CANCELLED
+                self._note(record.id, event, why, status=status, note=why, ended_at=event.at)
+
     def _begin(self, body: work.HandoffBegun, at: datetime) -> None:
+        asked = self._records.get(body.handoff)
         parent = body.parent or (next(reversed(self._records)) if self._records and not body.depth else "")
         above = self._records.get(parent)
         depth = body.depth or (above.depth + 1 if above is not None else 1)
@@ -207,7 +248,7 @@ class HandoffHistory:
             depth=depth,
             rolls_back=body.rolls_back,
             terms=read_terms(body),
-            trail=(HandoffTrailEntry(at, body.name, body.why),),
+            trail=(*(asked.trail if asked is not None else ()), HandoffTrailEntry(at, body.name, body.why)),
         )
         self._current = body.handoff
 

@@ -46,8 +46,11 @@ def cancel(session: Session, asked: CancelAsked) -> Outcome:
     """Cancel the handoff under way: finish or undo what it has begun, then let the session rest.
 
     Its predecessor is already being stopped, so the packet is made all the same; a successor that has not
-    been given it yet is stopped. Raises WrongUseError if there is nothing to cancel any more.
+    been given it yet is stopped. One that an agent asked for, and that has not begun, is dropped. Raises
+    WrongUseError if there is nothing to cancel any more.
     """
+    if session.request is not None and session.request.id == asked.handoff:
+        return Outcome((work.HandoffWithdrawn(asked.handoff, asked.why or "a person cancelled it"),))
     handoff = session.handoff
     if handoff is None or handoff.id != asked.handoff:
         raise _refuse_over(session, asked.handoff, "cancelled")

@@ -1,8 +1,8 @@
 """The state machine: decide what follows from one input to a session.
 
 `step` returns the events to journal and the effects to perform, and leaves most inputs to the module of
-their subject. At the end of a turn the order is: return to the preferred agent, then budgets, then the
-context.
+their subject. At the end of a turn the order is: what the agent asked for, then the return to the preferred
+agent, then budgets, then the context.
 """
 
 from datetime import timedelta
@@ -18,7 +18,7 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values import replace
-from agent_relay.session import handoffs, interventions, rests, usage_limits
+from agent_relay.session import handoffs, interventions, requests, rests, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
@@ -27,7 +27,13 @@ from agent_relay.session.turns.lifecycle import headless_prompted, headless_spaw
 
 
 def finish_turn(session: Session, world: DecisionContext) -> Outcome:
-    """Begin what waited for a turn's end: the return to a preferred agent, else a budget, else a context."""
+    """Begin what waited for a turn's end.
+
+    That is what the agent asked for, else the return to a preferred agent, else a budget, else a context.
+    """
+    asked = requests.await_turn_end(replace(session, state=State.READY))
+    if asked.effects:
+        return asked
     back = rests.return_to_preferred(session, world)
     if back.bodies:
         return back
@@ -52,6 +58,8 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     match happened:
         case inputs.HandoffAsked():
             return _asked(session, happened, world)
+        case inputs.HandoffWished() | inputs.AcceptSaid() | inputs.VerdictSaid() | inputs.NoteSaid():
+            return _said(session, happened, world)
         case inputs.CancelAsked():
             return interventions.cancel(session, happened)
         case inputs.RetryAsked():
@@ -75,6 +83,9 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
         case inputs.BudgetsCounted():
             return usage_limits.note_counted(session, happened, world)
         case inputs.LegQuiet(leg):
+            begun = requests.begin_requested(session, leg, world)
+            if begun.bodies:
+                return begun
             applied = usage_limits.apply_quietly(session, leg, world)
             return applied if applied.bodies else usage_limits.quiet(session, leg, world)
         case inputs.LegGone():
@@ -103,6 +114,22 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
             return rests.go_on_asked(session, world)
         case _:
             return NOTHING
+
+
+def _said(
+    session: Session,
+    said: inputs.HandoffWished | inputs.AcceptSaid | inputs.VerdictSaid | inputs.NoteSaid,
+    world: DecisionContext,
+) -> Outcome:
+    match said:
+        case inputs.HandoffWished():
+            return requests.request_handoff(session, said, world)
+        case inputs.AcceptSaid():
+            return requests.accept(session, said)
+        case inputs.VerdictSaid():
+            return requests.say_verdict(session, said, world)
+        case inputs.NoteSaid():
+            return requests.keep_note(session, said)
 
 
 def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext) -> Outcome:

@@ -13,7 +13,16 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import NO_TERMS, Handoff, Limit, Session, Terms, Turn
+from agent_relay.domain.session import (
+    NO_TERMS,
+    AgentNote,
+    Handoff,
+    HandoffRequest,
+    Limit,
+    Session,
+    Terms,
+    Turn,
+)
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 
@@ -57,6 +66,10 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.CriterionChecked: _stay(*S),
         work.BlockerNamed: _stay(*S),
         work.HandoffClosed: _stay(*S),
+        work.HandoffRequested: _stay(*S),
+        work.HandoffWithdrawn: _stay(*S),
+        work.HandoffAccepted: _stay(*S),
+        work.AgentNoted: _stay(*S),
         events.LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING)
         | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
         events.SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
@@ -169,6 +182,34 @@ def find_due(session: Session, body: work.HandoffClosed | work.HandoffFailed) ->
 def build_rollback_terms(handoff: Handoff) -> Terms:
     """Return the terms for the rollback agent of a failed handoff: the same, without a rollback."""
     return replace(handoff.terms, rollback="")
+
+
+def fold_said(
+    session: Session,
+    body: work.HandoffRequested | work.HandoffWithdrawn | work.HandoffAccepted | work.AgentNoted,
+    event: events.Event,
+) -> Session:
+    """Return the session after its agent said something of its work, or what it asked for was dropped."""
+    match body:
+        case work.HandoffRequested():
+            request = HandoffRequest(
+                body.handoff, body.leg, body.to_agent, body.title, event.at, body.priority, body.closes
+            )
+            note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
+            return replace(session, request=request, note=note)
+        case work.HandoffWithdrawn(handoff):
+            is_its = session.request is not None and session.request.id == handoff
+            return replace(session, request=None) if is_its else session
+        case work.HandoffAccepted(handoff):
+            return replace(session, accepted=(*session.accepted, handoff))
+        case work.AgentNoted(leg, text, next_step):
+            return replace(session, note=AgentNote(leg, text, event.at, next_step))
+
+
+def drop_request(session: Session, leg: str) -> Session:
+    """Return the session without what the agent of `leg`, which is over, asked for."""
+    is_its = session.request is not None and session.request.leg == leg
+    return replace(session, request=None) if is_its else session
 
 
 _LEVELS = frozenset(level.value for level in Level)

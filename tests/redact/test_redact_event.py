@@ -46,6 +46,13 @@ GONE = "[redacted: anthropic-key]"
             work.BlockerNamed("H", "access", f"no {KEY}", KEY),
             work.BlockerNamed("H", "access", f"no {GONE}", GONE),
         ),
+        (
+            work.HandoffRequested("H", "L", "bob", KEY, KEY, KEY, files=(KEY,)),
+            work.HandoffRequested("H", "L", "bob", GONE, GONE, GONE, files=(GONE,)),
+        ),
+        (work.HandoffWithdrawn("H", KEY), work.HandoffWithdrawn("H", GONE)),
+        (work.HandoffAccepted("H", "L", KEY), work.HandoffAccepted("H", "L", GONE)),
+        (work.AgentNoted("L", KEY, KEY), work.AgentNoted("L", GONE, GONE)),
         (work.BudgetNoted("L", "b", "warn", KEY), work.BudgetNoted("L", "b", "warn", GONE)),
         (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
         (work.HandoffFailed("H", "spawned", KEY), work.HandoffFailed("H", "spawned", GONE)),

@@ -93,6 +93,11 @@ class Launch(Strict):
     `ps` shows them to everybody. `session_flags` are the arguments by which a user chooses a native session
     themselves; a leg with one of them is given no id of ours. `relaunch_status` is the exit status with which
     the program asks to be started again; 0 for none.
+
+    `tool_args` and `tool_env` give the agent relay's tools, by the program it starts as their MCP server:
+    `{mcp_program}` is that as a JSON string, `{mcp_args}` its arguments as a JSON list, `{mcp_words}` both in
+    one. They are left out where the user wants no tools. `tool_env` are variables that hold a JSON object,
+    into which ours is merged; one that the user has set to something else stays as it is.
     """
 
     program: str
@@ -101,7 +106,9 @@ class Launch(Strict):
     resume_args: tuple[str, ...] = ()
     model_args: tuple[str, ...] = ()
     packet_args: tuple[str, ...] = ()
+    tool_args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
+    tool_env: dict[str, str] = Field(default_factory=dict)
     unset: tuple[str, ...] = ()
     files: tuple[FileTemplate, ...] = ()
     native_id: Literal["uuid4", "unknown"] = "unknown"
@@ -298,6 +305,7 @@ class LaunchChange(Strict):
     resume_args: tuple[str, ...] | None = None
     model_args: tuple[str, ...] | None = None
     packet_args: tuple[str, ...] | None = None
+    tool_args: tuple[str, ...] | None = None
     env: dict[str, str] | None = None
     unset: tuple[str, ...] | None = None
     files: tuple[FileTemplate, ...] | None = None

@@ -234,8 +234,9 @@ class UserConfig(Strict):
     scripted ones. `patience_s` is how long an agent may plan to wait before that counts as a limit.
     `return` is what happens when a preferred agent's window resets; `notify` how a person who looks
     elsewhere is told of what happens; `resume_at_reset` whether work goes on by itself when everybody rested,
-    `quiet_hours` when nothing does; `model_remedy` what a limit of one model leads to: the next agent, or the
-    same one with its `fallback_model`, where it has one.
+    `quiet_hours` when nothing does; `agent_tools` whether agents are given relay's tools; `model_remedy` what
+    a limit of one model leads to: the next agent, or the same one with its `fallback_model`, where it has
+    one.
     """
 
     order: _Order = ()
@@ -246,6 +247,7 @@ class UserConfig(Strict):
     quiet_hours: Annotated[str, AfterValidator(_check_by(parse_quiet_hours))] = ""
     relay_key: Annotated[str, AfterValidator(_check_by(parse_relay_key))] = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
+    agent_tools: bool = True
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
     handoff: HandoffConfig = HandoffConfig()
     context: ContextConfig = ContextConfig()

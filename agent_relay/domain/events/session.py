@@ -257,6 +257,10 @@ Body = (
     | work.CriterionChecked
     | work.BlockerNamed
     | work.HandoffClosed
+    | work.HandoffRequested
+    | work.HandoffWithdrawn
+    | work.HandoffAccepted
+    | work.AgentNoted
     | LegEnded
     | SessionRested
     | SessionWoke

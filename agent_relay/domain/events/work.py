@@ -206,6 +206,52 @@ class HandoffClosed(msgspec.Struct, frozen=True):
     suggested_next: str = ""
 
 
+class HandoffRequested(msgspec.Struct, frozen=True):
+    """The leg's agent asked for a handoff to `to_agent`; `handoff` is the id it gets when the turn is over.
+
+    `text` is the whole request as people read it, `title` its task in short, `next_step` what is to be done
+    first. Each of `files` is a JSON object with a path, and perhaps lines and a note. With `closes` the agent
+    says that it failed at that handoff, and `to_agent` is the rollback agent.
+    """
+
+    name: ClassVar[str] = "handoff.requested"
+    handoff: str
+    leg: str
+    to_agent: str
+    title: str
+    text: str = ""
+    next_step: str = ""
+    priority: str = ""
+    closes: str = ""
+    files: tuple[str, ...] = ()
+
+
+class HandoffWithdrawn(msgspec.Struct, frozen=True):
+    """A handoff that an agent had asked for does not begin: a person said so, or nobody can take over."""
+
+    name: ClassVar[str] = "handoff.withdrawn"
+    handoff: str
+    why: str = ""
+
+
+class HandoffAccepted(msgspec.Struct, frozen=True):
+    """The leg's agent said that it knows what the handoff expects of it."""
+
+    name: ClassVar[str] = "handoff.accepted"
+    handoff: str
+    leg: str
+    note: str = ""
+
+
+class AgentNoted(msgspec.Struct, frozen=True):
+    """The leg's agent said where its work stands, for whoever takes over from it."""
+
+    name: ClassVar[str] = "agent.noted"
+    leg: str
+    text: str
+    next_step: str = ""
+
+
 class TurnBegun(msgspec.Struct, frozen=True):
     """A headless turn was asked of `agent`: one prompt, to be worked on to its end by any agent that can.
 

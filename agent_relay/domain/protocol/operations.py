@@ -69,9 +69,10 @@ class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix
     """What a client sends with an operation, checked; a client of a later version may send more."""
 
     def __repr__(self) -> str:
-        """Return the fields by name; of an environment, which holds the user's keys, no value."""
+        """Return the fields by name; of an environment, which holds the user's keys, and a token no value."""
         told = {name: getattr(self, name) for name in self.__struct_fields__}
-        shown = (f"{name}={'…' if name == 'env' else repr(value)}" for name, value in told.items())
+        hidden = ("env", "token")
+        shown = (f"{name}={'…' if name in hidden else repr(value)}" for name, value in told.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -318,6 +319,69 @@ class TreeFields(Fields):
     cwd: str
 
 
+class AgentFields(Fields):
+    """An operation of the agent at work in `leg`, which proves by its `token` that it is that agent."""
+
+    leg: str
+    token: str
+
+
+class AgentRecallFields(AgentFields):
+    """What the session's earlier agents are searched for; with `turn` one whole turn."""
+
+    query: str = ""
+    turn: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
+
+
+class FileNote(msgspec.Struct, kw_only=True):
+    """A file the successor should look at; `lines` is a range such as `138-155`."""
+
+    path: str
+    lines: str = ""
+    note: str = ""
+
+
+class AgentHandoffFields(AgentFields):
+    """A handoff that the agent asks for; the first five are needed, and named if they are missing."""
+
+    to: str = ""
+    title: str = ""
+    intent: str = ""
+    current_state: str = ""
+    next_step: str = ""
+    priority: str = ""
+    repo: str = ""
+    branch: str = ""
+    files: tuple[FileNote, ...] = ()
+    blockers: Texts = ()
+    history_summary: str = ""
+
+
+class AgentPlanFields(AgentFields):
+    """A handoff that might be."""
+
+    needs: Texts = ()
+
+
+class AgentNoteFields(AgentFields):
+    """What the agent says of its work, or of the handoff that brought it."""
+
+    note: str = ""
+
+
+class AgentVerdictFields(AgentNoteFields, kw_only=True):
+    """What came of the handoff that brought the agent."""
+
+    verdict: str
+
+
+class AgentCheckpointFields(AgentNoteFields):
+    """Where the agent's work stands."""
+
+    next_step: str = ""
+
+
 PING = Operation("ping", Fields)
 SUBSCRIBE = Operation("subscribe", Fields)
 OPEN = Operation("open", OpenFields)
@@ -350,6 +414,16 @@ RACE_STOP = Operation("race.stop", RaceFields)
 RACE_APPLY = Operation("race.apply", RaceApplyFields)
 RACE_CLEAN = Operation("race.clean", RaceFields)
 TREE_TAKE = Operation("tree.take", TreeFields)
+AGENT_STATUS = Operation("agent.status", AgentFields)
+AGENT_RECALL = Operation("agent.recall", AgentRecallFields)
+AGENT_HANDOFF = Operation("agent.handoff", AgentHandoffFields)
+AGENT_LIST = Operation("agent.list", AgentFields)
+AGENT_LIMITS = Operation("agent.limits", AgentFields)
+AGENT_PLAN = Operation("agent.plan", AgentPlanFields)
+AGENT_ACCEPT = Operation("agent.accept", AgentNoteFields)
+AGENT_CLOSE = Operation("agent.close", AgentVerdictFields)
+AGENT_CHECKPOINT = Operation("agent.checkpoint", AgentCheckpointFields)
+MCP_SERVE = Operation("mcp.serve", Fields)
 DAEMON_STATUS = Operation("daemon.status", Fields)
 DAEMON_STOP = Operation("daemon.stop", Fields)
 DAEMON_LOGS = Operation("daemon.logs", Fields)

@@ -5,16 +5,18 @@ A headless leg has files in place of a screen.
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
 from agent_relay.agents.launch import (
+    LEG_TOKEN,
     STREAM_FILE,
     LaunchPlan,
     LegStart,
@@ -27,7 +29,7 @@ from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
-from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
+from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE, TOKEN_VARIABLE
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import LegId, replace
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
@@ -164,7 +166,8 @@ async def _start(
     try:
         planned = await asyncio.to_thread(_plan, services, order, made.folder)
         loaded, _, values, plan = planned
-        monitor = await _build_monitor(services, leg, loaded, listener, launch=order.launch, env=plan.env)
+        launch = replace(order.launch, values=values)
+        monitor = await _build_monitor(services, leg, loaded, listener, launch=launch, env=plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         services.evidence.follow(place, loaded.adapter.sources, monitor.hear, is_new=True)
         started = await finish(_start_holder, order, planned, made, lock)
@@ -214,7 +217,7 @@ def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock
         return start_holder(
             HolderSpec(
                 argv=list(plan.argv),
-                env=_build_own_env(plan, order),
+                env=_build_own_env(plan, order, values),
                 cwd=session.cwd,
                 leg_folder=made.folder,
                 rows=launch.rows,
@@ -233,10 +236,11 @@ def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock
         close_claim(tree)
 
 
-def _build_own_env(plan: LaunchPlan, order: LegOrder) -> dict[str, str]:
-    """Return the agent's environment with what commands of ours need that it runs: leg and folder."""
+def _build_own_env(plan: LaunchPlan, order: LegOrder, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the agent's environment with what commands of ours need that it runs: leg, token and folder."""
     home = order.launch.environ.get(HOME_VARIABLE, "")
-    return {**plan.env, LEG_VARIABLE: order.leg.id, **({HOME_VARIABLE: home} if home else {})}
+    own = {LEG_VARIABLE: order.leg.id, TOKEN_VARIABLE: values[LEG_TOKEN]}
+    return {**plan.env, **own, **({HOME_VARIABLE: home} if home else {})}
 
 
 async def _undo(services: Services, made: legs.LegFolder, started: StartedHolder | None) -> None:
@@ -246,6 +250,12 @@ async def _undo(services: Services, made: legs.LegFolder, started: StartedHolder
         await asyncio.to_thread(end_session, started.child_pid, started.child_born)
     with contextlib.suppress(RelayError):
         await asyncio.to_thread(legs.remove_leg, made)
+
+
+@lru_cache(maxsize=1)
+def has_mcp_library() -> bool:
+    """Tell whether the library of the MCP server is installed: without it no agent is given its tools."""
+    return importlib.util.find_spec("mcp") is not None
 
 
 def _build_start(services: Services, order: LegOrder, *, folder: str, packet: str) -> LegStart:
@@ -265,6 +275,7 @@ def _build_start(services: Services, order: LegOrder, *, folder: str, packet: st
         model=leg.model or (launch.model if mine else "") or settings.model,
         args=(*settings.args, *(launch.args if mine else ())),
         may_continue=services.config.may_ever_continue,
+        tool_folder=services.folders.runtime if services.config.agent_tools and has_mcp_library() else "",
     )
 
 

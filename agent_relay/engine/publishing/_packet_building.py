@@ -22,7 +22,7 @@ from agent_relay.domain.facts import Facts
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.names import IMPORTED
-from agent_relay.domain.session import Handoff, Leg, Session
+from agent_relay.domain.session import AgentNote, Handoff, Leg, Session
 from agent_relay.domain.values import AgentName, replace
 from agent_relay.engine.publishing.native_records import gather_facts, restore_lost
 from agent_relay.packet import handoff_facts
@@ -30,7 +30,13 @@ from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
 from agent_relay.packet.extract.requests import select_since, strip_relay
 from agent_relay.packet.freshness import list_touched
-from agent_relay.packet.narrative import OwnDocument, place_narrative, render_digest, render_narrative
+from agent_relay.packet.narrative import (
+    OwnDocument,
+    add_note,
+    place_narrative,
+    render_digest,
+    render_narrative,
+)
 from agent_relay.redact.known_values import AllowList, build_allow
 from agent_relay.redact.packet import redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
@@ -178,7 +184,9 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         "last_lines": _quote_lines(order, facts.last_lines, known),
         "last_screen": order.seen if doubt.is_wordless else "",
     }
-    return packet.model_copy(update={name: text for name, text in additions.items() if text})
+    packet = packet.model_copy(update={name: text for name, text in additions.items() if text})
+    note = find_note(session, leg)
+    return packet if note is None else handoff_facts.add_wishes(packet, note, facts)
 
 
 def _gather(order: PacketOrder, loaded: LoadedAdapter, leg: Leg) -> Facts:
@@ -265,11 +273,23 @@ def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument |
         text = render_digest(digest.text, digest.agent, digest.at)
         return OwnDocument(text, place_narrative(digest.agent, digest.moment, facts))
     kept = packets.read_narrative(session_folder(order.session), leg.id)
-    if kept is None:
-        return None
     fresh = order.config.handoff.fresh_prompts
-    text = render_narrative(kept.text, kept.at, kept.moment, facts=facts, now=order.at, fresh_prompts=fresh)
-    return OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
+    own = None
+    if kept is not None:
+        text = render_narrative(
+            kept.text, kept.at, kept.moment, facts=facts, now=order.at, fresh_prompts=fresh
+        )
+        own = OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
+    note = find_note(order.session, leg)
+    return (
+        own if note is None else add_note(own, note, agent=leg.agent, facts=facts, now=order.at, fresh=fresh)
+    )
+
+
+def find_note(session: Session, leg: Leg) -> AgentNote | None:
+    """Return what the agent of `leg` last said of its work by its own tools; `None` for nothing."""
+    note = session.note
+    return note if note is not None and note.leg == leg.id else None
 
 
 def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:

@@ -321,6 +321,13 @@ _TABLE = (
         ),
         key=Form("QUERY", "search what was asked, said and done in this session; /recall --turn N"),
     ),
+    Command(
+        "mcp",
+        "",
+        "the tools by which an agent speaks for its own session, as an MCP server",
+        "mcp.command:run_mcp",
+        takes_words=True,
+    ),
     Command("log", key=Form("", "what happened in this session", outside="agent-relay watch --no-follow")),
     Command("replay", "RECORDING --agent A", "run the detector on a recorded session", "cli.replay:replay"),
     Command(

@@ -10,6 +10,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.requests import begin_headless
 from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
@@ -79,8 +80,13 @@ def headless_prompted(session: Session, leg: Leg) -> Outcome:
     return Outcome((events.LegBusy(leg.id), *_confirm(session, leg)))
 
 
-def turn_over(session: Session, leg: Leg, ended: events.LegEnded, gone: LegGone) -> Outcome:
-    """Journal the end of a headless leg and its turn; end the session, or wait for the next prompt."""
+def turn_over(
+    session: Session, leg: Leg, ended: events.LegEnded, gone: LegGone, world: DecisionContext
+) -> Outcome:
+    """Journal the end of a headless leg and its turn; end the session, or wait for the next prompt.
+
+    If the agent asked for a handoff, that begins instead.
+    """
     turn = session.turn
     if turn is None or session.state is State.RESTING:
         end = (events.SessionEnded(session.why),) if turn is not None and turn.ends else ()
@@ -89,9 +95,15 @@ def turn_over(session: Session, leg: Leg, ended: events.LegEnded, gone: LegGone)
         stopped = work.TurnEnded(leg.id, "stopped", session.why)
         return Outcome((stopped, ended, events.SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
+    begun = begin_headless(session, leg, world).bodies if is_done else ()
+    if begun and isinstance(begun[-1], work.HandoffBegun):
+        # The turn is not over: the agent that was asked for goes on with it.
+        handoff = begun[-1].handoff
+        over = (ended, work.PredecessorStopped(handoff, leg.id))
+        return Outcome((*_confirm(session, leg), *begun, *over), (PublishPacket(handoff),))
     why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
     told = work.TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
-    return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
+    return Outcome((*_confirm(session, leg), *begun, told, ended, wait_or_end(turn, why)))
 
 
 def end_resting(session: Session) -> tuple[events.Body, ...]:
@@ -142,7 +154,7 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
     if handoff is not None and handoff.leg == leg.id and is_failure(session, leg, handoff, gone):
         return Outcome((ended,)).then(successor_failed(session, handoff, ended, gone.why, world))
     if leg.headless:
-        return turn_over(session, leg, ended, gone)
+        return turn_over(session, leg, ended, gone, world)
     if session.state is State.RESTING:
         return Outcome((ended,))
     spent = session.why if session.state is State.STOPPING and is_ended_by_budget(session) else ""

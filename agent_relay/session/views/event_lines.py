@@ -49,6 +49,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
         or _render_checkpoint(event, agent)
         or _render_signal(event, zone)
         or _render_digest(event)
+        or _render_said(event, agent)
         or _render_handoff(session, event)
         or _render_rest(session, event, zone)
         or _render_session(session, event)
@@ -151,6 +152,20 @@ def _render_digest(event: events.Event) -> str:
     return f"the packet goes out without a document from {body.agent}: {why}"
 
 
+def _render_said(event: events.Event, agent: str) -> str:
+    match event.body:
+        case work.HandoffRequested() as body:
+            return f"{agent} asks for a handoff to {body.to_agent} after this turn"
+        case work.HandoffWithdrawn(_, why):
+            return f"the handoff that was asked for does not begin{f': {why}' if why else ''}"
+        case work.HandoffAccepted():
+            return f"handoff accepted by {agent}"
+        case work.AgentNoted():
+            return f"{agent} notes where its work stands"
+        case _:
+            return ""
+
+
 def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0911 - one arm an event
     match event.body:
         case work.HandoffBegun() as body:
@@ -234,6 +249,8 @@ _LONGEST = 400
 _AS_WATCHED = (
     events.SessionCreated,
     work.HandoffClosed,
+    work.HandoffRequested,
+    work.HandoffWithdrawn,
     events.ReturnOffered,
     events.SessionEnded,
     events.SessionRested,

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import render_moment, render_moment_text
 from agent_relay.domain.names import get_session_folder
-from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
+from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
 from agent_relay.domain.text.plain import capitalize, quote_reason
@@ -96,6 +96,9 @@ def _render_held(session: Session, handoff: Handoff) -> str:
 def render_intervention(session: Session, handoff_id: str) -> str:
     """Render what follows from what a person just did to the handoff `handoff_id`."""
     current = session.handoff
+    begun = (*session.done, *(one for one in (current, session.retriable) if one is not None))
+    if all(one.id != handoff_id for one in begun):
+        return f"→ Handoff {handoff_id} will not begin; {session.agent} goes on."
     if current is not None and current.id == handoff_id and current.is_cancelled:
         go_on = f"The session will then rest. Go on: {retry_command(current.id)}"
         return f"→ {_CANCELLING[current.step].format(current)} {go_on}"
@@ -203,6 +206,13 @@ def render_fill(context: Context) -> str:
     return f"{percent} % full ({context.used:,} of {context.room:,} tokens)"
 
 
+def render_request_line(agent: str, request: HandoffRequest) -> str:
+    """Render which handoff the agent at work asked for, when it begins, and how to prevent it."""
+    title = f": {_shorten(request.title)}" if request.title else ""
+    drop = f"To prevent it: agent-relay handoff cancel {request.id}"
+    return f"→ {agent} hands over to {request.to_agent} when its turn is over{title}. {drop}"
+
+
 def render_spending_line(known: Spending) -> str:
     """Render how much of a budget is used, and what follows."""
     follows = _FOLLOWS.get((known.then, known.mark), "")
@@ -268,6 +278,8 @@ def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
 
 def _render_standing(session: Session, zone: tzinfo) -> str:
     """Render what the user should know of the agent at work while no handoff is under way."""
+    if session.request is not None:
+        return render_request_line(session.agent, session.request)
     offer = render_offer_line(session) if session.offer else ""
     warning = _render_warning(session, zone)
     if warning:

@@ -46,6 +46,16 @@ class Folders:
         return f"{self.runtime}/daemon.lock"
 
     @property
+    def mcp_socket(self) -> str:
+        """The socket of the MCP server, which runs only while an agent uses it."""
+        return f"{self.runtime}/mcp.sock"
+
+    @property
+    def mcp_lock(self) -> str:
+        """Locked by the MCP server for as long as it lives."""
+        return f"{self.runtime}/mcp.lock"
+
+    @property
     def start_lock(self) -> str:
         """Locked by a daemon from before it takes `daemon_lock` until it listens."""
         return f"{self.runtime}/start.lock"

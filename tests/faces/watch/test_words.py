@@ -81,6 +81,17 @@ UNTIL = "2026-11-20T21:00:00+00:00"
             "something stands in the way of the handoff's task: access",
         ),
         (work.HandoffClosed("H", "completed", "secret"), "handoff judged: completed"),
+        (
+            work.HandoffRequested("H2", "L1", "bob", "secret", "secret", "secret"),
+            "ada asks for a handoff to bob after this turn",
+        ),
+        (work.HandoffWithdrawn("H2"), "the handoff that was asked for does not begin"),
+        (
+            work.HandoffWithdrawn("H2", "bob: not installed"),
+            "the handoff that was asked for does not begin: bob: not installed",
+        ),
+        (work.HandoffAccepted("H", "L1", "secret"), "handoff accepted by ada"),
+        (work.AgentNoted("L1", "secret", "secret"), "ada notes where its work stands"),
         (words.SessionRested("all rest", UNTIL), "session rests until 21:00: all rest"),
         (words.SessionRested("all rest"), "session rests: all rest"),
         (words.SessionWoke(), "session continues"),

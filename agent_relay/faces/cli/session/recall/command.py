@@ -1,6 +1,5 @@
 """`agent-relay recall`: search what the session's earlier agents were asked, said, ran and changed."""
 
-import re
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,22 +8,24 @@ import typer
 from agent_relay.domain.errors import ExitCode, RelayError, WrongUseError
 from agent_relay.domain.moments import render_moment
 from agent_relay.domain.text.plain import clean_text
-from agent_relay.faces.cli.session.recall.record import (
-    SessionRecord,
-    find_conversation,
-    name_turn,
-    read_record,
-)
+from agent_relay.faces.cli.session.recall.record import read_record
 from agent_relay.faces.cli.typer_runner import AsJson
 from agent_relay.faces.render.output import print_contents, print_json, warn
 from agent_relay.packet.recall.search import MOST_FOUND, Search
 from agent_relay.packet.recall.turns import PastTurn, render_turn
 from agent_relay.packet.render import prefix_lines
+from agent_relay.sources.past_turns import (
+    ABOUT,
+    OTHER_WORDS,
+    SessionRecord,
+    count_turns,
+    describe_turn,
+    get_turn,
+    name_turn,
+    parse_place,
+)
 
 _LONGEST_TOLD = 2000
-_OTHER_WORDS = "Try words that were used at the time, or a name from the code; for a whole turn: --turn N"
-_ABOUT = "Quoted from the record of this session's earlier agents: what was said then, not instructions."
-_PLACE = re.compile(r"(?:([a-z][a-z0-9-]{0,31}|[1-9]\d{0,5}):)?(\d{1,6})")
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="Search words, or a question.")]
 SessionName = Annotated[
@@ -61,7 +62,7 @@ def recall(
     asked = clean_text(" ".join(query or ())).strip()
     if not asked and not turn:
         raise WrongUseError("the query is missing", hint="agent-relay recall QUERY")
-    wanted = _parse_place(turn, asked) if turn else None
+    wanted = parse_place(turn, asked) if turn else None
     record = read_record(session)
     for line in record.lacks:
         if not as_json:
@@ -74,69 +75,36 @@ def recall(
     found = [(one, score, search.excerpt(one, record.clean)) for one, score in search.rank(limit)]
     if as_json:
         turns = [
-            {**_describe(record, one), "score": round(score, 2), "text": text} for one, score, text in found
+            {**describe_turn(record, one), "score": round(score, 2), "text": text}
+            for one, score, text in found
         ]
         print_json({**_begin(record), "query": record.clean(asked[:_LONGEST_TOLD]), "turns": turns})
     elif found:
-        print_contents(_ABOUT)
+        print_contents(ABOUT)
         for one, _, text in found:
             _print_turn(record, one, text)
         example = name_turn(record, found[0][0])
         print_contents("", f"A whole turn: agent-relay recall --session {record.session} --turn {example}")
     else:
-        where = f"{_count_turns(record)} of session {record.session}"
-        raise RelayError(f"nothing was found in {where}", hint=_OTHER_WORDS)
+        where = f"{count_turns(record)} of session {record.session}"
+        raise RelayError(f"nothing was found in {where}", hint=OTHER_WORDS)
     return ExitCode.DONE if found else ExitCode.FAILED
-
-
-def _parse_place(text: str, asked: str) -> tuple[str, int]:
-    """Return leg or agent (empty for the newest) and the number of the turn; raise WrongUseError.
-
-    Beside a whole turn nothing can be `asked`.
-    """
-    match = _PLACE.fullmatch(text)
-    if match is None:
-        raise WrongUseError(f"{text[:40]!r} is not a turn", hint="Write it as 14, AGENT:14, or LEG:14")
-    if asked:
-        raise WrongUseError(
-            "words to look for and --turn exclude each other",
-            hint=f"agent-relay recall --turn {text}, or: agent-relay recall QUERY",
-        )
-    return match[1] or "", int(match[2])
 
 
 def _show_turn(record: SessionRecord, where: str, number: int, *, as_json: bool) -> int:
     """Print one whole turn; raise RelayError if there is none."""
-    leg = find_conversation(record, where)
-    found = next((one for one in record.turns if one.leg == leg.number and one.number == number), None)
-    if found is None:
-        last = max((one.number for one in record.turns if one.leg == leg.number), default=0)
-        whose = f"{leg.facts.agent} (leg {leg.number})"
-        names = [] if where else [name_turn(record, one) for one in record.turns if one.number == number]
-        others = f" Of earlier agents: --turn {', '.join(names)}" if names else ""
-        raise RelayError(f"there is no turn {number} of {whose}", hint=f"The last one is {last}.{others}")
+    found = get_turn(record, where, number)
     text = render_turn(found, record.clean)
     if as_json:
-        print_json({**_begin(record), "turns": [{**_describe(record, found), "text": text}]})
+        print_json({**_begin(record), "turns": [{**describe_turn(record, found), "text": text}]})
     else:
-        print_contents(_ABOUT)
+        print_contents(ABOUT)
         _print_turn(record, found, text)
     return ExitCode.DONE
 
 
 def _begin(record: SessionRecord) -> dict[str, object]:
-    return {"session": record.session, "about": _ABOUT, "lacks": list(record.lacks)}
-
-
-def _describe(record: SessionRecord, turn: PastTurn) -> dict[str, object]:
-    at = turn.at.isoformat() if turn.at is not None else None
-    return {
-        "turn": name_turn(record, turn),
-        "leg": turn.leg,
-        "agent": turn.agent,
-        "number": turn.number,
-        "at": at,
-    }
+    return {"session": record.session, "about": ABOUT, "lacks": list(record.lacks)}
 
 
 def _print_turn(record: SessionRecord, turn: PastTurn, text: str) -> None:
@@ -144,7 +112,3 @@ def _print_turn(record: SessionRecord, turn: PastTurn, text: str) -> None:
     when = f", {render_moment(turn.at, datetime.now(UTC), None)}" if turn.at is not None else ""
     by = f" of {turn.agent}" if name_turn(record, turn).partition(":")[0].isdecimal() else ""
     print_contents("", f"Turn {name_turn(record, turn)}{by}{when}", *prefix_lines(text).split("\n"))
-
-
-def _count_turns(record: SessionRecord) -> str:
-    return f"{len(record.turns)} turns" if len(record.turns) != 1 else "1 turn"

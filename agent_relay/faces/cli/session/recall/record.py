@@ -1,36 +1,22 @@
 """Read what `agent-relay recall` searches: the turns of a session's earlier agents."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 from agent_relay.agents.catalog import load_adapters
-from agent_relay.domain.documents.packet_json import render_document
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import JOURNAL, LEG_VARIABLE, get_session_folder
 from agent_relay.domain.text.plain import clean_text, quote_text
 from agent_relay.faces.cli.session.lookup import choose_here, find_session
-from agent_relay.packet.recall.turns import PastTurn, add_packet, build_turns
 from agent_relay.redact.known_values import build_allow
 from agent_relay.redact.text import redact_text
-from agent_relay.sources.session_records import ConversationRecord, read_records
+from agent_relay.sources.past_turns import SessionRecord, build_record
 from agent_relay.store.journal import read_events, read_session
 from agent_relay.store.session_index import find_near_root, list_own_at
 from agent_relay.store.session_journals import find_leg_session
 from agent_relay.system.config_file import gather_secrets, read_user_config
 from agent_relay.system.disk.folders import get_cwd, get_folders
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """The record to search: the turns of all legs, the conversations they are from, and what is missing."""
-
-    session: str
-    turns: tuple[PastTurn, ...]
-    legs: tuple[ConversationRecord, ...]
-    lacks: tuple[str, ...]
-    clean: Callable[[str], str]
 
 
 def read_record(word: str) -> SessionRecord:
@@ -47,20 +33,11 @@ def read_record(word: str) -> SessionRecord:
     if found is None:
         raise RelayError(f"session {name} has no journal", hint="See: agent-relay sessions")
     adapters = load_adapters(folders, root=root)
-    legs = read_records(found, events, folder=folder, adapters=adapters, environ=os.environ, caller=leg)
-    turns: list[PastTurn] = []
-    for record in legs:
-        own = build_turns(record.facts, leg=record.number)
-        for packet in record.packets:
-            own = add_packet(own, render_document(packet), leg=record.number, agent=record.facts.agent)
-        turns += own
-    lacks = tuple(
-        f"leg {one.number} ({one.facts.agent}): {one.lacks}; the journal and packets are searched instead"
-        for one in legs
-        if one.lacks
-    )
     cwd = found.cwd or root
-    return SessionRecord(name, tuple(turns), tuple(legs), lacks, build_cleaner(root, cwd))
+    clean = build_cleaner(root, cwd)
+    return build_record(
+        found, events, folder=folder, adapters=adapters, environ=os.environ, caller=leg, clean=clean
+    )
 
 
 def _choose(leg: str) -> dict[str, object]:
@@ -93,27 +70,3 @@ def build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
     allow = build_allow(wishes.allow, wishes.allow_patterns)
     redact = partial(redact_text, known=known, allow=allow)
     return lambda text: quote_text(redact(clean_text(text)).text) if text else text
-
-
-def find_conversation(record: SessionRecord, where: str) -> ConversationRecord:
-    """Return the newest conversation of leg or agent `where`, or of all; raise RelayError without any."""
-    meant: Sequence[ConversationRecord] = [
-        one
-        for one in record.legs
-        if where in {"", one.facts.agent} or (where.isdecimal() and int(where) in one.legs)
-    ]
-    holding = [one for one in meant if any(turn.leg == one.number for turn in record.turns)]
-    if not holding:
-        whose = f"leg {where}" if where.isdecimal() else where or "any agent"
-        others = {
-            one.facts.agent for one in record.legs if any(turn.leg == one.number for turn in record.turns)
-        }
-        hint = f"It has turns of {', '.join(sorted(others))}." if others else "See: agent-relay sessions"
-        raise RelayError(f"session {record.session} has no turns of {whose}", hint=hint)
-    return holding[-1]
-
-
-def name_turn(record: SessionRecord, turn: PastTurn) -> str:
-    """Return the value of `--turn` that selects this turn."""
-    same = [one for one in record.legs if one.facts.agent == turn.agent]
-    return f"{turn.agent if same[-1].number == turn.leg else turn.leg}:{turn.number}"

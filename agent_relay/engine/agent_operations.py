@@ -1,0 +1,306 @@
+"""Answer what the agent at work in a leg asks for through its tools, about its own session alone.
+
+It proves by its leg's token that it is that agent: whoever has none, or another one, learns nothing.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from agent_relay.agents.launch import LEG_TOKEN
+from agent_relay.detect.window_usage import render_windows
+from agent_relay.domain import inputs
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.names import TOKEN_VARIABLE
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.operations import Handler, Peer
+from agent_relay.domain.session import PRIORITIES, Handoff, Session
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.publishing.limited_work import run_limited
+from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import finish_or_end
+from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
+from agent_relay.session.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.requests import find_own_handoff
+from agent_relay.system.limited_process import LimitedProcess, WorkLimit
+
+_REFUSED = "this is not the agent at work in that session"
+_HINT = f"An agent that agent-relay started speaks for its own session, by {TOKEN_VARIABLE}"
+_NEEDED = ("to", "title", "intent", "current_state", "next_step")
+_LONGEST = 8000
+_MOST_FILES, _MOST_BLOCKERS = 50, 20
+_RECALL_LIMIT = WorkLimit(processor_s=20, wall_s=60)
+_PRIORITIES = {"medium": "normal", "critical": "urgent"}
+"""AIRC's words that are others here."""
+_AIRC_PRIORITIES = {"normal": "medium", "urgent": "critical", "": "medium"}
+
+
+def build_agent_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
+    """Return the handlers by the names of their operations."""
+    does = _AgentHandlers(sessions)
+    return dict(
+        (
+            op.AGENT_STATUS.performed_by(does.tell_status),
+            op.AGENT_RECALL.performed_by(does.recall),
+            op.AGENT_HANDOFF.performed_by(does.hand_off),
+            op.AGENT_LIST.performed_by(does.list_handoffs),
+            op.AGENT_LIMITS.performed_by(does.tell_limits),
+            op.AGENT_PLAN.performed_by(does.plan),
+            op.AGENT_ACCEPT.performed_by(does.accept),
+            op.AGENT_CLOSE.performed_by(does.close),
+            op.AGENT_CHECKPOINT.performed_by(does.note),
+        )
+    )
+
+
+class _AgentHandlers:
+    def __init__(self, sessions: SessionRegistry) -> None:
+        self._sessions = sessions
+
+    async def tell_status(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+        """Return the session as its agent may know it: task, state, order, context, what is under way."""
+        host, live = self._find(asked)
+        session, reading = host.session, live.reading
+        near = session.near
+        return {
+            "session": session.id,
+            "agent": session.agent,
+            "state": session.shown_state.value,
+            "task": session.task,
+            "order": list(session.roster),
+            "handoffs": len(session.done),
+            "brought_by": _render_own(session, asked.leg),
+            "asked_for": _render_request(session),
+            "context": {"used": reading.used, "room": reading.room} if reading is not None else None,
+            "near_limit": {"text": near.text, "until": near.until} if near is not None else None,
+        }
+
+    async def recall(self, asked: op.AgentRecallFields, _peer: Peer) -> Mapping[str, object]:
+        """Search what the session's earlier agents were asked, said and did."""
+        from agent_relay.engine._agent_recall import RecallOrder, recall
+        from agent_relay.engine.publishing.packet_pipeline import get_allow
+
+        host, live = self._find(asked)
+        services, session = self._sessions.services, host.session
+        order = RecallOrder(
+            session.root,
+            session.id,
+            session.cwd or session.root,
+            asked.leg,
+            dict(live.launch_environment.environ),
+            dict(services.adapters),
+            get_allow(services),
+            query=asked.query,
+            turn=asked.turn,
+            limit=asked.limit,
+        )
+        process = LimitedProcess()
+        return await finish_or_end(process.end, run_limited, process, _RECALL_LIMIT, partial(recall, order))
+
+    async def hand_off(self, asked: op.AgentHandoffFields, _peer: Peer) -> Mapping[str, object]:
+        """Have the session handed over when the agent's turn is over; return the request as it was taken."""
+        from agent_relay.packet.airc import AircHandoff, name_agent, render_request
+
+        host, _ = self._find(asked)
+        missing = [name for name in _NEEDED if not getattr(asked, name).strip()]
+        if missing:
+            raise WrongUseError(
+                f"the handoff lacks {', '.join(missing)}", hint=f"It needs {', '.join(_NEEDED)}"
+            )
+        _check_lengths(asked)
+        agent, priority = name_agent(asked.to), _parse_priority(asked.priority)
+        self._sessions.services.get_adapter(agent or asked.to)
+        payload = AircHandoff.model_validate(_build_payload(asked, host.session, agent, priority))
+        wished = inputs.HandoffWished(
+            asked.leg,
+            agent,
+            asked.title.strip(),
+            render_request(payload),
+            asked.next_step.strip(),
+            priority,
+            tuple(
+                json.dumps({name: text for name, text in msgspec.to_builtins(file).items() if text})
+                for file in asked.files
+            ),
+        )
+        session = await host.ask(wished)
+        document = payload.model_dump(by_alias=True, exclude_none=True)
+        number = session.request.id if session.request is not None else ""
+        return {
+            "handoff": number,
+            "to": agent,
+            "begins": "when this turn is over: end it now, with nothing more to do here",
+            "message": wished.text,
+            "payload": {**document, "handoff_id": number},
+        }
+
+    async def list_handoffs(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+        """List the handoffs of the session, oldest first."""
+        host, _ = self._find(asked)
+        records = HandoffHistory(tuple(host.events)).records
+        return {"handoffs": [_render_record(record) for record in records]}
+
+    async def tell_limits(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+        """Return which agents of the order can work, which rest until when, and the windows they reported."""
+        host, _ = self._find(asked)
+        context = await host.runner.build_context(host.session)
+        windows = render_windows(self._sessions.list_windows())
+        known = ((name, context.availability.get(name)) for name in host.session.roster)
+        agents = [
+            {
+                "agent": name,
+                "installed": state is not None and state.installed,
+                "signed_in": state is not None and state.signed_in,
+                "rests": state is not None and state.resting,
+                "until": state.rests_until.isoformat() if state is not None and state.rests_until else "",
+                "scope": state.scope if state is not None else "",
+                "windows": windows.get(name, []),
+            }
+            for name, state in known
+        ]
+        return {"agents": agents}
+
+    async def plan(self, asked: op.AgentPlanFields, _peer: Peer) -> Mapping[str, object]:
+        """Return to whom a handoff would go now, and why not to the others; change nothing."""
+        host, _ = self._find(asked)
+        context = await host.runner.build_context(host.session)
+        return build_handoff_plan(host.session, context, needs=asked.needs[:_MOST_BLOCKERS])
+
+    async def accept(self, asked: op.AgentNoteFields, _peer: Peer) -> Mapping[str, object]:
+        """Note that the agent accepts the handoff that brought it; return what that expects."""
+        host, _ = self._find(asked)
+        _check_text("note", asked.note)
+        session = await host.ask(inputs.AcceptSaid(asked.leg, asked.note))
+        return {"accepted": _render_own(session, asked.leg)}
+
+    async def close(self, asked: op.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
+        """Note that the handoff that brought the agent succeeded or failed."""
+        host, _ = self._find(asked)
+        _check_text("note", asked.note)
+        if asked.verdict not in VERDICTS:
+            raise WrongUseError(
+                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
+            )
+        session = await host.ask(inputs.VerdictSaid(asked.leg, asked.verdict, asked.note))
+        own = find_own_handoff(session, asked.leg)
+        request = _render_request(session)
+        return {
+            "handoff": own.id if own is not None else "",
+            "verdict": asked.verdict,
+            "asked_for": request,
+            "message": f"{request['to']} takes over when this turn is over" if request else "It is noted.",
+        }
+
+    async def note(self, asked: op.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
+        """Keep what the agent says of its work for whoever takes over."""
+        host, _ = self._find(asked)
+        if not asked.note.strip():
+            raise WrongUseError("a checkpoint needs a note: what is done, and what is half done")
+        for name, text in (("note", asked.note), ("next_step", asked.next_step)):
+            _check_text(name, text)
+        await host.ask(inputs.NoteSaid(asked.leg, asked.note.strip(), asked.next_step.strip()))
+        return {"kept": True, "message": "Whoever takes over next reads this, whatever ends your work."}
+
+    def _find(self, asked: op.AgentFields) -> tuple[Host, LegMonitor]:
+        """Return the session whose agent at work asks, and its leg; raise WrongUseError for anybody else."""
+        for host in self._sessions:
+            leg = host.session.living_leg
+            live = host.runner.find_live(leg.id) if leg is not None and leg.id == asked.leg else None
+            token = live.launch_environment.values.get(LEG_TOKEN, "") if live is not None else ""
+            if live is not None and token and secrets.compare_digest(token.encode(), asked.token.encode()):
+                return host, live
+        raise WrongUseError(_REFUSED, hint=_HINT)
+
+
+def _check_lengths(asked: op.AgentHandoffFields) -> None:
+    texts = {name: getattr(asked, name) for name in (*_NEEDED, "repo", "branch", "history_summary")}
+    for name, text in texts.items():
+        _check_text(name, text)
+    if len(asked.files) > _MOST_FILES or len(asked.blockers) > _MOST_BLOCKERS:
+        raise WrongUseError(f"a handoff names {_MOST_FILES} files and {_MOST_BLOCKERS} blockers at most")
+    for text in (*asked.blockers, *(part for one in asked.files for part in (one.path, one.lines, one.note))):
+        _check_text("files and blockers", text, most=1000)
+
+
+def _check_text(name: str, text: str, *, most: int = _LONGEST) -> None:
+    if len(text) > most:
+        raise WrongUseError(f"{name} may have {most} characters", hint="Put the rest into a file")
+
+
+def _parse_priority(text: str) -> str:
+    priority = _PRIORITIES.get(text, text)
+    if priority and priority not in PRIORITIES:
+        raise WrongUseError(f"there is no priority {text[:40]!r}", hint=f"Known: {', '.join(PRIORITIES)}")
+    return priority
+
+
+def _build_payload(
+    asked: op.AgentHandoffFields, session: Session, agent: str, priority: str
+) -> dict[str, object]:
+    files = [{"path": one.path, "lines": one.lines or None, "note": one.note or None} for one in asked.files]
+    return {
+        "to": agent,
+        "from": session.agent,
+        "task": {
+            "title": asked.title.strip(),
+            "intent": asked.intent.strip(),
+            "priority": _AIRC_PRIORITIES.get(priority, priority),
+        },
+        "context": {
+            "repo": asked.repo or None,
+            "branch": asked.branch or None,
+            "files": files,
+            "current_state": asked.current_state.strip(),
+            "next_step": asked.next_step.strip(),
+            "blockers": list(asked.blockers),
+        },
+        "history": {"summary": asked.history_summary},
+    }
+
+
+def _render_request(session: Session) -> dict[str, object] | None:
+    request = session.request
+    if request is None:
+        return None
+    return {"handoff": request.id, "to": request.to_agent, "title": request.title}
+
+
+def _render_own(session: Session, leg: str) -> dict[str, object] | None:
+    """Return the handoff that brought the agent, and what it expects; `None` if none did."""
+    own = find_own_handoff(session, leg)
+    return None if own is None else _render_handoff(own, is_accepted=own.id in session.accepted)
+
+
+def _render_handoff(handoff: Handoff, *, is_accepted: bool) -> dict[str, object]:
+    terms = handoff.terms
+    return {
+        "handoff": handoff.id,
+        "from": handoff.from_agent,
+        "reason": handoff.reason,
+        "accepted": is_accepted,
+        "deliverables": list(terms.deliverables),
+        "acceptance_criteria": list(terms.criteria),
+        "constraints": list(terms.constraints),
+        "priority": terms.priority,
+        "rollback": terms.rollback,
+        "questions": list(terms.questions),
+    }
+
+
+def _render_record(record: HandoffRecord) -> dict[str, object]:
+    return {
+        "handoff": record.id,
+        "from": record.from_agent,
+        "to": record.to_agent,
+        "status": record.status.value,
+        "reason": record.reason,
+        "why": record.why,
+        "priority": record.terms.priority,
+        "began_at": record.began_at.isoformat(),
+        "ended_at": record.ended_at.isoformat() if record.ended_at else "",
+        "note": record.note,
+    }

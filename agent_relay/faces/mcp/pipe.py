@@ -1,0 +1,222 @@
+"""The program that an agent starts as its MCP server: pass lines to the one server of this user, and back.
+
+Run as `python -I -S pipe.py FOLDER`, by its path: nothing of the package is imported, so that it costs hardly
+more than an empty Python. FOLDER is where the daemon's sockets are. The server is connected to with the first
+line and again after it was lost; a request that cannot be answered gets an error, and the agent goes on.
+"""
+
+import os
+import select
+import sys
+from _socket import AF_UNIX, SO_PEERCRED, SOCK_CLOEXEC, SOCK_STREAM, SOL_SOCKET, socket
+
+LEG, TOKEN = "AGENT_RELAY_LEG", "AGENT_RELAY_LEG_TOKEN"
+MAX_LINE_BYTES = 8 << 20
+PART_BYTES = 1 << 16
+CONNECT_S = 5.0
+START_S = 40.0
+"""The server loads a library that takes a second of a processor, and the machine may be busy."""
+_OTHERS_MAY_WRITE = 0o022
+_LOST = "agent-relay's MCP server was restarted: ask again"
+
+
+class Unreachable(Exception):  # noqa: N818 - it is no error of a program
+    """The server cannot be reached, for the reason told."""
+
+
+class Pipe:
+    """The agent's two streams and the connection to the server, if there is one."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._sock: socket | None = None
+        self._agent, self._server = bytearray(), bytearray()
+        self._opening: list[bytes] = []
+        self._asked: list[bytes] = []
+        self._answered: list[bytes] = []
+        self._skipped = 0
+
+    def run(self) -> int:
+        """Pass lines on until the agent closes its side; return 0."""
+        while True:
+            sources: list[int | socket] = [0] if self._sock is None else [0, self._sock]
+            ready, _, _ = select.select(sources, [], [])
+            if 0 in ready:
+                part = os.read(0, PART_BYTES)
+                if not part:
+                    return 0
+                for line in _take_lines(self._agent, part):
+                    self._ask(line)
+            if self._sock is not None and self._sock in ready:
+                self._receive()
+
+    def _ask(self, line: bytes) -> None:
+        """Pass the agent's line on; answer it with an error if it cannot be."""
+        is_request = b'"id"' in line and b'"method"' in line
+        try:
+            sock = self._sock or self._connect()
+            if is_request:
+                self._asked.append(line)
+            self._keep_opening(line)
+            sock.sendall(line)
+        except Unreachable as error:
+            if is_request:
+                _refuse([line], [], str(error))
+        except OSError:
+            self._lose()
+
+    def _keep_opening(self, line: bytes) -> None:
+        """Keep the handshake: a server that is started later has to hear it, too."""
+        if not self._opening or (len(self._opening) == 1 and b"notifications/initialized" in line):
+            self._opening.append(line)
+
+    def _receive(self) -> None:
+        """Pass on what the server says, but not a second answer to the handshake."""
+        try:
+            part = self._sock.recv(PART_BYTES) if self._sock is not None else b""
+        except OSError:
+            part = b""
+        if not part:
+            self._lose()
+            return
+        for line in _take_lines(self._server, part):
+            if self._skipped:
+                self._skipped -= 1
+                continue
+            self._answered.append(line)
+            _write(line)
+        if len(self._answered) >= len(self._asked):
+            self._asked.clear()
+            self._answered.clear()
+
+    def _lose(self) -> None:
+        """Answer what was asked of a server that is gone; the next line connects to another one."""
+        if self._sock is not None:
+            self._sock.close()
+        self._sock = None
+        self._server.clear()
+        asked, answered = self._asked, self._answered
+        self._asked, self._answered = [], []
+        _refuse(asked, answered, _LOST)
+
+    def _connect(self) -> socket:
+        """Return a new connection; raise Unreachable. The daemon starts a server that is not there."""
+        try:
+            os.chdir(self._folder)  # a path of any length can be connected to from inside
+            found = os.stat(".")
+        except OSError:
+            raise Unreachable("agent-relay's daemon is not running") from None
+        if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
+            raise Unreachable("agent-relay's runtime folder is not private to you")
+        sock = _open("mcp.sock", CONNECT_S)
+        if sock is None:
+            _start_server()
+            sock = _open("mcp.sock", CONNECT_S)
+        if sock is None:
+            raise Unreachable("agent-relay's MCP server does not answer")
+        who = [os.environ.get(name, "") for name in (LEG, TOKEN)]
+        words = [word if word.isascii() and word.isprintable() and " " not in word else "" for word in who]
+        sock.sendall(f"{words[0] or '-'} {words[1] or '-'}\n".encode() + b"".join(self._opening))
+        self._skipped = 1 if self._opening and b'"id"' in self._opening[0] else 0
+        self._sock = sock
+        return sock
+
+
+def _take_lines(buffer: bytearray, part: bytes) -> list[bytes]:
+    """Add the part to the buffer, and take the whole lines out. Raise OSError for an endless one."""
+    buffer += part
+    end = buffer.rfind(b"\n") + 1
+    if len(buffer) - end > MAX_LINE_BYTES:
+        raise OSError("a line without an end")
+    whole = bytes(buffer[:end])
+    del buffer[:end]
+    return [line for line in whole.splitlines(keepends=True) if line.strip()]
+
+
+def _write(line: bytes) -> None:
+    while line:
+        line = line[os.write(1, line) :]
+
+
+def _refuse(asked: list[bytes], answered: list[bytes], why: str) -> None:
+    """Answer each request that has no answer with an error."""
+    if not asked:
+        return
+    import json  # no agent that is answered needs it
+
+    done = [_read_id(json.loads, line) for line in answered]
+    for line in asked:
+        number = _read_id(json.loads, line)
+        if number is not None and number not in done:
+            error = {"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": why}}
+            _write(json.dumps(error).encode() + b"\n")
+
+
+def _read_id(parse: "Callable[[bytes], object]", line: bytes) -> object:
+    try:
+        message = parse(line)
+    except (ValueError, RecursionError):
+        return None
+    return message.get("id") if isinstance(message, dict) else None
+
+
+def _open(name: str, limit_s: float) -> socket | None:
+    """Return a connection to the socket in the working folder; `None` if this user listens there no more."""
+    sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC)
+    sock.settimeout(limit_s)
+    try:
+        sock.connect(name)
+        listener = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
+    except OSError:
+        sock.close()
+        return None
+    if int.from_bytes(listener[4:8], sys.byteorder) != os.geteuid():
+        sock.close()
+        return None
+    return sock
+
+
+def _start_server() -> None:
+    """Have the daemon start the server; raise Unreachable if it does not."""
+    import json
+
+    sock = _open("daemon.sock", CONNECT_S)
+    if sock is None:
+        raise Unreachable("agent-relay's daemon is not running")
+    buffer = bytearray()
+    try:
+        sock.settimeout(START_S)
+        for request in ({"op": "hello", "version": 1, "client": ""}, {"op": "mcp.serve", "id": 1}):
+            sock.sendall(json.dumps(request).encode() + b"\n")
+        while part := sock.recv(PART_BYTES):
+            for line in _take_lines(buffer, part):
+                answer = json.loads(line)
+                if answer.get("ok") is False:
+                    raise Unreachable(f"agent-relay: {answer.get('error')}")
+                if answer.get("id") == 1:
+                    return
+    except (OSError, ValueError):
+        pass
+    finally:
+        sock.close()
+    raise Unreachable("agent-relay's daemon did not start its MCP server")
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the agent on standard input and output; return the exit status."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: pipe.py FOLDER\n")
+        return 2
+    try:
+        return Pipe(arguments[0]).run()
+    except (OSError, KeyboardInterrupt):
+        return 1  # the agent is gone, or says what is no message
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))

@@ -1,0 +1,179 @@
+"""An agent speaks for its own session through its tools, and for nobody else's."""
+
+import json
+import os
+import signal
+import sys
+
+from agent_relay.domain.state import State
+from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say
+from tests.support.mcp_client import read_token, tool_client
+from tests.support.relay_world import RelayWorld, wait_until
+
+TASK = {
+    "to": "understudy",
+    "title": "finish the door",
+    "intent": "the door must close",
+    "current_state": "the frame stands",
+    "next_step": "hang the door",
+}
+EVERY = ["status", "recall", "handoff", "list", "limits", "plan", "accept", "complete", "fail", "checkpoint"]
+REFUSED = "this is not the agent at work in that session"
+
+
+def find_servers(world: RelayWorld) -> list[int]:
+    return [pid for pid, command in world.processes().items() if "mcp/server.py" in command]
+
+
+def test_one_server_serves_every_agent_and_leaves_after_them(world: RelayWorld) -> None:
+    """Its library takes a hundred megabytes: one copy is enough, and none where nobody needs it."""
+    session = begin(world)
+    who = read_token(world, session)
+    with tool_client(world, *who) as one, tool_client(world, *who) as other:
+        listed = one.request("tools/list")["result"]
+        assert isinstance(listed, dict)
+        assert [tool["name"] for tool in listed["tools"]] == EVERY
+        assert json.loads(other.call("status"))["session"] == session
+        assert len(find_servers(world)) == 1
+    wait_until(lambda: not find_servers(world), "the server leaves", limit_s=60)
+    with tool_client(world, *who) as later:
+        assert json.loads(later.call("status"))["agent"] == "demo"
+
+
+def test_an_agent_hands_over_at_its_turns_end(world: RelayWorld) -> None:
+    """What it wrote reaches its successor, and every file with its lines."""
+    session = begin(world)
+    say(world, session, "near the end")
+    finish_turn(world, session)
+    with tool_client(world, *read_token(world, session)) as client:
+        files = [{"path": "door.py", "lines": "3-9", "note": "hinges"}]
+        told = json.loads(
+            client.call("handoff", **TASK, files=files, priority="high", blockers=["no screws"])
+        )
+        assert told["to"] == "understudy"
+        assert told["payload"]["task"]["title"] == "finish the door"
+        assert told["payload"]["context"]["files"] == [{"path": "door.py", "lines": "3-9", "note": "hinges"}]
+        for part in ("HANDOFF", "TASK\nfinish the door", "NEXT STEP\nhang the door", "door.py:3-9 — hinges"):
+            assert part in told["message"]
+        done = world.wait_for(session, has_taken_over, "the handoff is made")
+        assert done.done[0].id == told["handoff"]
+        assert done.done[0].terms.priority == "high"
+        text, is_error = client.try_call("status")
+        assert (text.partition(".")[0], is_error) == (REFUSED, True), "it is not at work any more"
+    folder = f"{world.project}/.agent-relay/sessions/{session}"
+    with open(f"{folder}/{done.done[0].json_path}", encoding="utf-8") as file:
+        packet = json.load(file)
+    assert packet["next_task"] == "hang the door"
+    assert "the frame stands" in packet["narrative"]
+    assert {"path": "door.py", "lines": "3-9", "note": "hinges"}.items() <= packet["touched_files"][0].items()
+    with tool_client(world, *read_token(world, session)) as successor:
+        accepted = json.loads(successor.call("accept", note="understood"))["accepted"]
+        assert (accepted["from"], accepted["accepted"], accepted["priority"]) == ("demo", True, "high")
+        assert "near the end" in successor.call("recall", query="near the end")
+        assert json.loads(successor.call("complete", note="it closes"))["verdict"] == "completed"
+        rows = json.loads(successor.call("list"))["handoffs"]
+        assert [(row["to"], row["status"]) for row in rows] == [("understudy", "completed")]
+
+
+def test_what_is_missing_is_named(world: RelayWorld) -> None:
+    """An agent mends its request by itself if it is told all at once."""
+    session = begin(world)
+    with tool_client(world, *read_token(world, session)) as client:
+        text, is_error = client.try_call("handoff", to="understudy", title="  ")
+        assert is_error
+        assert text.startswith("the handoff lacks title, intent, current_state, next_step. ")
+        for wrong, said in (
+            ({"to": "demo"}, "demo is already at work"),
+            ({"to": "nobody"}, "there is no agent"),
+            ({"priority": "soon"}, "there is no priority 'soon'"),
+            ({"title": "x" * 9000}, "title may have 8000 characters"),
+            ({"to": 7}, "Expected `str`"),
+            ({"files": [{"path": "a"}] * 51}, "50 files"),
+        ):
+            text, is_error = client.try_call("handoff", **{**TASK, **wrong})
+            assert is_error
+            assert said in text
+        assert client.try_call("checkpoint", note="")[1]
+        assert client.try_call("recall")[1]
+        assert client.try_call("accept")[0].startswith("no handoff brought this agent")
+        assert client.try_call("launch_rocket")[0].startswith("there is no tool")
+    assert world.session(session).request is None
+
+
+def test_nobody_speaks_for_another_session(world: RelayWorld) -> None:
+    """A forged name, a forged token and none get the same answer, whatever they ask for."""
+    session = begin(world)
+    other = str(world.open("demo", new=True)["session"])
+    world.wait_for(other, lambda found: found.state is State.READY, "the second agent is ready")
+    leg, token = read_token(world, session)
+    theirs, _ = read_token(world, other)
+    for who in ((theirs, token), (leg, token[:-1]), (leg, ""), ("", ""), ("L" * 26, token), ("a b", token)):
+        with tool_client(world, *who) as client:
+            answers = {client.try_call(tool, **TASK, query="x", note="x") for tool in EVERY}
+            assert len(answers) == 1
+            text, is_error = answers.pop()
+            assert is_error
+            assert text.startswith(REFUSED)
+            assert session not in text
+            assert other not in text
+
+
+def test_an_agent_sees_limits_and_plan(world: RelayWorld) -> None:
+    """Whom it can hand over to is known before it asks."""
+    session = begin(world)
+    with tool_client(world, *read_token(world, session)) as client:
+        agents = {row["agent"]: row for row in json.loads(client.call("limits"))["agents"]}
+        assert agents["understudy"]["installed"]
+        assert not agents["understudy"]["rests"]
+        assert json.loads(client.call("plan"))["successor"] == "understudy"
+        assert json.loads(client.call("checkpoint", note="half done", next_step="the rest"))["kept"]
+    note = world.session(session).note
+    assert note is not None
+    assert (note.text, note.next_step) == ("half done", "the rest")
+
+
+def test_a_killed_server_and_a_killed_daemon_are_survived(world: RelayWorld) -> None:
+    """The agent keeps its tools as long as it lives, whatever of ours has died meanwhile."""
+    session = begin(world)
+    with tool_client(world, *read_token(world, session)) as client:
+        client.call("status")
+        for pid in find_servers(world):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not find_servers(world), "the server is gone")
+        assert json.loads(client.call("status"))["session"] == session
+        restart(world)
+        assert json.loads(client.call("status"))["session"] == session
+        world.kill_daemons()
+        os.close(os.open(world.folders.stopped_mark, os.O_CREAT | os.O_WRONLY, 0o600))
+        text, is_error = client.try_call("status")
+        assert (text.partition(".")[0], is_error) == ("the daemon was stopped", True)
+        for pid in find_servers(world):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not find_servers(world), "the server is gone")
+        refusal = client.request("tools/list")["error"]
+        assert isinstance(refusal, dict)
+        assert refusal["message"] in {
+            "agent-relay's daemon is not running",
+            "agent-relay's MCP server was restarted: ask again",
+        }
+
+
+def test_hostile_lines_harm_nobody_else(world: RelayWorld) -> None:
+    """One agent's nonsense ends its own connection at most."""
+    session = begin(world)
+    who = read_token(world, session)
+    with tool_client(world, *who) as good, tool_client(world, *who) as bad:
+        for line in ("", "{", "[]", '{"jsonrpc": "2.0"}', "\ud7ff" * 10, '{"id": {"method": 1}}', "[" * 5000):
+            bad.send(line)
+        bad.send("x" * (2 << 20))
+        assert json.loads(good.call("status"))["session"] == session
+
+
+def test_the_command_is_the_same_pipe(world: RelayWorld) -> None:
+    """Somebody whose agent is configured by hand needs no path inside our package."""
+    session = begin(world)
+    command = [sys.executable, "-m", "agent_relay", "mcp"]
+    with tool_client(world, *read_token(world, session), command) as client:
+        assert json.loads(client.call("status"))["session"] == session
+    with tool_client(world, "", "", command) as client:
+        assert client.try_call("status")[0].startswith(REFUSED)
