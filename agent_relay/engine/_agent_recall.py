@@ -1,8 +1,9 @@
 """Search a session's earlier agents for one at work in it, in a process of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -32,15 +33,14 @@ _MOST_TEXT = 200_000
 """Characters of an answer; of a longer turn the beginning."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecallOrder:
+class RecallOrder(msgspec.Struct, frozen=True):
     """What is looked for, and where: `leg` is the asker's, `environ` the user's environment."""
 
     root: str
     session: str
     cwd: str
     leg: str
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     adapters: Mapping[AgentName, LoadedAdapter]
     allow: AllowList
     query: str = ""

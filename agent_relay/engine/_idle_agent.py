@@ -206,19 +206,25 @@ async def _be_quiet(monitor: LegMonitor) -> bool:
     """Wait until the agent waits for a prompt and nobody types; return `False` if the agent ends first.
 
     Work and questions are waited out: if records are ahead of the screen, nothing else would cause another
-    check.
+    check. A prompt is believed if it is still there a moment later: some agents show theirs between two steps
+    of a turn.
     """
-    pause_s = _FIRST_PAUSE_S
+    pause_s, was_quiet = _FIRST_PAUSE_S, False
     while not monitor.gone.is_set():
         await monitor.settle_evidence()
         if monitor.state in ("busy", "asking"):
             await monitor.wait_until(
                 lambda: monitor.gone.is_set() or monitor.state == "ready", limit_s=_WAIT_S
             )
-            pause_s = _FIRST_PAUSE_S
+            pause_s, was_quiet = _FIRST_PAUSE_S, False
             continue
-        if not await is_typing(monitor) and monitor.state == "ready":
+        is_quiet = not await is_typing(monitor) and monitor.state == "ready"
+        if is_quiet and was_quiet:
             return True
+        was_quiet = is_quiet
+        if is_quiet:
+            await asyncio.sleep(_SETTLE_S)
+            continue
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
     return False

@@ -130,12 +130,13 @@ class _AgentHandlers:
         session = await host.ask(wished)
         document = payload.model_dump(by_alias=True, exclude_none=True)
         number = session.request.id if session.request is not None else ""
+        asked_at = session.request.at.isoformat() if session.request is not None else ""
         return {
             "handoff": number,
             "to": agent,
             "begins": "when this turn is over: end it now, with nothing more to do here",
             "message": wished.text,
-            "payload": {**document, "handoff_id": number},
+            "payload": {**document, "handoff_id": number, "timestamp": asked_at},
         }
 
     async def list_handoffs(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:

@@ -3,14 +3,13 @@
 An agent at work is not stopped in the middle of its turn: what it asks for begins when the turn is over.
 """
 
-from dataclasses import replace
-
 from agent_relay.domain.effects import AwaitQuiet, Effect, ShowMessage
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import AcceptSaid, CloseAsked, HandoffWished, NoteSaid, VerdictSaid
 from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values import replace
 from agent_relay.session import handoffs, interventions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import inherit_terms

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.domain.documents.packet_json import render_document
@@ -18,8 +19,7 @@ OTHER_WORDS = "Try words that were used at the time, or a name from the code; fo
 _PLACE = re.compile(r"(?:([a-z][a-z0-9-]{0,31}|[1-9]\d{0,5}):)?(\d{1,6})")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(msgspec.Struct, frozen=True):
     """The record to search: the turns of all legs, the conversations they are from, and what is missing."""
 
     session: str

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import msgspec
 
 from agent_relay.daemon._application import build_watch_handlers
+from agent_relay.daemon._tool_server import build_mcp_handlers
 from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
+from agent_relay.engine.agent_operations import build_agent_handlers
 from agent_relay.engine.session_operations import build_handlers as build_session_handlers
 from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
 from agent_relay.race.registry import build_race_handlers
@@ -59,6 +61,8 @@ def test_every_operation_of_the_table_is_performed_once() -> None:
         *build_turn_handlers(None, None),
         *build_watch_handlers(None),
         *build_race_handlers(None),
+        *build_agent_handlers(None),
+        *build_mcp_handlers(None),
         "subscribe",
     ]
     assert sorted(performed) == sorted(OPERATIONS)

@@ -48,10 +48,17 @@ def build_call(tool: Tool) -> Json:
             "id": "ctc_" + uuid.uuid4().hex[:12],
             "input": tool["input"],
         }
+    elif tool["name"] == "tool_search":
+        # Its client looks for tools that were not listed, and may be called from then on.
+        kind = {"type": "tool_search_call", "execution": "client", "arguments": tool["input"]}
+        return {**kind, "call_id": call_id, "status": "completed"}
     else:
         arguments = json.dumps(tool["input"])
         kind = {"type": "function_call", "id": "fc_" + uuid.uuid4().hex[:12], "arguments": arguments}
-    return {**kind, "call_id": call_id, "name": tool["name"], "status": "completed"}
+    # A server's tools are called by its namespace, and not listed before the model has searched for them.
+    space, _, name = tool["name"].rpartition("/")
+    within = {"namespace": space} if space else {}
+    return {**kind, **within, "call_id": call_id, "name": name, "status": "completed"}
 
 
 def build_message(text: str) -> Json:

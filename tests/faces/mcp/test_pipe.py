@@ -1,0 +1,63 @@
+"""The pipe costs an agent no more than an empty Python, and says why it cannot be answered."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from agent_relay.agents.launch import PIPE_PATH
+
+STARTS = 15
+
+
+def spend(command: list[str]) -> float:
+    """Processor seconds of the command, the least of several starts."""
+    spent = []
+    for _ in range(STARTS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
+
+
+@pytest.mark.timed
+def test_the_pipe_starts_like_an_empty_python(tmp_path: object) -> None:
+    """Every agent starts one, and some wait for it before their first prompt."""
+    bare = spend([sys.executable, "-I", "-S", "-c", "pass"])
+    piped = spend([sys.executable, "-I", "-S", PIPE_PATH, str(tmp_path)])
+    assert piped < 2 * bare, f"{piped:.4f} s of {bare:.4f} s"
+
+
+def ask(folder: str, *lines: str) -> list[dict[str, object]]:
+    """What the pipe answers to these lines where nobody listens."""
+    command = [sys.executable, "-I", "-S", PIPE_PATH, folder]
+    done = subprocess.run(
+        command, input="\n".join(lines).encode() + b"\n", capture_output=True, check=True, timeout=60
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_without_a_daemon_each_request_is_answered_with_why(tmp_path: object) -> None:
+    """The agent says that one of its servers failed, and works."""
+    request = '{"jsonrpc":"2.0","id":"a","method":"initialize"}'
+    told = ask(str(tmp_path), request, '{"jsonrpc":"2.0","method":"notifications/x"}', '{"id":{}}', "\xff{")
+    error = {"code": -32000, "message": "agent-relay's daemon is not running"}
+    assert told == [{"jsonrpc": "2.0", "id": "a", "error": error}]
+    assert ask(f"{tmp_path}/gone", request)[0]["error"] == error
+
+
+def test_a_folder_that_others_may_change_is_not_used(tmp_path: object) -> None:
+    """Somebody else could listen there."""
+    os.chmod(str(tmp_path), 0o777)  # noqa: S103 - the fault that is looked for
+    told = ask(str(tmp_path), '{"jsonrpc":"2.0","id":1,"method":"initialize"}')
+    assert "not private" in str(told[0]["error"])
+
+
+def test_it_says_how_it_is_used() -> None:
+    """Nobody starts it by hand twice."""
+    done = subprocess.run([sys.executable, "-I", "-S", PIPE_PATH], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (2, b"usage: pipe.py FOLDER\n")
