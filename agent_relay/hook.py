@@ -1,9 +1,9 @@
 """The script that agents call: store one hook payload or status line, and never disturb the agent.
 
-Run as `python -I -S hook.py hooks FOLDER` or `python -I -S hook.py status-line FOLDER [-- COMMAND…]`, by its
-path: nothing of the package is imported, so that it costs hardly more than an empty Python. Whatever
-happens, `hooks` prints nothing and exits 0; `status-line` becomes the user's own command, with the stdin it
-expects.
+Run as `python -I -S hook.py hooks FOLDER`, `… unmanaged FOLDER RUNTIME` (by an agent that relay did not
+start) or `… status-line FOLDER [-- COMMAND…]`, by its path: nothing of the package is imported, so that it
+costs hardly more than an empty Python. Whatever happens, `hooks` and `unmanaged` print nothing and exit 0;
+`status-line` becomes the user's own command, with the stdin it expects.
 """
 
 import os
@@ -13,9 +13,14 @@ import time
 MAX_PAYLOAD_BYTES = 1 << 20
 MAX_HOOKS_BYTES = 64 << 20
 MAX_STATUS_BYTES = 256 << 10
+MAX_UNMANAGED_BYTES = 1 << 20
 MAX_STDIN_BYTES = 64 << 20
 MAX_STDIN_S = 5.0
 SAFE_PIPE_BYTES = 16 << 10  # the smallest buffer a pipe starts with on the systems we know
+# The variables of whoever starts a daemon, as in `client.autostart`: a test compares them.
+KEPT = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP")
+KEPT_PREFIXES = ("LC_", "XDG_", "AGENT_RELAY_")
+DROPPED = ("AGENT_RELAY_LEG", "AGENT_RELAY_RACE")
 
 _REGULAR, _TYPE = 0o100000, 0o170000
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -33,8 +38,11 @@ def main(arguments: list[str]) -> int:
         if what == "hooks":
             _keep_hook(folder, payload)
         elif what == "status-line":
-            _keep_status(folder, payload)
-    except (OSError, ValueError, MemoryError, KeyboardInterrupt):
+            _keep_newest(folder, "status.jsonl", payload, MAX_STATUS_BYTES)
+        elif what == "unmanaged":
+            _keep_newest(folder, "hooks.jsonl", payload, MAX_UNMANAGED_BYTES)
+            _start_daemon(*rest)
+    except (OSError, ValueError, TypeError, MemoryError, KeyboardInterrupt):
         pass  # the agent's work matters more than our evidence; other sources remain
     if command:
         _become(command, payload)
@@ -91,24 +99,57 @@ def _keep_hook(folder: str, payload: bytes) -> None:
     _append(file, size, line)
 
 
-def _keep_status(folder: str, payload: bytes) -> None:
-    """Append the status; if the file is full, replace it by one that holds just this line.
-
-    Only the latest status counts.
-    """
+def _keep_newest(folder: str, name: str, payload: bytes, most: int) -> None:
+    """Append the payload to the file; if that would have more than `most` bytes, replace it by this line."""
     line = build_line(payload, time.time())
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    file, size = _open(directory, "status.jsonl")
-    if not size or size + len(line) <= MAX_STATUS_BYTES:
+    file, size = _open(directory, name)
+    if not size or size + len(line) <= most:
         _append(file, size, line)
         return
-    fresh = f"status.jsonl.{os.getpid()}"
+    fresh = f"{name}.{os.getpid()}"
     try:
         file, size = _open(directory, fresh)
         _append(file, size, line)
-        os.rename(fresh, "status.jsonl", src_dir_fd=directory, dst_dir_fd=directory)
+        os.rename(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
     except OSError:
         os.unlink(fresh, dir_fd=directory)
+
+
+def _start_daemon(runtime: str) -> None:
+    """Start the daemon in the background if none listens, unless the last one was stopped on purpose.
+
+    One that is busy, or hangs, listens. Nothing is waited for.
+    """
+    import _socket  # `socket` itself costs as much as all the rest
+
+    if os.path.lexists(f"{runtime}/stopped"):
+        return
+    listening = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
+    try:
+        listening.connect(f"{runtime}/daemon.sock")
+    except BlockingIOError:
+        return  # its queue is full
+    except OSError:
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "daemon", "__main__.py")
+        kept = {name: value for name, value in os.environ.items() if _is_kept(name)}
+        streams = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+        ]
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", program, "--detached"],
+            kept,
+            file_actions=streams,
+            setsid=True,
+        )
+
+
+def _is_kept(name: str) -> bool:
+    """Check whether the daemon gets the variable: it outlives the agent."""
+    return name in KEPT or (name.startswith(KEPT_PREFIXES) and name not in DROPPED)
 
 
 def _open(directory: int, name: str) -> tuple[int, int]:

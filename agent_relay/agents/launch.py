@@ -17,6 +17,7 @@ from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.agents.source_paths import LegPlace, expand_text
 from agent_relay.domain.documents.adapter import Adapter, FileTemplate, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import Confidential
 from agent_relay.system.disk.files import read_bounded, write_atomic
@@ -335,3 +336,22 @@ def build_hook_command(*, python: str = sys.executable, hook: str = HOOK_PATH) -
     Whatever becomes of `python` and `hook` later, `hooks FOLDER` prints nothing and ends with 0.
     """
     return shlex.join(["/bin/sh", "-c", _GUARD, python, hook])
+
+
+# The first words keep it from saying twice what the hooks of a leg say. `$0` is Python, `$1` hook.py.
+_UNMANAGED_GUARD = (
+    f'[ -n "${LEG_VARIABLE}" ] && exit 0; trap "exit 0" 0; exec 2>/dev/null; "$0" -I -S "$@" >&2; exit 0'
+)
+
+
+def build_unmanaged_command(
+    folder: str, runtime: str, home: str, *, python: str = sys.executable, hook: str = HOOK_PATH
+) -> str:
+    """Return the shell command of a hook in an agent's own configuration, for agents relay did not start.
+
+    It reports into `folder`. Inside a leg it does nothing, and whatever becomes of `python` and `hook` later,
+    it prints nothing and ends with 0. `home` is the user's one folder for all that is ours, or empty.
+    """
+    words = ["/bin/sh", "-c", _UNMANAGED_GUARD, python, hook, "unmanaged", folder, runtime]
+    named = f"{HOME_VARIABLE}={shlex.quote(home)} " if home else ""
+    return named + shlex.join(words)

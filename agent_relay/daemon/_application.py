@@ -42,6 +42,7 @@ from agent_relay.transcripts.usage_readers import USAGE_READERS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agent_relay.engine.unmanaged_agents import UnmanagedAgents
     from agent_relay.race.registry import RaceRegistry
 
 _log = logging.getLogger(__name__)
@@ -142,6 +143,7 @@ MODULES = (
     "agent_relay.engine._turn_stream",
     "agent_relay.engine.agent_operations",
     "agent_relay.engine.turn_operations",
+    "agent_relay.engine.unmanaged_agents",
     "agent_relay.engine.publishing.packet_pipeline",
     "agent_relay.packet.airc",
     "agent_relay.packet.digest",
@@ -240,6 +242,7 @@ class Application:
         self._narrating = NarrativeWriter(services)
         self._sessions = SessionRegistry(services, self._narrating)
         self._racing: RaceRegistry | None = None
+        self._unmanaged: UnmanagedAgents | None = None
 
     async def start(self) -> None:
         """Recover what an earlier daemon left: adopt living legs, resume interrupted handoffs."""
@@ -250,6 +253,8 @@ class Application:
         await recover_sessions(self._sessions)
         if await asyncio.to_thread(_has_races, folders):
             await self._get_racing().start()
+        if await asyncio.to_thread(os.path.isdir, folders.hooks):
+            await self._get_unmanaged().follow()
         self._later = (asyncio.create_task(load_rest()), asyncio.create_task(self._narrating.sweep()))
 
     async def stop(self) -> None:
@@ -257,6 +262,8 @@ class Application:
         for task in self._later:
             task.cancel()
         await self._narrating.close()
+        if self._unmanaged is not None:
+            await self._unmanaged.close()
         if self._racing is not None:
             await self._racing.close()
         await self._sessions.stop()
@@ -275,6 +282,7 @@ class Application:
             **build_late_handlers("race", self._build_race),
             **build_late_handlers("agent", self._build_agent),
             **build_mcp_handlers(self._services.folders),
+            **build_late_handlers("hooks", self._build_hooks),
         }
 
     def _build_turns(self) -> Mapping[str, Handler]:
@@ -291,6 +299,18 @@ class Application:
         from agent_relay.race.registry import build_race_handlers
 
         return build_race_handlers(self._get_racing())
+
+    def _build_hooks(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.unmanaged_agents import build_hook_handlers
+
+        return build_hook_handlers(self._get_unmanaged())
+
+    def _get_unmanaged(self) -> "UnmanagedAgents":
+        from agent_relay.engine.unmanaged_agents import UnmanagedAgents
+
+        if self._unmanaged is None:
+            self._unmanaged = UnmanagedAgents(self._services, self._sessions.at_work)
+        return self._unmanaged
 
     def _get_racing(self) -> "RaceRegistry":
         from agent_relay.race.registry import RaceRegistry

@@ -136,6 +136,16 @@ def find_marked(name: str, value: str) -> list[tuple[int, int]]:
     return sorted(found, key=lambda member: (member[1], member[0]))
 
 
+def read_environ(pid: int) -> dict[str, str]:
+    """Return the variables the process was started with; none if they cannot be read."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            entries = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
 def end_marked(name: str, value: str, *, limit_s: float = 4.0) -> None:
     """End every process `find_marked` finds, unless it refuses to die; block for at most about `limit_s`."""
     deadline = time.monotonic() + limit_s

@@ -12,6 +12,7 @@ from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.engine.agent_operations import build_agent_handlers
 from agent_relay.engine.session_operations import build_handlers as build_session_handlers
 from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers
+from agent_relay.engine.unmanaged_agents import build_hook_handlers
 from agent_relay.race.registry import build_race_handlers
 from tests.house import tree
 
@@ -63,6 +64,7 @@ def test_every_operation_of_the_table_is_performed_once() -> None:
         *build_race_handlers(None),
         *build_agent_handlers(None),
         *build_mcp_handlers(None),
+        *build_hook_handlers(None),
         "subscribe",
     ]
     assert sorted(performed) == sorted(OPERATIONS)

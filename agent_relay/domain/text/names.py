@@ -13,6 +13,7 @@ COMMAND_NAMES = frozenset(
         "export",
         "handoff",
         "help",
+        "hooks",
         "init",
         "limits",
         "metrics",

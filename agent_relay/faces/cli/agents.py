@@ -15,7 +15,14 @@ from agent_relay.agents.adapters import (
     is_signed_in,
     list_default_roster,
 )
-from agent_relay.agents.catalog import find_trusted, fingerprint_folder, read_catalog, trust_folder
+from agent_relay.agents.catalog import (
+    find_trusted,
+    fingerprint_folder,
+    load_adapters,
+    read_catalog,
+    trust_folder,
+)
+from agent_relay.agents.hook_files import list_hook_files, read_status
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
@@ -51,6 +58,24 @@ def agents(
         _print(rows)
     # The rest of it is true; who rests, nobody knows.
     check_ledger(get_folders().ledger)
+
+
+def list_lost_hooks(cwd: str, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what is wrong with our hooks in agents' own files, and the remedy. Reads disk."""
+    root, folders = find_near_root(cwd), get_folders()
+    adapters = load_adapters(folders, root=root)
+    found = []
+    for file in list_hook_files(adapters, environ=environ, root=root):
+        status = read_status(file, "")
+        if status.state == "gone":
+            scope = " --project" if file.scope == "project" else ""
+            what = f"the hooks in {file.path} point to an installation that is gone ({status.program})"
+            remedy = (
+                f"Run: agent-relay hooks install{scope} {file.agent}"
+                f", or take them out: agent-relay hooks uninstall{scope} {file.agent}"
+            )
+            found.append((what, remedy))
+    return found
 
 
 def _print(rows: Sequence[Mapping[str, object]]) -> None:

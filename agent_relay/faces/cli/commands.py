@@ -337,6 +337,13 @@ _TABLE = (
         "cli.agents:ADAPTERS",
         words=("list", "trust"),
     ),
+    Command(
+        "hooks",
+        "install|uninstall|status [AGENT…]",
+        "hear of limits in agents that you start without relay",
+        "hooks.command:HOOKS",
+        words=("install", "uninstall", "status"),
+    ),
     Command("init", "", "prepare this repository and the configuration", "cli.installation:init"),
     Command("doctor", "[--json]", "check the installation", "cli.doctor:doctor", key=Form()),
     Command("demo", "[--fast]", "a real handoff between two scripted agents, no account", "cli.demo:demo"),

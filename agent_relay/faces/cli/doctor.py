@@ -25,7 +25,7 @@ from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
 from agent_relay.domain.names import find_number, is_newer
 from agent_relay.domain.text.plain import find_reason, render_count
-from agent_relay.faces.cli.agents import build_view
+from agent_relay.faces.cli.agents import build_view, list_lost_hooks
 from agent_relay.faces.cli.session.lookup import find_root_here, list_damaged, put_aside
 from agent_relay.faces.render.output import is_fancy, plain, print_either, print_json, print_lines
 from agent_relay.session.views.messages import render_newer, render_sign_in
@@ -175,6 +175,7 @@ def examine(cwd: str) -> Generator[CheckResult | PendingAnswers]:
     yield from _examine_sessions(cwd)
     try:
         yield from _examine_agents(cwd)
+        yield from (CheckResult("note", *told) for told in list_lost_hooks(cwd, os.environ))
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
         yield from examine_versions(())  # git is there all the same
@@ -395,6 +396,5 @@ def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Ch
 
 def _find_version(answer: ProgramAnswer) -> str:
     """Return the first line of the answer that has text, of its output or else its errors."""
-    outputs = (answer.output, answer.errors)
-    lines = (line.strip() for one in outputs for line in one.decode("utf-8", "replace").splitlines())
-    return next((line[:_SHOWN] for line in lines if line), "of unknown version")
+    lines = (answer.output + b"\n" + answer.errors).decode("utf-8", "replace").splitlines()
+    return next((line.strip()[:_SHOWN] for line in lines if line.strip()), "of unknown version")

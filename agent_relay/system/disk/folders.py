@@ -91,6 +91,11 @@ class Folders:
         return f"{self.state}/races"
 
     @property
+    def hooks(self) -> str:
+        """Holds one folder per agent, with what it reports by hooks where relay did not start it."""
+        return f"{self.state}/hooks"
+
+    @property
     def daemon_log(self) -> str:
         """The daemon's log; `.1` behind the name is the one before it."""
         return f"{self.state}/daemon.log"
