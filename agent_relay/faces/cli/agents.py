@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated
 
+import msgspec
 import typer
 
 from agent_relay.agents.adapter_folders import project_adapters
@@ -157,7 +157,8 @@ def list_adapters(
             {"name": name, "origin": one.origin, "folder": one.folder}
             for name, one in catalog.adapters.items()
         ]
-        print_json({"adapters": rows, "broken": [asdict(one) for one in catalog.broken], "project": project})
+        broken = [msgspec.structs.asdict(one) for one in catalog.broken]
+        print_json({"adapters": rows, "broken": broken, "project": project})
         return
     cells = [[name, one.origin, one.folder] for name, one in catalog.adapters.items()]
     print_table(("agent", "from", "folder"), cells, empty="There are no adapters.")

@@ -5,7 +5,6 @@ import json
 import os
 
 import msgspec
-from msgspec.structs import asdict
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.values import replace
@@ -53,7 +52,7 @@ class ChangeRecord(msgspec.Struct, frozen=True):
 def write_record(path: str, record: ChangeRecord) -> None:
     """Write the record to `path`, so that it survives a power cut. Raise RelayError."""
     # ASCII with escapes: names may hold bytes that are no text.
-    write_atomic(path, json.dumps(asdict(record)).encode("ascii"))
+    write_atomic(path, json.dumps(msgspec.to_builtins(record)).encode("ascii"))
 
 
 def read_record(path: str) -> ChangeRecord | None:
