@@ -102,6 +102,7 @@ USUAL = re.compile(
 )
 """Work is seen in an agent's record and on its screen, on a slow machine now and then on the screen first."""
 COMMITTED = {f"GIT_{who}_DATE": "2026-11-20T09:00:00+00:00" for who in ("AUTHOR", "COMMITTER")}
+_CHECKPOINT = "checkpoint.made"
 _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 _NATIVE_ID = re.compile(r'"native_id":"([^"]+)"')
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|\+00:00)")
@@ -124,7 +125,8 @@ def write_example(target: str) -> None:
             _create_project(world)
             _play(world)
             (session,) = find_sessions(world)
-            names = " ".join(event.body.name for event in world.events(session))
+            made = [event.body.name for event in world.events(session)]
+            names = " ".join(name for name in made if name != _CHECKPOINT)
             if USUAL.search(names):
                 _copy(world, session, target)
                 return
@@ -185,7 +187,7 @@ def _let_go_on(world: RelayWorld) -> bool:
 def _copy(world: RelayWorld, session: str, target: str) -> None:
     """Write the folder anew below `target`, with everything replaced that no two plays have in common."""
     source = f"{world.project}/.agent-relay"
-    journal = _read(f"{source}/sessions/{session}/journal.jsonl")
+    journal = _leave_out_checkpoints(_read(f"{source}/sessions/{session}/journal.jsonl"))
     ((_, _, place),) = list_packets(f"{source}/sessions/{session}")
     document, text = _read(place), _read(f"{place.removesuffix('.json')}.md")
     told = json.loads(document)
@@ -212,6 +214,13 @@ def _copy(world: RelayWorld, session: str, target: str) -> None:
     _write(f"{folder}/journal.jsonl", replace(journal).replace(seal, packet.fingerprint))
 
 
+def _leave_out_checkpoints(journal: str) -> str:
+    """Return the journal without them: they are made beside all else, so that their places differ."""
+    lines = [line for line in journal.splitlines(keepends=True) if f'"event":"{_CHECKPOINT}"' not in line]
+    numbered = (re.sub(r'"n":\d+', f'"n":{number}', line, count=1) for number, line in enumerate(lines, 1))
+    return "".join(numbered)
+
+
 def _find_moments(world: RelayWorld, session: str, created_at: str) -> dict[datetime, datetime]:
     """Return what each moment told of is replaced by.
 
@@ -220,7 +229,8 @@ def _find_moments(world: RelayWorld, session: str, created_at: str) -> dict[date
     """
     moments: dict[datetime, datetime] = {}
     busy = []
-    for number, event in enumerate(world.events(session)):
+    told = [event for event in world.events(session) if event.body.name != _CHECKPOINT]
+    for number, event in enumerate(told):
         moments[event.at] = BEGIN + number * SECOND
         if event.body.name == "leg.busy":
             busy.append(moments[event.at])

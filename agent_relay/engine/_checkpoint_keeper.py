@@ -13,7 +13,7 @@ from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt, finish_or_end
 from agent_relay.session.decision import Outcome
-from agent_relay.system.limited_process import LimitedProcess, WorkLimit
+from agent_relay.system.limited_process import LimitedProcess, TookTooLongError, WorkLimit
 from agent_relay.system.processes import pause_at
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class CheckpointKeeper:
         self._turn = asyncio.Lock()
         self._before = host.session
         self._progress: dict[tuple[str, str], CheckpointProgress] = {}
+        self._given_up: set[tuple[str, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def see(self, session: Session) -> None:
@@ -88,11 +89,17 @@ class CheckpointKeeper:
         async with self._turn:
             leg = next(one for one in self._host.session.legs if one.id == leg_id)
             key = (leg.agent, leg.native_id or leg.id)
+            if key in self._given_up:
+                return
             before = self._progress.get(key)
             working = finish_or_end(self._process.end, self._build_and_write, leg_id, environ, before)
             match await attempt(working):
                 case None:
                     pass
+                case Failed(TookTooLongError()):
+                    # It would take as long after every turn.
+                    self._given_up.add(key)
+                    _log.warning("checkpoints-given-up leg=%s", leg_id)
                 case Failed(RelayError() as error):
                     _log.warning("checkpoint-failed leg=%s why=%s", leg_id, type(error).__name__)
                 case Failed(error):

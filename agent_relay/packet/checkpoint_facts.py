@@ -237,8 +237,9 @@ def restore_facts(now: Facts, kept: Sequence[CheckpointFacts], *, why: str) -> F
         facts,
         agent=now.agent,
         unread="",
-        strange_lines=0,
-        last_lines=(),
+        lines=now.lines if now.strange_lines else facts.lines,
+        strange_lines=now.strange_lines,
+        last_lines=now.last_lines if now.strange_lines else (),
         restored=f"{why}; {held} and before is from relay's checkpoints, the last of {until}",
     )
 

@@ -52,11 +52,15 @@ def build_record(
             own = add_packet(own, render_document(packet), leg=record.number, agent=record.facts.agent)
         turns += own
     lacks = tuple(
-        f"leg {one.number} ({one.facts.agent}): {one.lacks}; the journal and packets are searched instead"
+        f"leg {one.number} ({one.facts.agent}): {_tell_lack(one)}"
         for one in legs
-        if one.lacks
+        if one.lacks or one.restored
     )
     return SessionRecord(session.id, tuple(turns), tuple(legs), lacks, clean)
+
+
+def _tell_lack(record: ConversationRecord) -> str:
+    return record.restored or f"{record.lacks}; the journal and packets are searched instead"
 
 
 def parse_place(text: str, asked: str) -> tuple[str, int]:

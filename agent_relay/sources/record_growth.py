@@ -12,9 +12,9 @@ from agent_relay.domain.facts import Facts, RecordCursor, TodoItem
 from agent_relay.domain.values import replace
 from agent_relay.packet.extract.quotable import trim_facts
 from agent_relay.sources import transcript_files as files
-from agent_relay.sources.transcript_reader import get_reader
+from agent_relay.sources.transcript_reader import find_ancestors, get_reader
 from agent_relay.system.disk.files import open_regular
-from agent_relay.transcripts.fact_reading import TranscriptReader, TranscriptSource
+from agent_relay.transcripts.fact_reading import Ancestor, TranscriptReader, TranscriptSource
 
 MOST_BYTES = 4 << 20
 """The most that is read of a file at once: of more, only the end. It is read within some 0.1 s."""
@@ -119,11 +119,22 @@ def _read_lines(
     if not data:
         return None
     source = TranscriptSource(
-        place=path, native_id=native_id, lines=io.BytesIO(data), plan=plan if same is not None else ()
+        place=path,
+        native_id=native_id,
+        lines=io.BytesIO(data),
+        ancestors=_list_ancestors(reader, path) if not begin else (),
+        plan=plan if same is not None else (),
+        is_part=begin > 0,
     )
     facts = reader.read(source)
     lines = (same.lines if same is not None else 0) + facts.lines
     return RecordGrowth(facts, RecordCursor(path, end, seal, lines=lines), same is None)
+
+
+def _list_ancestors(reader: TranscriptReader, path: str) -> tuple[Ancestor, ...]:
+    """List the records that this one was forked from, unless they are too long to be read once more."""
+    found = find_ancestors(reader, path)
+    return tuple(found) if sum(os.path.getsize(one.place) for one in found) <= MOST_BYTES else ()
 
 
 def _read_whole_lines(handle: int, offset: int) -> tuple[bytes, int]:

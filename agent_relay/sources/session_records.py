@@ -20,9 +20,12 @@ from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import AgentName, replace
+from agent_relay.packet.checkpoint_facts import restore_facts
 from agent_relay.packet.extract.requests import strip_relay
 from agent_relay.sources.native_sessions import find_transcript
+from agent_relay.sources.record_growth import is_intact
 from agent_relay.sources.transcript_reader import get_reader, read_whole_facts
+from agent_relay.store.checkpoints import find_newest, read_checkpoints
 from agent_relay.store.packets import list_packets, read_packet
 
 # The last records of a leg may be dated after the end that was noted.
@@ -34,6 +37,7 @@ class ConversationRecord(msgspec.Struct, frozen=True):
 
     `legs` are the numbers of all legs that continued it. If its transcript cannot be read, `lacks` says why
     in a sentence; then `facts` have only the prompts from the journal, and `packets` are those built from it.
+    If checkpoints kept what it has lost, `facts` are theirs instead, and `restored` says so.
     """
 
     number: int
@@ -41,6 +45,7 @@ class ConversationRecord(msgspec.Struct, frozen=True):
     facts: Facts
     packets: tuple[ResumePacket, ...] = ()
     lacks: str = ""
+    restored: str = ""
 
 
 class _Conversation(msgspec.Struct, frozen=True):
@@ -76,7 +81,12 @@ def read_records(
             continue
         end = conversation.newest.ended_at
         until = begin or (end + _SLACK if end is not None else None)
-        record = _read_one(conversation, session, adapters=adapters, environ=environ, until=until)
+        record, path = _read_one(conversation, session, adapters=adapters, environ=environ)
+        loaded = adapters.get(AgentName(conversation.newest.agent))
+        if loaded is not None:
+            record = _restore(record, conversation, loaded, folder=folder, path=path)
+            facts, _ = strip_relay(_select_until(record.facts, until), (loaded.adapter.deliver.opening,))
+            record = replace(record, facts=facts)
         if record.lacks:
             record = _fill_in(record, conversation, events, packets, until)
         if record.facts.conversation or record.packets or record.lacks:
@@ -102,27 +112,44 @@ def _read_one(
     *,
     adapters: Mapping[AgentName, LoadedAdapter],
     environ: Mapping[str, str],
-    until: datetime | None,
-) -> ConversationRecord:
+) -> tuple[ConversationRecord, str]:
+    """Return the record of the conversation, and the path it was read from; empty if it was not."""
     leg, numbers = conversation.newest, tuple(number for number, _ in conversation.legs)
     record = ConversationRecord(numbers[-1], numbers, Facts(leg.agent, native_id=conversation.native_id))
     loaded = adapters.get(AgentName(leg.agent))
     spec = loaded.adapter.transcript if loaded is not None else None
     took_one = any(one.was_busy or one.headless or one.asked for _, one in conversation.legs)
     if loaded is None or spec is None:
-        return replace(record, lacks=f"it is not known how {leg.agent} stores its conversations")
+        return replace(record, lacks=f"it is not known how {leg.agent} stores its conversations"), ""
     try:
         path = _find_path(spec, conversation, session, environ)
         if not path:
-            return replace(record, lacks=_tell_gone(conversation) if took_one else "")
+            return replace(record, lacks=_tell_gone(conversation) if took_one else ""), ""
         facts = read_whole_facts(spec.reader, path, native_id=conversation.native_id, agent=leg.agent)
     except RelayError as error:
-        return replace(record, lacks=error.sentence)
+        return replace(record, lacks=error.sentence), ""
     if took_one and not facts.conversation:
         # A crash of the machine may leave a file of zeros.
-        return replace(record, lacks=f"{leg.agent}'s own record of it holds no conversation")
-    facts, _ = strip_relay(_select_until(facts, until), (loaded.adapter.deliver.opening,))
-    return replace(record, facts=facts)
+        return replace(record, lacks=f"{leg.agent}'s own record of it holds no conversation"), ""
+    return replace(record, facts=facts), path
+
+
+def _restore(
+    record: ConversationRecord, conversation: _Conversation, loaded: LoadedAdapter, *, folder: str, path: str
+) -> ConversationRecord:
+    """Return the record with what checkpoints kept of it, if it has lost any of that."""
+    leg, native_id, spec = conversation.newest, conversation.native_id, loaded.adapter.transcript
+    newest = find_newest(folder, leg=leg.id, agent=leg.agent, native_id=native_id)
+    if newest is None or spec is None:
+        return record
+    if path and is_intact(spec.reader, newest.cursor, path, native_id=native_id):
+        return record
+    kept = read_checkpoints(folder, leg=leg.id, agent=leg.agent, native_id=native_id)
+    if not kept:
+        return record
+    why = record.lacks or f"{leg.agent}'s own record of it has lost what was in it"
+    facts = restore_facts(record.facts, kept, why=why)
+    return replace(record, facts=facts, lacks="", restored=facts.restored)
 
 
 def _select_until(facts: Facts, until: datetime | None) -> Facts:

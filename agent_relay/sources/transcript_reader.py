@@ -121,7 +121,7 @@ def _read_source(reader: reading.TranscriptReader, path: str, native_id: str) ->
         native_id=native_id,
         cwd=read_root_mark(reader, path),
         lines=files.iterate_lines(path) if os.path.exists(path) and not is_log else (),
-        ancestors=() if is_log or not os.path.exists(path) else tuple(_find_ancestors(reader, path)),
+        ancestors=() if is_log or not os.path.exists(path) else tuple(find_ancestors(reader, path)),
         prompts=prompts,
     )
 
@@ -149,7 +149,7 @@ def read_prompts(reader: reading.TranscriptReader, path: str) -> tuple[Mapping[s
     return tuple(entry for entry in entries if isinstance(entry, dict)) if isinstance(entries, list) else ()
 
 
-def _find_ancestors(reader: reading.TranscriptReader, path: str) -> list[reading.Ancestor]:
+def find_ancestors(reader: reading.TranscriptReader, path: str) -> list[reading.Ancestor]:
     """Find the sessions that a forked one continues, oldest first; a missing parent ends the list."""
     found: list[reading.Ancestor] = []
     seen = {os.path.abspath(path)}

@@ -158,6 +158,7 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
 
 
 _WRAPPERS = compile_wrappers("session_context", "hook_context", "system-reminder")
+_SNAPSHOT = "<state_snapshot>"
 _FOLDERS = "**Workspace Directories:**"
 _PEEK_LINES = 20
 _KNOWN = ("user", "gemini", "info", "error", "warning")
@@ -174,6 +175,7 @@ class _Log(msgspec.Struct):
     summary: str = ""
     summary_line: int = 0
     context: str = ""
+    is_part: bool = False
 
     def put(self, number: int, message: Mapping[str, object]) -> None:
         """Add a message, or replace the one with the same id in its place."""
@@ -194,7 +196,7 @@ class _Log(msgspec.Struct):
             known = get_text(message, "id") in self.messages or _join(message) in self.texts
             if isinstance(message, Mapping) and is_first:
                 self.put(number, message)
-            elif not known and _words(message):
+            elif not known and _words(message) and (_SNAPSHOT in _words(message) or not self.is_part):
                 self.summary, self.summary_line = _words(message), number
                 self.texts.add(_join(message))
 
@@ -209,7 +211,7 @@ class _Log(msgspec.Struct):
 def read_gemini(source: TranscriptSource) -> Facts:
     """Read the facts of one session file, or of the prompt log alone if the CLI deleted the file."""
     counter = LineCounter()
-    log = _replay(source.lines, counter)
+    log = _replay(source.lines, counter, is_part=source.is_part)
     facts = Collector(agent="gemini", place=source.place)
     facts.see(parse_moment(log.header.get("startTime")))
     model = ""
@@ -245,8 +247,8 @@ def peek_gemini(lines: Iterable[bytes]) -> Peek:
     )
 
 
-def _replay(lines: Iterable[bytes], counter: LineCounter) -> _Log:
-    log = _Log()
+def _replay(lines: Iterable[bytes], counter: LineCounter, *, is_part: bool = False) -> _Log:
+    log = _Log(is_part=is_part)
     for number, record in iterate_records(lines, _records, counter):
         change = get_map(record, "$set")
         if isinstance(change.get("messages"), list):

@@ -42,8 +42,8 @@ class TranscriptSource(msgspec.Struct, frozen=True):
 
     JSON-lines formats fill `lines`; table formats fill `session`, `messages`, `parts` and `todos`
     with rows in the order the agent sees them. `prompts` are entries of the agent's separate log of
-    prompts, for sessions whose own file is gone. `place` names the file for provenance. `plan` is what was
-    planned before the first of the lines, if they are not the first of the transcript.
+    prompts, for sessions whose own file is gone. `place` names the file for provenance. With `is_part`
+    the lines are not the first of the transcript, and `plan` is what was planned before them.
     """
 
     place: str = ""
@@ -57,6 +57,7 @@ class TranscriptSource(msgspec.Struct, frozen=True):
     parts: tuple[Mapping[str, object], ...] = ()
     todos: tuple[Mapping[str, object], ...] = ()
     plan: tuple[TodoItem, ...] = ()
+    is_part: bool = False
 
 
 class Peek(msgspec.Struct, frozen=True):

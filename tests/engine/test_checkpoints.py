@@ -91,6 +91,21 @@ def spoil(record: str, damage: str) -> None:
             file.write(b"\0" * len(data))
 
 
+def test_lines_nobody_understands_are_told_of_beside_what_was_kept(world: RelayWorld) -> None:
+    """What the agent wrote after the last checkpoint may be in them."""
+    session = begin(world)
+    take_turns(world, session, "we use the blue paint")
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    with open(find_record(world, session), "w", encoding="utf-8") as file:
+        file.write('{"kind":"turn","of":"9"}\n' * 3)
+    world.open("understudy", session=session, no_launch=True)
+    text, packet = read_packet(world, session, "0001-understudy")
+    assert "we use the blue paint" in text
+    assert "3 of 3 lines of demo's own record could not be understood" in str(packet["not_understood"])
+    assert str(packet["last_lines"]).splitlines()[-1] == '{"kind":"turn","of":"9"}'
+
+
 def test_a_whole_record_counts_more_than_its_checkpoints(world: RelayWorld) -> None:
     """Then nothing is restored, and the packet says nothing of it."""
     session = begin(world)

@@ -42,13 +42,14 @@ def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> Non
 
 
 def _leave_record(world: RelayWorld) -> tuple[str, Leg]:
-    """A session that has ended after one turn, and its leg, whose agent's record of that stands."""
+    """A session that has ended after one turn, and its leg: its agent's record stands, and no checkpoint."""
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
     world.ask("session.stop", session=session)
     found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
     assert found.leg is not None
+    os.unlink(f"{world.project}/.agent-relay/sessions/{session}/checkpoints.jsonl")
     return session, found.leg
 
 

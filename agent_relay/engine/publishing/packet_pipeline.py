@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 
+from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.catalog import build_renderer
+from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import parse_document, render_json
 from agent_relay.domain.errors import ConfigurationError, RelayError
@@ -93,6 +95,38 @@ def publish_handoff_packet(
         done.fingerprint,
         built.lacks,
     )
+
+
+def build_present(
+    session: Session,
+    target: str,
+    *,
+    adapters: Mapping[str, LoadedAdapter],
+    config: UserConfig,
+    environ: Mapping[str, str],
+    at: datetime,
+    name: str,
+) -> BuiltPacket:
+    """Build the packet that a handoff to `target` would publish at this moment, called `name`; write nothing.
+
+    Some agent must have worked in the session. Raises RelayError if it cannot be built.
+    """
+    leg = session.leg
+    if leg is None:
+        raise RelayError("no agent has worked in this session yet")
+    occasion = Handoff(name, leg.id, leg.agent, target, "manual", at)
+    order = PacketOrder(
+        session,
+        occasion,
+        dict(environ),
+        folder=session_folder(session),
+        sequence=session.packets + 1,
+        at=at,
+        config=config,
+        adapters=adapters,
+        seen="",
+    )
+    return build_ordered(order)
 
 
 def build_handoff_digest(

@@ -1,4 +1,4 @@
-"""`agent-relay packet`: find, show, compare and edit a session's packets; the table of all its sub-commands.
+"""`agent-relay packet`: find, compare and edit a session's packets; the table of all its sub-commands.
 
 The others take long to load and are loaded by name when they are called.
 """
@@ -7,11 +7,9 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -21,10 +19,9 @@ from agent_relay.domain.documents.packet_json import parse_document, parse_packe
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.names import JOURNAL
 from agent_relay.domain.text.names import agent_command
-from agent_relay.domain.text.plain import clean_text
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.typer_runner import AsJson, Functions
-from agent_relay.faces.render.output import get_width, print_contents, print_either, print_json, print_lines
+from agent_relay.faces.render.output import print_contents, print_either, print_json
 from agent_relay.packet.edits import diff_texts
 from agent_relay.store.edit_buffer import EditBuffer, open_edit_buffer, sweep_edit_buffers
 from agent_relay.store.packets import (
@@ -32,9 +29,7 @@ from agent_relay.store.packets import (
     PUBLISHED,
     find_edited,
     list_packets,
-    read_as_left,
     read_body,
-    read_delivery_text,
     read_document,
     read_original,
     read_packet,
@@ -50,48 +45,6 @@ SessionWord = Annotated[
 Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; by default the newest.")]
 
 
-def show(
-    session: SessionWord = "",
-    *,
-    number: Number = 0,
-    as_text: Annotated[
-        bool, typer.Option("--text", help="Print exactly what the target reads, with your edits.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show what the packet says, where each line comes from, and what was left out.
-
-    Removed secrets and your own edits are listed at the end. With --json, print the document.
-    """
-    if as_text and as_json:
-        raise WrongUseError("--text and --json cannot be used together", hint="Use one of them")
-    from agent_relay.faces.render.packet_view import render_head, render_sections, wrap_line
-
-    found = find_packet(session, number)
-    packet = read_packet(found.document)
-    if as_json:
-        print_json(packet.model_dump(mode="json", by_alias=True, exclude_none=True))
-        return
-    edited = find_edited(found.folder, found.sequence, found.target)
-    if edited == "nothing":
-        text = clean_text(read_body(found.folder, found.sequence, found.target))
-    else:
-        render = get_renderer(found)
-        text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
-    if as_text:
-        sys.stdout.write(text)
-        return
-    left = read_as_left(found.folder, found.sequence, found.target)
-    command = f"agent-relay packet show {found.folder.rpartition('/')[2]} -n {found.sequence} --text"
-    width = get_width()
-    head = render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
-    print_contents(*(part for line in head for part in wrap_line(line, width)))
-    print_lines(f"Word for word: {command}")
-    told = render_sections(left, width=width, changes=find_changes(found, left))
-    remarks = (part for line in _list_remarks(packet, edited) for part in wrap_line(line, width))
-    print_contents(*told, *remarks)
-
-
 def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
     """Print the path of the packet's text; its successor reads your edits until it is picked up."""
     found = find_packet(session, number)
@@ -101,15 +54,6 @@ def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
 def schema(*, as_json: AsJson = False) -> None:  # noqa: ARG001 - the schema is JSON in any case
     """Print the JSON Schema of resume packets."""
     print_json(ResumePacket.model_json_schema(by_alias=True))
-
-
-def _list_remarks(packet: ResumePacket, edited: str) -> list[str]:
-    remarks = [f"edited since it was published: {edited}"] if edited != "nothing" else []
-    if packet.redactions:
-        remarks.append(f"secrets removed: {count_kinds(packet.redactions)}")
-    if packet.spared:
-        remarks.append(f"spared by your allow-list: {count_kinds(packet.spared)}")
-    return ["", *remarks] if remarks else []
 
 
 def count_kinds(entries: tuple[Redaction, ...]) -> str:
@@ -187,14 +131,6 @@ def find_changes(found: FoundPacket, packet: ResumePacket) -> tuple[str, ...]:
 
     tree = read_tree(found.cwd)
     return verify_freshness(packet, look_up_files(tree, list_touched(tree.root, packet)))
-
-
-def _ask_picked_up(found: FoundPacket, packet: ResumePacket) -> bool | None:
-    """Check whether a leg was started on the packet; `None` if the journal cannot tell."""
-    try:
-        return is_picked_up(found, packet.packet_id)
-    except RelayError:
-        return None
 
 
 def find_fingerprint(found: FoundPacket, packet_id: str) -> str:
@@ -365,11 +301,11 @@ def _is_unchanged(path: str, before: bytes) -> bool:
 
 _HERE = "agent_relay.faces.cli.session"
 PACKET: Functions = {
-    "show": show,
+    "show": f"{_HERE}.packet_reading:show",
     "path": path,
     "diff": diff,
     "edit": edit,
-    "verify": f"{_HERE}.packet_verify:verify",
+    "verify": f"{_HERE}.packet_reading:verify",
     "export": f"{_HERE}.packet_transfer:export",
     "import": f"{_HERE}.packet_transfer:import_file",
     "schema": schema,

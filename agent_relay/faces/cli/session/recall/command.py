@@ -57,7 +57,8 @@ def recall(
     """Search what this session's earlier agents were asked, said, ran and changed; print the best turns.
 
     Exact names, numbers and "quoted phrases" count most. Only this session is searched, and secrets are
-    removed. Where an agent's own record is gone, the journal and the packets are searched instead.
+    removed. Where an agent's own record is gone, what checkpoints kept of it is searched instead, else the
+    journal and the packets.
     """
     asked = clean_text(" ".join(query or ())).strip()
     if not asked and not turn:

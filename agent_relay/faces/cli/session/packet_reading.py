@@ -1,11 +1,15 @@
-"""`agent-relay packet verify`: check a packet against journal and tree, or score it against planted facts."""
+"""`agent-relay packet show` and `verify`: read a packet, or check it and score it."""
 
 import os
+import sys
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
+from agent_relay.agents.catalog import read_catalog
+from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import (
     ConfigurationError,
     ExitCode,
@@ -13,24 +17,161 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
+from agent_relay.domain.names import JOURNAL
+from agent_relay.domain.text.plain import clean_text
+from agent_relay.faces.cli.session.lookup import choose_here
 from agent_relay.faces.cli.session.packet import (
     FoundPacket,
     Number,
     SessionWord,
+    count_kinds,
     find_changes,
     find_fingerprint,
     find_packet,
+    get_renderer,
     is_picked_up,
 )
 from agent_relay.faces.cli.typer_runner import AsJson
-from agent_relay.faces.render.output import get_rows, print_either
+from agent_relay.faces.render.output import (
+    get_rows,
+    get_width,
+    print_contents,
+    print_either,
+    print_json,
+    print_lines,
+)
 from agent_relay.packet.freshness import Planting, Score, score_text
-from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
-from agent_relay.system.config_file import parse_toml
+from agent_relay.store.journal import read_session
+from agent_relay.store.packets import (
+    PUBLISHED,
+    find_edited,
+    read_as_left,
+    read_body,
+    read_delivery_text,
+    read_document,
+    read_packet,
+)
+from agent_relay.system.clock import SystemClock, create_ulid
+from agent_relay.system.config_file import parse_toml, read_user_config
 from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.folders import get_folders
 
 _LIMIT_BYTES = 4 << 20
 _FORM = "A [[fact]] has a kind and says = [words that must be kept]; see tests/corpus."
+
+
+def show(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    as_text: Annotated[
+        bool, typer.Option("--text", help="Print exactly what the target reads, with your edits.")
+    ] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Show the packet a handoff would write now; nothing is written.")
+    ] = False,
+    target: Annotated[
+        str, typer.Option("--to", help="With --now: who would read it; by default the next of the order.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what the packet says, where each line comes from, and what was left out.
+
+    Removed secrets and your own edits are listed at the end. With --json, print the document. --now needs no
+    handoff: it shows the packet of this moment, from the agent's own record and relay's checkpoints.
+    """
+    _check_show(now=now, target=target, number=number, as_text=as_text, as_json=as_json)
+    if now:
+        return _show_now(session, target, as_text=as_text, as_json=as_json)
+    from agent_relay.faces.render.packet_view import render_head, render_sections, wrap_line
+
+    found = find_packet(session, number)
+    packet = read_packet(found.document)
+    if as_json:
+        print_json(packet.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return None
+    edited = find_edited(found.folder, found.sequence, found.target)
+    if edited == "nothing":
+        text = clean_text(read_body(found.folder, found.sequence, found.target))
+    else:
+        render = get_renderer(found)
+        text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
+    if as_text:
+        sys.stdout.write(text)
+        return None
+    left = read_as_left(found.folder, found.sequence, found.target)
+    command = f"agent-relay packet show {found.folder.rpartition('/')[2]} -n {found.sequence} --text"
+    width = get_width()
+    head = render_head(left, text=text, is_picked_up=_ask_picked_up(found, packet), now=datetime.now(UTC))
+    print_contents(*(part for line in head for part in wrap_line(line, width)))
+    print_lines(f"Word for word: {command}")
+    told = render_sections(left, width=width, changes=find_changes(found, left))
+    remarks = (part for line in _list_remarks(packet, edited) for part in wrap_line(line, width))
+    return print_contents(*told, *remarks)
+
+
+def _check_show(*, now: bool, target: str, number: int, as_text: bool, as_json: bool) -> None:
+    if as_text and as_json:
+        raise WrongUseError("--text and --json cannot be used together", hint="Use one of them")
+    if now and number:
+        raise WrongUseError("--now and --number cannot be used together", hint="Use one of them")
+    if target and not now:
+        raise WrongUseError("--to needs --now: a packet that was written has its reader", hint="Add --now")
+
+
+def _list_remarks(packet: ResumePacket, edited: str) -> list[str]:
+    remarks = [f"edited since it was published: {edited}"] if edited != "nothing" else []
+    if packet.redactions:
+        remarks.append(f"secrets removed: {count_kinds(packet.redactions)}")
+    if packet.spared:
+        remarks.append(f"spared by your allow-list: {count_kinds(packet.spared)}")
+    return ["", *remarks] if remarks else []
+
+
+def _ask_picked_up(found: FoundPacket, packet: ResumePacket) -> bool | None:
+    """Check whether a leg was started on the packet; `None` if the journal cannot tell."""
+    try:
+        return is_picked_up(found, packet.packet_id)
+    except RelayError:
+        return None
+
+
+def _show_now(session: str, target: str, *, as_text: bool, as_json: bool) -> None:
+    """Show the packet that a handoff of the session to `target` would write now; nothing is written.
+
+    Raises RelayError if it cannot be built, WrongUseError without a session that an agent has worked in.
+    """
+    from agent_relay.engine.publishing.packet_pipeline import build_present
+    from agent_relay.faces.render.packet_view import render_head, render_sections, wrap_line
+
+    folders = get_folders()
+    view = choose_here(folders, session)
+    found = read_session(f"{view['folder']}/{JOURNAL}")
+    if found is None or found.leg is None:
+        raise WrongUseError("no agent has worked in this session yet", hint="See: agent-relay status")
+    others = [name for name in found.roster if name != found.agent]
+    reader = target or next(iter(others), found.agent)
+    catalog = read_catalog(folders, root=found.root)
+    for name in (reader, found.agent):
+        if name not in catalog:
+            raise WrongUseError(f"there is no agent {name[:40]!r} here", hint="See: agent-relay agents --all")
+    adapters = {name: catalog.get(name) for name in {reader, found.agent}}
+    clock, config = SystemClock(), read_user_config(folders.config)
+    at, name = clock.now(), create_ulid(clock)
+    built = build_present(
+        found, reader, adapters=adapters, config=config, environ=os.environ, at=at, name=name
+    )
+    if as_json:
+        return print_json(built.packet.model_dump(mode="json", by_alias=True, exclude_none=True))
+    if as_text:
+        sys.stdout.write(built.text)
+        return None
+    width = get_width()
+    head = render_head(built.packet, text=built.text, is_picked_up=None, now=datetime.now(UTC))
+    print_contents(*(part for line in head for part in wrap_line(line, width)))
+    command = f"agent-relay packet show {found.id} --now --to {reader}"
+    print_lines("A handoff would write this now; nothing was written.", f"Word for word: {command} --text")
+    return print_contents(*render_sections(built.packet, width=width))
 
 
 def print_facts_score(facts: str, *, transcript: str, text: str, target: str, as_json: bool) -> int:
