@@ -103,7 +103,7 @@ def uninstall(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take our hooks out again; a file that nobody else has changed is what it was, byte for byte."""
+    """Take our hooks out again; a file that only we have changed is restored byte for byte."""
     place = _open_place()
     files = _choose(place, agents or [], project=project, only_installed=False)
     _change(
