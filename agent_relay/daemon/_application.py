@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,15 +71,15 @@ async def _follow(sessions: SessionRegistry, asked: WatchFields) -> tuple[list[d
         ]
         left_s = deadline - asyncio.get_running_loop().time()
         if changed or left_s <= 0 or not asked.wait:
-            return _tell(changed, asked.seen)
+            return _tell(changed, asked.seen, sessions.services.clock.now())
         await wait_for(change, left_s)
 
 
-def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
+def _tell(hosts: list[Host], seen: int, now: datetime) -> tuple[list[dict[str, object]], int]:
     told: list[dict[str, object]] = []
     size = 0
     for host in hosts:
-        live = watch_output.render_live(build_live(host))
+        live = watch_output.render_live(build_live(host, now))
         told.append(live)
         seen = host.changes.number
         size += len(json.dumps(live))
@@ -87,8 +88,8 @@ def _tell(hosts: list[Host], seen: int) -> tuple[list[dict[str, object]], int]:
     return told, seen
 
 
-def build_live(host: Host) -> watch_output.LiveSession:
-    """Return the session as its daemon knows it."""
+def build_live(host: Host, now: datetime) -> watch_output.LiveSession:
+    """Return the session as its daemon knows it, with the usage windows that have not begun anew."""
     session = host.session
     leg = session.living_leg
     live = host.runner.find_live(leg.id) if leg is not None else None
@@ -102,8 +103,12 @@ def build_live(host: Host) -> watch_output.LiveSession:
             minutes=one.minutes,
             used_percent=one.used,
             resets_at=one.resets_at.isoformat(),
+            model=one.model,
+            source=one.window.source,
+            read_at=one.at.isoformat(),
         )
         for one in live.windows
+        if one.resets_at > now
     )
     return watch_output.LiveSession(
         session=session.id,

@@ -6,11 +6,22 @@ import msgspec
 
 from agent_relay.detect._conversation import Continuation, LegConversation
 from agent_relay.detect._limits import LimitFinding, LimitReader, ReportedSignals
-from agent_relay.detect.reported_usage import FULL_PERCENT, UsageWindows, WindowReading
+from agent_relay.detect.reported_usage import UsageWindows
 from agent_relay.detect.screen_state import find_notices, read_input
+from agent_relay.detect.window_tracks import NearLimit, WindowReading
 from agent_relay.domain.documents.record_matching import find_text, is_meant, open_envelope
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.limits import DATED, Evidence, Kind, Record, Scope, Signal, Source
+from agent_relay.domain.limits import (
+    DATED,
+    NEAR_BY_ADAPTER,
+    Evidence,
+    Kind,
+    NearLimitWishes,
+    Record,
+    Scope,
+    Signal,
+    Source,
+)
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.text.names import describe_window
 from agent_relay.domain.values import AgentName, ClockJump, Start, replace, start_at
@@ -61,7 +72,8 @@ class Detector:
     `started_at` (aware) is the leg's start: older records are history. `zone` is the zone the agent
     prints times in. `patience_s` is how long a planned or a fruitless wait may be. `trusts_screen`
     says that no structured source could be opened, so that the screen's notices decide alone.
-    `hold_s` is how long a corroborated notice must be shown before it acts.
+    `hold_s` is how long a corroborated notice must be shown before it acts; `near` says when a usage window
+    is near its limit.
     """
 
     def __init__(
@@ -74,6 +86,7 @@ class Detector:
         patience_s: float = 300.0,
         trusts_screen: bool = False,
         hold_s: float = HOLD_S,
+        near: NearLimitWishes = NEAR_BY_ADAPTER,
     ) -> None:
         self._rules = rules
         self._feeds = rules.feeds
@@ -85,7 +98,7 @@ class Detector:
         self._trusts_screen = trusts_screen or not rules.is_structured()
         self._screen_feeds = tuple(feed for feed in rules.feeds if feed.source is Source.SCREEN)
         self._said = LegConversation(rules.progress)
-        self._windows = UsageWindows(rules.windows, zone)
+        self._windows = UsageWindows(rules.windows, zone, near)
         self._continuation = Continuation(rules, zone)
         self._reported = ReportedSignals()
         self._streak: _Streak | None = None
@@ -148,8 +161,9 @@ class Detector:
         if at is None or at < self._started.at:
             return ()
         record = open_envelope(record)
-        signals = list(self._hear_windows(record, at))
         means = self._said.hear(record)
+        self._windows.hear_work(min(at, now), means, now)
+        signals = self._hear_windows(record, min(at, now), now)
         self._continuation.hear(record, means, at)
         if means:
             # What was first seen later than this was said is as good as if this had been heard in time.
@@ -206,22 +220,24 @@ class Detector:
         ]
         return min(moments, default=None)
 
-    def _hear_windows(self, record: Record, at: datetime) -> list[Signal]:
+    def _hear_windows(self, record: Record, at: datetime, now: datetime) -> list[Signal]:
         signals: list[Signal] = []
-        readings = self._windows.hear(record, at)
-        for reading in readings:
-            if 0 < reading.window.near_percent <= reading.used < FULL_PERCENT:
-                signals += self._reported.admit(self._near(reading, record), exact=True)
+        readings = self._windows.hear(record, at, now)
+        for found in self._windows.list_near():
+            signals += self._reported.admit(self._near(found, record), exact=True)
         if readings:
             for signal, name in self._reported.iterate_coarse():
-                exact = self._windows.find_exact(name, signal.resets_at, at)
+                exact = self._windows.find_exact(name, signal.resets_at, at, model=signal.model)
                 if exact is not None:
                     signals += self._reported.admit(replace(signal, resets_at=exact), exact=True, window=name)
         return signals
 
-    def _near(self, reading: WindowReading, record: Record) -> Signal:
+    def _near(self, found: NearLimit, record: Record) -> Signal:
+        reading = found.reading
         known = describe_window(reading.window.name, reading.minutes)
-        words = f"{reading.used:g} % of its {known} is used"
+        words = f"{reading.used:g} % of its {known}{f' for {reading.model}' if reading.model else ''} is used"
+        if found.why == "rate":
+            words += ", and this turn may use up the rest"
         return Signal(
             self._agent,
             Kind.NEAR_LIMIT,
@@ -230,6 +246,7 @@ class Detector:
             decides=True,
             resets_at=reading.resets_at,
             rule=reading.window.name,
+            model=reading.model,
         )
 
     def _confirm(self, finding: LimitFinding, now: datetime) -> tuple[Signal, ...]:
@@ -288,7 +305,7 @@ class Detector:
         believed = source is not Source.SCREEN or self._trusts_screen or corroborated
         resets_at, exact = finding.resets_at, finding.exact
         if rule.window and finding.kind in _LIMITS and not exact:
-            refined = self._windows.find_exact(rule.window, resets_at, at)
+            refined = self._windows.find_exact(rule.window, resets_at, at, model=finding.model)
             resets_at, exact = refined or resets_at, refined is not None
         signal = Signal(
             self._agent,

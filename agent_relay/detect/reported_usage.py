@@ -3,81 +3,102 @@
 Windows give exact resets for limits worded by the minute, and near limits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 
-import msgspec
-
 from agent_relay.detect._resets import find_reset
+from agent_relay.detect.window_tracks import (
+    MOST_PERCENT,
+    NearLimit,
+    WindowReading,
+    WindowTracks,
+)
 from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
 from agent_relay.domain.documents.rules import ContextRule, ContextRules, ModelWindows, UsageWindow
-from agent_relay.domain.limits import DATED, Reading, Record
+from agent_relay.domain.limits import DATED, FULL_PERCENT, NEAR_BY_ADAPTER, NearLimitWishes, Reading, Record
 from agent_relay.domain.values import ClockJump, start_at
 
-FULL_PERCENT = 100.0
 # A clock time is a window's reset cut to the minute; providers' own clocks add a little.
 _SAME_RESET = timedelta(minutes=2)
-
-
-class WindowReading(msgspec.Struct, frozen=True):
-    """One reading of a usage window: percent used and when it starts anew; 0 minutes are unknown."""
-
-    window: UsageWindow
-    used: float
-    resets_at: datetime
-    at: datetime
-    minutes: int = 0
+_LONGEST_MODEL = 80
 
 
 class UsageWindows:
-    """The newest reading of each usage window in a leg."""
+    """The newest reading of each usage window in a leg, and which windows are near their limits."""
 
-    def __init__(self, windows: Sequence[UsageWindow], zone: tzinfo) -> None:
+    def __init__(
+        self, windows: Sequence[UsageWindow], zone: tzinfo, wishes: NearLimitWishes = NEAR_BY_ADAPTER
+    ) -> None:
         self._windows = tuple(windows)
         self._zone = zone
-        self._readings: dict[str, WindowReading] = {}
+        self._tracks = WindowTracks(wishes)
 
-    def hear(self, record: Record, at: datetime) -> tuple[WindowReading, ...]:
-        """Return the readings this record brought."""
-        return tuple(
+    def hear(self, record: Record, at: datetime, now: datetime) -> tuple[WindowReading, ...]:
+        """Return the readings this record, written `at` that moment, brought."""
+        found = tuple(
             reading
             for window in self._windows
             if window.source is record.source and is_meant(window.where, record.data)
             for reading in self._read(window, record, at)
         )
+        for reading in found:
+            self._tracks.follow(reading, now)
+        return found
+
+    def hear_work(self, at: datetime, means: Collection[str], now: datetime) -> None:
+        """Note a record that shows the agent at work, or a prompt (`Progress.means`)."""
+        if means:
+            self._tracks.hear_work(at, now, is_prompt="prompt" in means)
+
+    def list_near(self) -> list[NearLimit]:
+        """Return the windows that have come near their limits since this was last asked."""
+        return self._tracks.list_near()
 
     @property
     def newest(self) -> tuple[WindowReading, ...]:
         """The newest reading of every window, in the order the windows were first read."""
-        return tuple(self._readings.values())
+        return self._tracks.newest
 
-    def find_exact(self, name: str, coarse: datetime | None, at: datetime) -> datetime | None:
+    def find_exact(
+        self, name: str, coarse: datetime | None, at: datetime, *, model: str = ""
+    ) -> datetime | None:
         """Return the exact reset of a limit of window `name` (`*` any), or `None`.
 
         `coarse` is the reset its text named. If it named none, only a full window that has yet to reset will
-        do, and the one that ends last: a limit holds until every full window has reset.
+        do, and the one that ends last: a limit holds until every full window has reset. A window of another
+        model than `model` does not count then.
         """
         readings = [
             reading
-            for reading in self._readings.values()
+            for reading in self.newest
             if name in {"*", reading.window.name} and reading.resets_at > at
         ]
         if coarse is None:
-            full = [reading.resets_at for reading in readings if reading.used >= FULL_PERCENT]
+            full = [
+                reading.resets_at
+                for reading in readings
+                if reading.used >= FULL_PERCENT and reading.model in {"", model}
+            ]
             return max(full, default=None)
         same = [reading.resets_at for reading in readings if abs(reading.resets_at - coarse) <= _SAME_RESET]
         return min(same, key=lambda moment: abs(moment - coarse), default=None)
 
     def _read(self, window: UsageWindow, record: Record, at: datetime) -> tuple[WindowReading, ...]:
-        used = find_value(record.data, window.used)
+        used = find_value(record.data, window.used) if window.used else window.tells_percent
         resets_at = find_reset(find_value(record.data, window.reset), window.forms, at=at, zone=self._zone)
         if isinstance(used, bool) or not isinstance(used, (int, float)) or resets_at is None:
             return ()
-        reading = WindowReading(
-            window, 100 * used / window.full, resets_at, at, _read_minutes(window, record)
-        )
-        self._readings[window.name] = reading
-        return (reading,)
+        percent = 100 * used / window.full if window.used else float(used)
+        if not 0 <= percent < MOST_PERCENT:
+            return ()
+        model = _read_model(window, record)
+        return (WindowReading(window, percent, resets_at, at, _read_minutes(window, record), model),)
+
+
+def _read_model(window: UsageWindow, record: Record) -> str:
+    """Return the model the window is of; empty if it is the whole account's."""
+    named = find_value(record.data, window.model) if window.model else None
+    return named[:_LONGEST_MODEL] if isinstance(named, str) and named else window.of_model
 
 
 def _read_minutes(window: UsageWindow, record: Record) -> int:

@@ -11,6 +11,13 @@ class Draft(msgspec.Struct, frozen=True):
     leg: str
 
 
+class DraftPacket(msgspec.Struct, frozen=True):
+    """Publish a packet of the leg's present state for `agent`, ahead of a handoff. No input answers."""
+
+    leg: str
+    agent: str
+
+
 class AwaitQuiet(msgspec.Struct, frozen=True):
     """Come back with LegQuiet once the leg waits for a prompt, nobody types one, and no draft is written.
 
@@ -102,6 +109,7 @@ Effect = (
     | ShowMessage
     | WakeAt
     | Draft
+    | DraftPacket
     | AwaitQuiet
     | Compact
     | CancelContinue

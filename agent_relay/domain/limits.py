@@ -159,6 +159,28 @@ class ContextWishes(msgspec.Struct, frozen=True):
 NO_WISHES = ContextWishes()
 
 
+class NearLimitWishes(msgspec.Struct, frozen=True):
+    """When a usage window counts as near its limit: from `percent` on; 0 is what the agent's adapter says.
+
+    With `by_rate` also when it would be full before the turn under way ends, as the agent uses it now.
+    """
+
+    percent: float = 0
+    by_rate: bool = True
+
+
+NEAR_BY_ADAPTER = NearLimitWishes()
+
+FULL_PERCENT = 100.0
+
+
+class FullWindow(msgspec.Struct, frozen=True):
+    """A usage window of an agent's whole account, used up until it begins anew; `name` is in words."""
+
+    name: str
+    until: datetime
+
+
 class Context(msgspec.Struct, frozen=True):
     """The running leg's context as last noted, and what was done about contexts in this session.
 

@@ -180,6 +180,13 @@ class Limit(msgspec.Struct, frozen=True):
     model: str = ""
 
 
+class PreparedSuccessor(msgspec.Struct, frozen=True):
+    """Who would take over from an agent near its limit, empty for nobody, and why the others would not."""
+
+    agent: str
+    skipped: tuple[str, ...] = ()
+
+
 class Turn(msgspec.Struct, frozen=True):
     """The newest headless turn; `outcome` is as in `TurnEnded`, empty while it goes on.
 
@@ -218,7 +225,7 @@ class Session(msgspec.Struct, frozen=True):
     `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that were signed out or
     had their key refused at their last report, with what they said. `packets` is the highest packet number,
     `saved` are the numbers of packets without a handoff. `near` is the running leg's warning that a limit is
-    close, `warned` the warnings of each window that the user has seen.
+    close, `warned` the warnings of each window that the user has seen, `prepared` who would take over then.
     `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     `turn` is the newest headless turn, `budgets` what is known of those that passed a mark. `request` is the
@@ -243,6 +250,7 @@ class Session(msgspec.Struct, frozen=True):
     saved: tuple[int, ...] = ()
     near: Limit | None = None
     warned: tuple[Limit, ...] = ()
+    prepared: PreparedSuccessor | None = None
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
     rested_until: str = ""

@@ -10,7 +10,7 @@ from agent_relay.domain import effects
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Restarted, Spawned
-from agent_relay.domain.session import Handoff, Leg, Session, Terms
+from agent_relay.domain.session import NO_TERMS, Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.engine._checkpoint_keeper import CheckpointKeeper
@@ -236,6 +236,13 @@ class EffectRunner:
                 return ResetPassed()
             case effects.Draft(leg):
                 await self._relief.draft(self._host.session, leg, self.get_launch_environment(leg))
+                return None
+            case effects.DraftPacket(leg, agent):
+                if self._host.session.handoff is None:
+                    # At the limit it is built anew: a draft that cannot be made costs nothing.
+                    with contextlib.suppress(RelayError):
+                        environ = self.get_launch_environment(leg).environ
+                        await self.save_packet(agent, "", environ, NO_TERMS)
                 return None
             case effects.AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)

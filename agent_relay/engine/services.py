@@ -28,7 +28,7 @@ from agent_relay.agents.adapters import (
 from agent_relay.agents.catalog import AdapterCatalog
 from agent_relay.agents.launch import chooses_session
 from agent_relay.detect.screen_state import AgentState
-from agent_relay.detect.window_usage import WindowUsage, list_current_windows
+from agent_relay.detect.window_usage import LastWindows, find_full
 from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import ConfigurationError, RelayError
@@ -37,13 +37,14 @@ from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
-from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Confidential, Owner, is_later
+from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Confidential, Owner, replace
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoffs import HEADLESS
 from agent_relay.session.rests import add_rest, end_rests, find_rest
 from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.store.ledger import read_ledger, update_ledger
+from agent_relay.store.usage_windows import read_windows
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
@@ -51,7 +52,6 @@ from agent_relay.system.net.webhook import show_on_desktop
 from agent_relay.terminal.holder_client import HolderCheck, HolderConnection
 
 if TYPE_CHECKING:
-    from agent_relay.detect.reported_usage import WindowReading
     from agent_relay.system.net.webhook import Webhook
 
 _log = logging.getLogger(__name__)
@@ -93,33 +93,6 @@ class LastScreens:
         """Return the last screen of the leg; empty if another daemon saw it."""
         seen = self._seen.get(leg_id)
         return seen.screen if seen is not None else ""
-
-
-class LastWindows:
-    """The last usage windows by agent. Use it from the event loop only.
-
-    They outlive the legs, not the daemon: agents report them again.
-    """
-
-    def __init__(self) -> None:
-        self._readings: dict[str, dict[str, WindowReading]] = {}
-
-    def note(self, agent: str, readings: "Sequence[WindowReading]", now: datetime) -> None:
-        """Record the readings of one leg of `agent`; of two readings of a window the newer one counts."""
-        known = self._readings.setdefault(agent, {}) if readings else {}
-        for reading in readings:
-            before = known.get(reading.window.name)
-            if before is None or before.at == reading.at or is_later(reading.at, before.at, now):
-                known[reading.window.name] = reading
-
-    def list_known(self, now: datetime) -> dict[str, tuple[WindowUsage, ...]]:
-        """Return the windows that have not begun anew, by agent; agents without any are left out."""
-        found = {agent: list_current_windows(_read(known), now) for agent, known in self._readings.items()}
-        return {agent: tuple(windows) for agent, windows in found.items() if windows}
-
-
-def _read(known: "dict[str, WindowReading]") -> list[WindowUsage]:
-    return [WindowUsage(one.window.name, one.minutes, one.used, one.resets_at) for one in known.values()]
 
 
 class OutsideNotifiers:
@@ -250,8 +223,9 @@ class Services(msgspec.Struct, frozen=True):
             _log.warning("ledger-unreadable why=%s", type(error).__name__)
             resting = ()
         home = environ.get("HOME", "")
+        full = find_full(read_windows(self.folders.usage_windows, now))
         return {
-            name: _judge(loaded, environ, home, find_rest(resting, name, now))
+            name: replace(_judge(loaded, environ, home, find_rest(resting, name, now)), full=full.get(name))
             for name, loaded in self.adapters.items()
         }
 

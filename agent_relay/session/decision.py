@@ -16,7 +16,7 @@ from agent_relay.domain.effects import (
 )
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
-from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, QuietHours
+from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, FullWindow, QuietHours
 from agent_relay.domain.moments import render_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -31,8 +31,10 @@ class Availability(msgspec.Struct, frozen=True):
     """What is known about one agent now.
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
-    known reset. `capabilities` are what its adapter declares. `fault` is why it could not be started
-    although it is installed, empty for nothing: our installation that would start it no longer exists.
+    known reset. `full` is a usage window of its account that is used up, as it last said itself: whoever has
+    room is asked before it. `capabilities` are what its adapter declares. `fault` is why it could not be
+    started although it is installed, empty for nothing: our installation that would start it no longer
+    exists.
     """
 
     installed: bool
@@ -42,6 +44,7 @@ class Availability(msgspec.Struct, frozen=True):
     scope: str = ""
     capabilities: frozenset[str] = frozenset()
     fault: str = ""
+    full: FullWindow | None = None
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -67,28 +70,34 @@ def choose_successor(
 ) -> Choice:
     """Return the first agent of the roster, by preference, that can take over from `current` at `now`.
 
-    `current` is never its own successor. `needs` are capabilities the successor has to have. Reasons read
-    `agent: why`, in the order considered, with the moments in `zone`.
+    One that says that a window of its account is used up comes after those that do not: it may be wrong, or
+    work on with credits. `current` is never its own successor. `needs` are capabilities the successor has to
+    have. Reasons read `agent: why`, in the order considered, with the moments in `zone`.
     """
     skipped: list[str] = []
     resets: list[datetime] = []
     known = availability.get(current)
     if known is not None and known.resting and known.rests_until is not None:
         resets.append(known.rests_until)
-    successor = ""
+    successor = full = ""
     for name in roster:
         if name == current:
             continue
         why = explain_unavailable(
             availability.get(name), tries=tried.count(name), now=now, zone=zone, needs=needs
         )
-        if not why:
+        state = availability.get(name)
+        if not why and state is not None and state.full is not None and state.full.until > now:
+            full = full or name
+            why = f"its {state.full.name} is used up until {render_moment(state.full.until, now, zone)}"
+        elif not why:
             successor = name
             break
         skipped.append(f"{name}: {why}")
-        state = availability.get(name)
         if state is not None and state.resting and state.rests_until is not None:
             resets.append(state.rests_until)
+    if full and not successor:
+        successor, skipped = full, [why for why in skipped if not why.startswith(f"{full}: ")]
     return Choice(successor, tuple(skipped), min(resets, default=None))
 
 
@@ -162,6 +171,13 @@ class DecisionContext(msgspec.Struct, frozen=True):
         return choose_successor(
             roster, self.availability, current=current, tried=tried, now=self.now, zone=self.zone, needs=needs
         )
+
+    def ignore_full(self, agent: str) -> "DecisionContext":
+        """Return the context in which no window of `agent` is used up, because it works."""
+        state = self.availability.get(agent)
+        if state is None or state.full is None:
+            return self
+        return replace(self, availability={**self.availability, agent: replace(state, full=None)})
 
     def wake(self, agent: str) -> "DecisionContext":
         """Return the context in which `agent` does not rest, because a person says so."""

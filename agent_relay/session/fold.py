@@ -106,8 +106,8 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
                 if is_own
                 else session
             )
-        case work.BudgetNoted() | work.BudgetApplied():
-            return transitions.fold_spending(session, body, event)
+        case work.SuccessorChosen() | work.BudgetNoted() | work.BudgetApplied():
+            return transitions.fold_usage(session, body, event)
         case events.ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case events.ResumeAgreed() | events.LegContinues() | events.SessionWoke():

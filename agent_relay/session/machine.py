@@ -224,7 +224,9 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
         told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
-        return told.then(usage_limits.turn_ended(replace(session, near=build_limit(seen, world.now)), world))
+        prepared = usage_limits.prepare_successor(session, living, world) if is_new else NOTHING
+        near = replace(session, near=build_limit(seen, world.now))
+        return told.then(prepared).then(usage_limits.turn_ended(near, world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))

@@ -19,6 +19,7 @@ from agent_relay.domain.session import (
     Handoff,
     HandoffRequest,
     Limit,
+    PreparedSuccessor,
     Session,
     Terms,
     Turn,
@@ -81,6 +82,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.ContextCompacting: _stay(*S),
         work.ContextSpared: _stay(*S),
         work.DraftBegun: _stay(*S),
+        work.SuccessorChosen: _stay(*S),
         work.BudgetNoted: _stay(*S),
         work.CheckpointMade: _stay(*S),
         work.BudgetApplied: _stay(*S),
@@ -288,7 +290,8 @@ def note_warning(session: Session, warning: Limit) -> Session:
 
 def forget_leg(session: Session, at: datetime) -> Session:
     """Return the session at the start of another leg: it keeps only warnings of windows known to be open."""
-    return replace(session, near=None, warned=tuple(known for known in session.warned if _is_open(known, at)))
+    kept = tuple(known for known in session.warned if _is_open(known, at))
+    return replace(session, near=None, warned=kept, prepared=None)
 
 
 def _is_same(known: Limit, agent: str, model: str, until: str) -> bool:
@@ -304,10 +307,15 @@ def _is_open(known: Limit, at: datetime) -> bool:
     return until is not None and until > at
 
 
-def fold_spending(
-    session: Session, body: work.BudgetNoted | work.BudgetApplied, event: events.Event
+def fold_usage(
+    session: Session,
+    body: work.BudgetNoted | work.BudgetApplied | work.SuccessorChosen,
+    event: events.Event,
 ) -> Session:
     """Return the session after one more event; an event with invalid values changes nothing."""
+    if isinstance(body, work.SuccessorChosen):
+        is_own = session.leg is not None and session.leg.id == body.leg
+        return replace(session, prepared=PreparedSuccessor(body.agent, body.skipped)) if is_own else session
     known = find_spending(session, body.budget)
     if isinstance(body, work.BudgetApplied):
         if known is None or known.period != body.period:

@@ -1,9 +1,9 @@
-"""Decide what follows from a full context or a used-up budget."""
+"""Decide what follows from a full context, a near limit or a used-up budget."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, NoteRest, ShowMessage, StopLeg
+from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, DraftPacket, NoteRest, ShowMessage, StopLeg
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import BudgetsCounted, ContextFilled, HandoffAsked
@@ -169,13 +169,27 @@ def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
     return "near-limit" if is_near and not context.has_drafted else ""
 
 
+def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
+    """Choose who would take over from an agent near its limit, and have a packet drafted for it.
+
+    Without a screen nobody waits for the next agent: there the limit itself is time enough.
+    """
+    if leg.headless or session.handoff is not None:
+        return NOTHING
+    needs = transitions.inherit_terms(session).needs
+    choice = world.choose(session.roster, current=session.agent, needs=needs)
+    chosen = work.SuccessorChosen(leg.id, choice.successor, choice.skipped)
+    is_worth_it = bool(choice.successor) and leg.was_busy
+    return Outcome((chosen,), (DraftPacket(leg.id, choice.successor),) if is_worth_it else ())
+
+
 def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return who takes over, and why others were skipped; empty if even the agent at work could not start."""
     wanted = world.context.to
     others = tuple(name for name in session.roster if name != session.agent)
     order = {"same": (), "next": others}.get(wanted, (wanted,))
     names = tuple(dict.fromkeys((*order, session.agent, *others)))
-    choice = world.choose(names, needs=needs)
+    choice = world.ignore_full(session.agent).choose(names, needs=needs)
     return choice.successor, choice.skipped
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.detecting import at, build, look, render, row, say, status
+from tests.support.detecting import at, build, look, render, row, say, status, week
 
 
 def test_a_dialog_over_an_unanswered_prompt_acts_once_it_stands() -> None:
@@ -141,12 +141,20 @@ def test_a_window_that_fills_is_a_near_limit_once() -> None:
 def test_two_windows_that_fill_are_two_near_limits_each_once() -> None:
     """One status line reports both, turn after turn: a journal must not grow by that."""
     detector = build()
-    weekly = at(90000).timestamp()
     heard = [status(detector, seconds, 92, at(3661).timestamp()) for seconds in (1, 3, 5)]
-    heard += [status(detector, seconds, 91, weekly) for seconds in (6, 7)]
+    heard += [week(detector, seconds, 91) for seconds in (6, 7)]
     say(detector, 8, "agent", "done")
-    heard += [status(detector, 9, 93, at(3661).timestamp()), status(detector, 10, 93, weekly)]
+    heard += [status(detector, 9, 93, at(3661).timestamp()), week(detector, 10, 93)]
     assert [len(signals) for signals in heard] == [1, 0, 0, 1, 0, 0, 0]
+
+
+def test_a_reset_that_moves_under_a_near_limit_is_told_of_no_second_time() -> None:
+    """Some count from the last request on: their reset is never the same."""
+    detector = build()
+    heard = [
+        status(detector, 600 * one, 92 + one / 10, at(9000 + 1200 * one).timestamp()) for one in range(1, 9)
+    ]
+    assert [len(signals) for signals in heard] == [1] + 7 * [0]
 
 
 def test_a_near_limit_on_the_screen_is_the_one_a_window_reported() -> None:

@@ -24,7 +24,7 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
     """Plans differ in how long their windows are; a record that says so is about this user's."""
     windows = UsageWindows((WINDOW,), UTC)
     record = Record(Source.STATUS_LINE, {"used": 42, "reset": at(3600).timestamp(), **said})
-    (reading,) = windows.hear(record, at(1))
+    (reading,) = windows.hear(record, at(1), at(1))
     assert (reading.used, reading.minutes, reading.at) == (42.0, known, at(1))
     assert windows.newest == (reading,)
 
@@ -32,7 +32,7 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
 def test_a_share_becomes_a_percentage() -> None:
     """Some records count to one."""
     windows = UsageWindows((WINDOW.model_copy(update={"full": 1.0}),), UTC)
-    (reading,) = windows.hear(Record(Source.STATUS_LINE, {"used": 0.92, "reset": 1795177945}), at(1))
+    (reading,) = windows.hear(Record(Source.STATUS_LINE, {"used": 0.92, "reset": 1795177945}), at(1), at(1))
     assert reading.used == 92.0
 
 
@@ -48,7 +48,9 @@ def test_what_a_stream_tells_of_a_window_is_read_where_it_says_how_much() -> Non
         "utilization": 0.92,
     }
     for info in (said, near, {"status": "rejected", "isUsingOverage": False}):
-        windows.hear(Record(Source.STREAM, {"type": "rate_limit_event", "rate_limit_info": info}), at(1))
+        windows.hear(
+            Record(Source.STREAM, {"type": "rate_limit_event", "rate_limit_info": info}), at(1), at(1)
+        )
     assert [(one.window.name, one.used, one.minutes, one.resets_at) for one in windows.newest] == [
         ("five_hour", 92.0, 300, datetime.fromtimestamp(1795177945, UTC))
     ]

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from agent_relay.detect.reported_usage import WindowReading
+from agent_relay.detect.window_tracks import WindowReading
+from agent_relay.detect.window_usage import LastWindows
 from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import Source
-from agent_relay.engine.services import LastWindows
 from tests.support.detecting import at
 
 SESSION = UsageWindow(name="session", source=Source.STATUS_LINE, used="u", reset="r")

@@ -6,6 +6,8 @@ import pytest
 
 from agent_relay.domain.effects import (
     DeliverPacket,
+    DraftPacket,
+    Effect,
     NoteRest,
     PublishPacket,
     ShowMessage,
@@ -51,8 +53,11 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     assert [handoff.to_agent for handoff in story.now.done] == ["bob"]
 
 
-@pytest.mark.parametrize(("scope", "said"), [(Scope.TRANSIENT, []), (Scope.WARNING, [ShowMessage("L1")])])
-def test_only_limits_that_last_hand_the_session_over(scope: Scope, said: list[ShowMessage]) -> None:
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [(Scope.TRANSIENT, []), (Scope.WARNING, [ShowMessage("L1"), DraftPacket("L1", "bob")])],
+)
+def test_only_limits_that_last_hand_the_session_over(scope: Scope, said: list[Effect]) -> None:
     """A retry or a warning must never start another agent by itself."""
     story = Story().start().says("busy").limit(scope)
     assert story.now.state is State.BUSY

@@ -1,10 +1,12 @@
 """A draft ahead of a limit that is near: once a leg, at the end of a turn, for those who want that."""
 
-from agent_relay.domain.effects import Draft, ShowMessage
+from agent_relay.domain.effects import Draft, DraftPacket, ShowMessage
 from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.limits import ContextWishes, Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values import AgentName
 from tests.session.filling_story import Filling
+
+TOLD = [ShowMessage("L1"), DraftPacket("L1", "bob")]
 
 
 def near() -> Signal:
@@ -16,7 +18,7 @@ def test_a_near_limit_is_drafted_for_at_the_end_of_the_turn_for_those_who_want_t
     """Nothing can be asked of an agent that has stopped answering; once a leg is enough."""
     story = Filling(ContextWishes()).start()
     story.says("busy")
-    assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [ShowMessage("L1")]
+    assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == TOLD
     story.happens(StateSeen("L1", "ready"), draft_near_limit=True)
     assert story.effects == [Draft("L1")]
     story.says("busy")
@@ -28,7 +30,7 @@ def test_a_near_limit_told_between_two_turns_is_drafted_for_at_once() -> None:
     """There may be no other turn."""
     story = Filling(ContextWishes()).start().turn(10)
     assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [
-        ShowMessage("L1"),
+        *TOLD,
         Draft("L1"),
     ]
 
@@ -36,7 +38,7 @@ def test_a_near_limit_told_between_two_turns_is_drafted_for_at_once() -> None:
 def test_a_near_limit_costs_nothing_by_default() -> None:
     """What is left of a window is the user's to spend."""
     story = Filling(ContextWishes()).start().turn(10)
-    assert story.happens(SignalFound("L1", near())).effects == [ShowMessage("L1")]
+    assert story.happens(SignalFound("L1", near())).effects == TOLD
     assert story.turn(10).effects == []
 
 

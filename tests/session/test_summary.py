@@ -36,6 +36,8 @@ BODIES = (
     work.ContextCompacting("L1"),
     work.ContextSpared("L1"),
     work.DraftBegun("L1", "context"),
+    work.SuccessorChosen("L1", "bob", ("cas: not installed",)),
+    work.SuccessorChosen("L2", "ada"),
     work.BudgetNoted("L1", "b", "warn", "$4 of it", "ada", "stop", "2026-11-20", "2026-11-21T00:00:00+00:00"),
     work.BudgetNoted("L1", "b", "spent", "used up"),
     work.BudgetNoted("L1", "c", "half", "what?"),

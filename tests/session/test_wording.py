@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.session import Handoff, Leg, Limit, Session
+from agent_relay.domain.session import Handoff, Leg, Limit, PreparedSuccessor, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.session.views.messages import (
@@ -267,6 +267,14 @@ def test_a_limit_that_is_near_is_told_with_its_reset_and_the_way_to_hand_over_so
     assert render_message(near, UTC) == (
         "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
         "It keeps working; to hand over sooner: agent-relay relay"
+    )
+    prepared = replace(near, prepared=PreparedSuccessor("bob"))
+    assert render_message(prepared, UTC).endswith(
+        "It keeps working, then bob takes over; to hand over sooner: agent-relay relay"
+    )
+    alone = replace(near, prepared=PreparedSuccessor("", ("bob: not installed",)))
+    assert render_message(alone, UTC).endswith(
+        "It keeps working, but no agent could take over (bob: not installed)"
     )
     window = replace(near, near=replace(NEAR, text="92 % of its weekly window is used", until=""))
     said = "→ ann is near a limit (92 % of its weekly window is used). It keeps working"

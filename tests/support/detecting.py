@@ -94,6 +94,13 @@ RULES = Rules.model_validate(
         ],
         "windows": [
             {"name": "day", "source": "status-line", "used": "used", "reset": "reset", "near_percent": 90},
+            {
+                "name": "week",
+                "source": "status-line",
+                "used": "week",
+                "reset": "week_reset",
+                "near_percent": 90,
+            },
         ],
     }
 )
@@ -130,6 +137,12 @@ def event(detector: Detector, seconds: float, text: str, kind: str = "") -> tupl
 def status(detector: Detector, seconds: float, used: object, reset: object) -> tuple[Signal, ...]:
     """What it says to a status line."""
     record = Record(Source.STATUS_LINE, {"used": used, "reset": reset})
+    return detector.hear(record, now=at(seconds))
+
+
+def week(detector: Detector, seconds: float, used: object) -> tuple[Signal, ...]:
+    """What it says to a status line about the week that ends a day later."""
+    record = Record(Source.STATUS_LINE, {"week": used, "week_reset": at(90000).timestamp()})
     return detector.hear(record, now=at(seconds))
 
 

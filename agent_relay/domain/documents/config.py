@@ -13,7 +13,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from agent_relay.domain.documents.document import Strict
-from agent_relay.domain.limits import NO_WISHES, Budget, ContextWishes, QuietHours, parse_quiet_hours
+from agent_relay.domain.limits import (
+    NO_WISHES,
+    Budget,
+    ContextWishes,
+    NearLimitWishes,
+    QuietHours,
+    parse_quiet_hours,
+)
 from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 
 _LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
@@ -123,16 +130,24 @@ class HandoffConfig(Strict):
     With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
     as `handoff-<time>.md` beside the packets. With `draft_near_limit`, an agent that is near a limit is asked
     for a handoff document at the end of its turn, which costs a part of what it has left. A document is used
-    until the user has given its agent more than `fresh_prompts` further prompts. With `digest` "successor",
+    until the user has given its agent more than `fresh_prompts` further prompts. A usage window is near its
+    limit from `near_limit_percent` of use on (0: where its adapter says), and with `near_limit_by_rate` also
+    when, as fast as it is used now, it would be full before the turn ends. With `digest` "successor",
     the successor's own program writes a handoff document from relay's record before its first turn, without
     tools and within `digest_limit_s`; if it cannot, the handoff goes on without it.
     """
 
     save_to_disk: bool = False
     draft_near_limit: bool = False
+    near_limit_percent: float = Field(default=0, ge=0, le=100)
+    near_limit_by_rate: bool = True
     fresh_prompts: int = Field(default=5, ge=0, le=1000)
     digest: Literal["off", "successor"] = "off"
     digest_limit_s: float = Field(default=120, gt=0, le=120)
+
+    def build_near_wishes(self) -> NearLimitWishes:
+        """Return when a usage window is near its limit, for the detector."""
+        return NearLimitWishes(self.near_limit_percent, self.near_limit_by_rate)
 
 
 class ContextConfig(Strict):

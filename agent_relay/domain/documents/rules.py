@@ -196,20 +196,32 @@ class AutoContinue(Strict):
 class UsageWindow(Strict):
     """A structured reading of a usage window: how much is used, of `full`, and when it starts anew.
 
-    A reading of at least `near_percent` is a near limit (0: never). People know a window by how long it
-    is: `lasts_minutes`, or the number at `minutes` where the record has one.
+    A record that only says that the window is used up has no share at `used`: it tells `tells_percent`. A
+    reading of at least `near_percent` is a near limit unless the user sets another share (0: never). People
+    know a window by how long it is: `lasts_minutes`, or the number at `minutes` where the record has one. A
+    window of one model is that of `of_model`, or of the model the record names at `model`; a record without
+    a name there tells of the whole account.
     """
 
     name: str
     source: Source
     where: Where = Where()
-    used: str
+    used: str = ""
+    tells_percent: float | None = Field(default=None, ge=0, le=100)
     reset: str
+    model: str = ""
+    of_model: str = ""
     forms: tuple[ResetForm, ...] = ("epoch",)
     full: float = Field(default=100, gt=0)
     near_percent: float = Field(default=0, ge=0, le=100)
     lasts_minutes: int = Field(default=0, ge=0)
     minutes: str = ""
+
+    @model_validator(mode="after")
+    def _tells_one_share(self) -> "UsageWindow":
+        if bool(self.used) == (self.tells_percent is not None):
+            raise ValueError(f"window {self.name} has either `used` or `tells_percent`")
+        return self
 
 
 class ContextRule(Strict):

@@ -271,6 +271,7 @@ Body = (
     | work.ContextCompacting
     | work.ContextSpared
     | work.DraftBegun
+    | work.SuccessorChosen
     | work.BudgetNoted
     | work.BudgetApplied
     | SessionStopping

@@ -332,6 +332,18 @@ class ContextSpared(LegEvent, frozen=True):
     name: ClassVar[str] = "context.spared"
 
 
+class SuccessorChosen(msgspec.Struct, frozen=True):
+    """The leg is near a limit: `agent` would take over from it, and is prepared for that; empty for nobody.
+
+    `skipped` says why the others would not: `agent: reason`. At the limit itself the choice is made again.
+    """
+
+    name: ClassVar[str] = "successor.chosen"
+    leg: str
+    agent: str
+    skipped: tuple[str, ...] = ()
+
+
 class DraftBegun(msgspec.Struct, frozen=True):
     """The leg's agent is about to be asked for a handoff document ahead of time; `cause` says why."""
 

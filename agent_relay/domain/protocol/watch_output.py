@@ -32,6 +32,9 @@ class WindowUsed(Printed):
     minutes: int = Field(default=0, description="how long it is; 0 where nobody knows")
     used_percent: float
     resets_at: str
+    model: str = Field(default="", description="the one it is of; empty for the whole account")
+    source: str = Field(default="", description="which of the agent's records said so; empty if unknown")
+    read_at: str = Field(default="", description="when it was said; empty if unknown")
 
 
 class ContextUsed(Printed):
@@ -196,11 +199,12 @@ def render_live(live: LiveSession) -> dict[str, object]:
         "context": [live.context.used, live.context.room] if live.context is not None else None,
         "windows": [[one.name, one.used_percent, one.resets_at] for one in live.windows[:_MOST_WINDOWS]],
         "window_minutes": [one.minutes for one in live.windows[:_MOST_WINDOWS]],
+        "window_origins": [[one.model, one.source, one.read_at] for one in live.windows[:_MOST_WINDOWS]],
     }
 
 
 class _LiveFields(msgspec.Struct):
-    """A live session as `render_live` writes it; older daemons do not send the lengths of windows."""
+    """A live session as `render_live` writes it; older daemons do not send all about windows."""
 
     session: str
     number: int
@@ -212,6 +216,7 @@ class _LiveFields(msgspec.Struct):
     context: tuple[int, int] | None
     windows: list[tuple[str, float, str]]
     window_minutes: list[int] = []
+    window_origins: list[tuple[str, str, str]] = []
 
 
 def parse_live(value: object) -> LiveSession:
@@ -222,6 +227,7 @@ def parse_live(value: object) -> LiveSession:
         raise UntrustedDataError("what the daemon tells of a session is not what its format says") from None
     windows = found.windows[:_MOST_WINDOWS]
     lengths = [*found.window_minutes, *([0] * len(windows))]
+    origins = [*found.window_origins, *([("", "", "")] * len(windows))]
     return LiveSession(
         session=found.session,
         number=found.number,
@@ -232,8 +238,18 @@ def parse_live(value: object) -> LiveSession:
         model=found.model,
         context=None if found.context is None else build_context(*found.context),
         windows=tuple(
-            WindowUsed(name=name, minutes=minutes, used_percent=used, resets_at=resets_at)
-            for (name, used, resets_at), minutes in zip(windows, lengths, strict=False)
+            WindowUsed(
+                name=name,
+                minutes=minutes,
+                used_percent=used,
+                resets_at=resets_at,
+                model=model,
+                source=source,
+                read_at=read_at,
+            )
+            for (name, used, resets_at), minutes, (model, source, read_at) in zip(
+                windows, lengths, origins, strict=False
+            )
         ),
     )
 

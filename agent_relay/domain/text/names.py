@@ -105,8 +105,25 @@ def name_rest(scope: str, model: str = "") -> str:
     return f"limit of {model}" if scope == "model" and model else _REST.get(scope, "limit")
 
 
-def name_window(name: str, minutes: int) -> str:
-    """Return what people call a usage window: `5 h`, `week`; with 0 `minutes` its `name`."""
+_SOURCES = {
+    "status-line": "its status line",
+    "transcript": "its transcript",
+    "stream": "its output",
+    "proxy": "the proxy",
+}
+
+
+def name_source(source: str) -> str:
+    """Return where an agent said something, after `from`: `its status line`."""
+    return _SOURCES.get(source, f"its {source.replace('-', ' ')}")
+
+
+def name_window(name: str, minutes: int, model: str = "") -> str:
+    """Return what people call a usage window: `5 h`, `week`, `week of Opus`; with 0 `minutes` its `name`."""
+    return f"{_name_span(name, minutes)} of {model}" if model else _name_span(name, minutes)
+
+
+def _name_span(name: str, minutes: int) -> str:
     if minutes <= 0:
         return name[:_LONGEST_NAME].replace("_", " ")
     if minutes == _WEEK:

@@ -23,7 +23,17 @@ from agent_relay.domain.documents.record_matching import (
 from agent_relay.domain.documents.rules import Progress, Rules, SideTalk
 from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.inputs import ContextFilled, Input
-from agent_relay.domain.limits import NO_WISHES, ContextWishes, Level, Reading, Record, Signal, Source
+from agent_relay.domain.limits import (
+    NEAR_BY_ADAPTER,
+    NO_WISHES,
+    ContextWishes,
+    Level,
+    NearLimitWishes,
+    Reading,
+    Record,
+    Signal,
+    Source,
+)
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import ClockJump, is_later, replace, start_at
@@ -36,8 +46,8 @@ class MonitorConfig(msgspec.Struct, frozen=True):
     """The rules of the leg's agent, and what is known and wanted of this leg.
 
     `known` are (rule, text, until, decides) of signals already in the journal: a new daemon reads old records
-    again. `wishes` are the marks of the leg's context; none is reported while they are off. `says` are what
-    the records of a headless leg's output mean.
+    again. `wishes` are the marks of the leg's context; none is reported while they are off. `near` says when
+    its usage windows are near their limits. `says` are what the records of a headless leg's output mean.
     """
 
     rules: Rules
@@ -46,6 +56,7 @@ class MonitorConfig(msgspec.Struct, frozen=True):
     patience_s: float
     known: frozenset[tuple[str, str, str, bool]] = frozenset()
     wishes: ContextWishes = NO_WISHES
+    near: NearLimitWishes = NEAR_BY_ADAPTER
     says: Sequence[StreamRule] = ()
 
     def reads(self, source: Source) -> bool:

@@ -319,11 +319,11 @@ async def _build_monitor(
 ) -> LegMonitor:
     sources = loaded.adapter.sources
     # Between two headless turns nobody is there to be compacted, and within one nobody may be asked.
-    marks = services.config.context.build_wishes()
+    marks, near = services.config.context.build_wishes(), services.config.handoff.build_near_wishes()
     says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
     zone = services.find_zone(env)
     rules = await asyncio.to_thread(load_rules, loaded)
-    config = MonitorConfig(rules, sources, zone, services.config.patience_s, known, marks, says)
+    config = MonitorConfig(rules, sources, zone, services.config.patience_s, known, marks, near, says)
     return LegMonitor(
         leg,
         config,

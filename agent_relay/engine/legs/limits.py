@@ -1,4 +1,4 @@
-"""Relate a leg's use to limits: count budgets while it lives, note rests in the ledger and end them."""
+"""Relate a leg's use to limits: count budgets while it lives, note rests, ended rests and usage windows."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from datetime import datetime
 from functools import reduce
 
+from agent_relay.detect.window_usage import list_rows
 from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import BudgetsCounted
@@ -18,6 +19,7 @@ from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.rests import include_rest
 from agent_relay.session.transitions import find_spending, is_budget_news
+from agent_relay.store.usage_windows import update_windows
 from agent_relay.system.clock import Clock, LocalZone
 from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
 
@@ -195,6 +197,40 @@ class RestWriter:
             else:
                 self._troubles.pop("ledger", None)
                 return
+
+
+_WRITE_S = 5.0
+"""Readings come with every answer; what agents said last is written at most once in this time."""
+
+
+class WindowRecorder:
+    """Writes what a session's agents say of their usage windows into the file that commands read.
+
+    Use it from the event loop only.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._is_due = False
+
+    def note(self, live: LegMonitor) -> bool:
+        """Note what the leg last read; return whether `write` is to be called."""
+        now = self._services.clock.now()
+        is_news = self._services.windows.note(live.leg.agent, live.windows, now)
+        begins = is_news and not self._is_due
+        self._is_due = self._is_due or is_news
+        return begins
+
+    async def write(self) -> None:
+        """Write what is known, once the newest readings are likely to be in."""
+        await asyncio.sleep(_WRITE_S)
+        self._is_due = False
+        now, path = self._services.clock.now(), self._services.folders.usage_windows
+        rows = list_rows(self._services.windows.list_known(now))
+        try:
+            await asyncio.to_thread(update_windows, path, rows, now)
+        except RelayError as error:
+            _log.warning("windows-not-written why=%s", type(error).__name__)
 
 
 class EndedRests:

@@ -23,8 +23,8 @@ from agent_relay.system.clock import Clock, JumpingClock
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
-    from agent_relay.detect.reported_usage import WindowReading as Window
     from agent_relay.detect.screen_state import AgentState, InputState
+    from agent_relay.detect.window_tracks import WindowReading as Window
     from agent_relay.domain.limits import Reading
     from agent_relay.domain.screen import Screen
 
@@ -376,4 +376,5 @@ def _build_detector(leg: Leg, config: trackers.MonitorConfig) -> Detector:
         started_at=leg.starting_at,
         zone=config.zone,
         patience_s=config.patience_s,
+        near=config.near,
     )

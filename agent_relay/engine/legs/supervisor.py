@@ -17,7 +17,7 @@ from agent_relay.domain.text.plain import find_reason
 from agent_relay.domain.values import replace
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.leg_start import ERRORS_FILE, KnownSignals, adopt_leg
-from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, build_counter
+from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, WindowRecorder, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
 from agent_relay.engine.publishing.native_records import find_native
@@ -74,6 +74,7 @@ class LegSupervisor:
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
         self._ended_rests = EndedRests(services)
+        self._windows = WindowRecorder(services)
         self._counting = BudgetMonitor(
             build_counter(services), services.clock, services.report, services.counting
         )
@@ -239,7 +240,8 @@ class LegSupervisor:
 
     def _hear_turn(self, live: LegMonitor) -> None:
         verdict, leg = live.verdict, live.leg
-        self._services.windows.note(leg.agent, live.windows, self._services.clock.now())
+        if self._windows.note(live):
+            self._run(self._windows.write())
         if leg.headless and (verdict.is_done or verdict.has_failed):
             is_seen_off = leg.id in self._heard_at
             self._heard_at[leg.id] = asyncio.get_running_loop().time()

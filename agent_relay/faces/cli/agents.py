@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -30,6 +31,7 @@ from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import (
     ask,
+    get_rows,
     print_either,
     print_json,
     print_lines,
@@ -38,6 +40,7 @@ from agent_relay.faces.render.output import (
     warn,
 )
 from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
+from agent_relay.store.usage_windows import read_windows, render_known
 from agent_relay.system.config_file import read_project_config, read_user_config, write_model, write_order
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
@@ -79,6 +82,7 @@ def list_lost_hooks(cwd: str, environ: Mapping[str, str]) -> list[tuple[str, str
 
 
 def _print(rows: Sequence[Mapping[str, object]]) -> None:
+    now = datetime.now(UTC)
     cells = [
         [
             str(row["place"] or "-"),
@@ -86,18 +90,20 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
             str(row["program"] or "not installed"),
             "yes" if row["signed_in"] else "no",
             render_moment(row["rests_until"]) or _RESTS[str(row["resting"])],
+            render_known(get_rows(row, "windows"), now),
             str(row["origin"]),
         ]
         for row in rows
     ]
-    headers = ("place", "agent", "program", "signed in", "rests until", "adapter")
+    headers = ("place", "agent", "program", "signed in", "rests until", "used", "adapter")
     print_table(headers, cells, empty="There are no adapters.")
 
 
 def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """Return one row per agent; `place` is its place in the roster here, from 1, `None` if it has none.
 
-    `resting` is `None` if the ledger cannot be read.
+    `resting` is `None` if the ledger cannot be read. `windows` are its usage windows as last read; none means
+    that nobody knows how much is used.
     """
     folders = get_folders(environ)
     root = find_near_root(cwd)
@@ -110,7 +116,14 @@ def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
         *[name for name in roster if name in adapters],
         *[name for name in adapters if name not in roster],
     ]
-    return [_row(name, adapters, roster, resting, environ) for name in names]
+    windows = read_windows(folders.usage_windows, datetime.now(UTC))
+    return [
+        {
+            **_row(name, adapters, roster, resting, environ),
+            "windows": [row for row in windows if row["agent"] == name],
+        }
+        for name in names
+    ]
 
 
 def _row(

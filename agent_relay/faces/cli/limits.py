@@ -1,30 +1,70 @@
-"""`agent-relay limits`: show which agents rest and until when; declare that one works again."""
+"""`agent-relay limits`: show who rests and what is used of usage windows; declare that one works again."""
 
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.text.names import name_rest
+from agent_relay.domain.moments import parse_moment, render_age
+from agent_relay.domain.text.names import name_rest, name_source
 from agent_relay.domain.text.plain import quote_reason
+from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.typer_runner import Functions
-from agent_relay.faces.render.output import print_either, print_json, print_table, render_moment
+from agent_relay.faces.render.output import print_either, print_json, print_lines, print_table, render_moment
 from agent_relay.session.rests import drop_rests
 from agent_relay.store.ledger import update_ledger
 from agent_relay.store.session_index import check_ledger, find_near_root, read_resting
+from agent_relay.store.usage_windows import get_window_name, read_windows, round_percent
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits, windows, unseen}.")]
 
 
 def limits(*, as_json: AsJson = False) -> None:
-    """Which agents rest, why, and until when. `agent-relay limits clear AGENT` forgets what is known."""
-    ledger = get_folders().ledger
-    check_ledger(ledger)
-    found = read_resting(ledger)
+    """Which agents rest, and how much of their usage windows they last said is used.
+
+    `agent-relay limits clear AGENT` forgets that an agent rests.
+    """
+    folders, now = get_folders(), datetime.now(UTC)
+    check_ledger(folders.ledger)
+    found, windows = read_resting(folders.ledger), read_windows(folders.usage_windows, now)
+    unseen = _list_unseen(windows)
     if as_json:
-        print_json({"limits": found})
+        print_json({"limits": found, "windows": windows, "unseen": unseen})
         return
+    _print_rests(found)
+    print_lines("")
+    _print_windows(windows, unseen, now)
+
+
+def _list_unseen(windows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the installed agents of the order here of which no window is known."""
+    seen = {row["agent"] for row in windows}
+    view = build_view(get_cwd(), os.environ)
+    return [str(row["name"]) for row in view if row["place"] and row["program"] and row["name"] not in seen]
+
+
+def _print_windows(windows: Sequence[Mapping[str, object]], unseen: Sequence[str], now: datetime) -> None:
+    rows = [
+        [
+            str(row["agent"]),
+            get_window_name(row),
+            f"{round_percent(row)} %",
+            render_moment(row["resets_at"]),
+            f"{render_age(read_at, now)} ago" if (read_at := parse_moment(row["read_at"])) else "-",
+            name_source(str(row["source"])),
+        ]
+        for row in windows
+    ]
+    rows += [[agent, "unknown", "cannot be seen", "-", "-", "-"] for agent in unseen]
+    headers = ("agent", "usage window", "used", "begins anew", "read", "from")
+    print_table(headers, rows, empty="No agent said how much of its usage windows is used.")
+
+
+def _print_rests(found: Sequence[Mapping[str, object]]) -> None:
     rows = [
         [
             str(rest["agent"]),

@@ -4,7 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime, tzinfo
 
-from agent_relay.domain.moments import render_day, render_moment
+from agent_relay.domain.moments import render_day, render_moment, render_moment_text
 from agent_relay.domain.protocol.watch_output import (
     ContextUsed,
     DaemonTold,
@@ -16,7 +16,7 @@ from agent_relay.domain.protocol.watch_output import (
     TokensUsed,
     WindowUsed,
 )
-from agent_relay.domain.text.names import name_rest, name_window
+from agent_relay.domain.text.names import name_rest, name_source, name_window
 from agent_relay.faces.render.output import is_plain_output, plain, print_lines
 from agent_relay.faces.watch.view import SessionView, View, list_changes
 from agent_relay.session.views.summary import NO_TITLE
@@ -89,13 +89,19 @@ def render_context(context: ContextUsed, *, width: int, is_plain: bool) -> str:
 
 
 def render_window(window: WindowUsed, now: datetime, zone: tzinfo, *, width: int, is_plain: bool) -> str:
-    """Return `5 h ██ 34 %, resets 21:00`."""
+    """Return `5 h ██ 34 %, resets 21:00 (its status line, 18:20)`.
+
+    The moment of the reading is told, not its age: a screen would be drawn again every minute for that.
+    """
     bar = draw_gauge(round(window.used_percent), width, is_plain=is_plain)
     try:
         resets = f", resets {render_moment(datetime.fromisoformat(window.resets_at), now, zone)}"
     except ValueError:
         resets = ""
-    return f"{name_window(window.name, window.minutes)} {bar} {window.used_percent:g} %{resets}"
+    read_at = render_moment_text(window.read_at, now, zone)
+    origin = f" ({name_source(window.source)}, {read_at})" if window.source and read_at else ""
+    name = name_window(window.name, window.minutes, window.model)
+    return f"{name} {bar} {window.used_percent:g} %{resets}{origin}"
 
 
 def draw_gauge(percent: int, width: int, *, is_plain: bool) -> str:

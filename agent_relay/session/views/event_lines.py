@@ -48,6 +48,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
         _render_leg(event, agent)
         or _render_checkpoint(event, agent)
         or _render_signal(event, zone)
+        or _render_choice(event, agent)
         or _render_digest(event)
         or _render_said(event, agent)
         or _render_handoff(session, event)
@@ -138,6 +139,14 @@ def _name_signal(body: events.SignalSeen) -> str:
             return f"{body.agent} is signed out or its key is refused"
         case _:
             return f"{body.agent} got an error from its provider"
+
+
+def _render_choice(event: events.Event, agent: str) -> str:
+    body = event.body
+    if not isinstance(body, work.SuccessorChosen):
+        return ""
+    why = f" ({'; '.join(body.skipped)})" if body.skipped else ""
+    return f"at its limit {body.agent or 'nobody'} would take over from {agent}{why}"
 
 
 def _render_digest(event: events.Event) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import render_moment, render_moment_text
 from agent_relay.domain.names import get_session_folder
-from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Limit, Session, Step
+from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Limit, PreparedSuccessor, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
 from agent_relay.domain.text.plain import capitalize, quote_reason
@@ -184,11 +184,16 @@ def render_offer_line(session: Session) -> str:
     return f"{back}. To switch back: {agent_command(session.offer)}, or {key}"
 
 
-def render_near_line(near: Limit, zone: tzinfo) -> str:
-    """Render which limit an agent is near, in its own words, and that nothing need be done."""
+def render_near_line(near: Limit, zone: tzinfo, prepared: PreparedSuccessor | None = None) -> str:
+    """Render which limit an agent is near, in its own words, and who takes over then."""
     until = render_moment_text(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It keeps working; to hand over sooner: agent-relay relay"
+    if prepared is not None and prepared.agent:
+        go_on = f"It keeps working, then {prepared.agent} takes over; to hand over sooner: agent-relay relay"
+    elif prepared is not None:
+        go_on = f"It keeps working, but no agent could take over ({_shorten('; '.join(prepared.skipped))})"
+        go_on = go_on.removesuffix(" ()")
     return f"→ {near.agent} is near {name_limit(near.scope, near.model, near.text)} ({said}). {go_on}"
 
 
@@ -301,7 +306,7 @@ def _render_warning(session: Session, zone: tzinfo) -> str:
     is_full = read_at is not None and not Level.ADVISE.is_above(session.context.level)
     if is_full and (near is None or (read_at is not None and near.at <= read_at)):
         return render_context_line(session)
-    return render_near_line(near, zone) if near is not None else ""
+    return render_near_line(near, zone, session.prepared) if near is not None else ""
 
 
 def session_folder(session: Session) -> str:

@@ -118,8 +118,9 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
     Keys: session, root, cwd, task, title (one line, empty while nothing was asked), state, agent, leg, since
     and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
     does not tell), why, limit (`None`, or agent, scope, until, text), near (the same without scope: the
-    running agent's warning that a limit is close), refused (`None`, or agent and text: it is signed out or
-    its key refused), offered (the preferred agent that can be had back), context (`None`, or used, room,
+    running agent's warning that a limit is close), next_agent (who would take over then, empty for nobody),
+    refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred agent
+    that can be had back), context (`None`, or used, room,
     level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
     mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
     agent of a handoff that has not been worked on). An imported session that nobody has started has no leg;
@@ -159,8 +160,8 @@ def begin_summary(known: "Mapping[str, object]", at: object) -> "dict[str, objec
     return {
         "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
         "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
-        "near": None, "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False,
-        "owed": "",
+        "near": None, "next_agent": "", "refused": None, "offered": "", "context": None, "budgets": {},
+        "headless": False, "owed": "",
         **known,
     }  # fmt: skip
 
@@ -209,7 +210,7 @@ class _Offers:
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
     if name == "leg.starting":
         view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
-        view["near"], view["refused"] = None, None
+        view["near"], view["next_agent"], view["refused"] = None, "", None
     elif name == "leg.answered" and data.get("leg") == view["leg"]:
         view["refused"] = None
     elif name == "signal.seen" and data.get("scope") == "auth":
@@ -217,6 +218,8 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
             view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}
     elif name == "signal.seen" and data.get("decides") and data.get("scope") == "warning":
         view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
+    elif name == "successor.chosen" and data.get("leg") == view["leg"]:
+        view["next_agent"] = data.get("agent", "")
     elif name in {"packet.published", "packet.saved"}:
         view["packet"], view["lacks"] = data.get("text_path", ""), data.get("lacks", "")
     elif name == "handoff.confirmed":

@@ -76,6 +76,11 @@ class Folders:
         return f"{self.state}/ledger.json"
 
     @property
+    def usage_windows(self) -> str:
+        """What agents last said of their usage windows."""
+        return f"{self.state}/usage-windows.json"
+
+    @property
     def agent_versions(self) -> str:
         """The versions the agents' programs reported, and the newer ones the user has been notified of."""
         return f"{self.state}/agent-versions.json"

@@ -36,6 +36,10 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (work.ContextCompacting("L1"), "ada is asked to compact its context"),
         (work.DraftBegun("L1", "context"), "ada is asked for a handoff document: context"),
         (
+            work.SuccessorChosen("L1", "bob", ("cem: not installed",)),
+            "at its limit bob would take over from ada (cem: not installed)",
+        ),
+        (
             words.SignalSeen("L1", "ada", "limit", "account", "hook", "secret", decides=True, until=UNTIL),
             "ada hit its usage limit, resets 21:00",
         ),

@@ -33,10 +33,12 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 HELP = """usage: agent-relay status [--all] [--json]
 
-The sessions of this repository that have not ended, and the agents that rest.
+The sessions of this repository that have not ended, the agents that rest, and how
+much of their usage windows agents last said is used.
 
   --all    ended sessions too
-  --json   the same as JSON: {"root", "sessions": [...], "resting": [...], "strangers": [...]}
+  --json   the same as JSON: {"root", "sessions": [...], "resting": [...], "windows": [...],
+           "strangers": [...]}
 
 Strangers are sessions that came with this folder, as with a clone, and are none of yours.
 """
@@ -59,7 +61,7 @@ def run_status(words: list[str]) -> int:
 
 
 def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
-    """Return `root`, its `sessions`, and the `resting` agents with scope and until.
+    """Return `root`, its `sessions`, the `resting` agents with scope and until, and the `windows` of use.
 
     `sessions` are as `store.session_index` has them. `strangers` are the ids of sessions that came with
     the folder, which relay neither reads nor touches.
@@ -73,8 +75,18 @@ def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
         "root": root,
         "sessions": sessions,
         "resting": read_resting(folders.ledger),
+        "windows": _read_windows(folders.usage_windows),
         "strangers": strangers,
     }
+
+
+def _read_windows(path: str) -> list[dict[str, object]]:
+    """Return what agents last said of their usage windows."""
+    from datetime import UTC, datetime
+
+    from agent_relay.store.usage_windows import read_windows
+
+    return read_windows(path, datetime.now(UTC))
 
 
 def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]:
@@ -108,7 +120,8 @@ def _render_about(view: dict[str, object]) -> str:
         return f"signed out, or its key refused: {_quote(refused)}"
     if view["state"] in {"ready", "busy", "asking"}:
         if isinstance(near, dict):
-            return f"near limit: {_quote(near)}{f'; {full}' if full else ''}"
+            follows = f"; then {view['next_agent']}" if view.get("next_agent") else ""
+            return f"near limit: {_quote(near)}{follows}{f'; {full}' if full else ''}"
         if full:
             return full
         if offered and offered == view["agent"]:
@@ -194,3 +207,23 @@ def _print(view: dict[str, object]) -> None:
         clear = f". It may work again: agent-relay limits clear {rest['agent']}"
         line = f"{rest['agent']} rests until {until or 'you say otherwise'} ({limit})"
         print_lines(line if until else line + clear)
+    _print_windows(view)
+
+
+def _print_windows(view: dict[str, object]) -> None:
+    """Print what agents last said is used; an agent at work that says nothing is named, too."""
+    windows = get_rows(view, "windows")
+    at_work = [
+        str(row["agent"]) for row in get_rows(view, "sessions") if row["state"] in {"ready", "busy", "asking"}
+    ]
+    names = dict.fromkeys([*(str(row["agent"]) for row in windows), *at_work])
+    if not names:
+        return
+    from datetime import UTC, datetime
+
+    from agent_relay.store.usage_windows import render_known
+
+    now = datetime.now(UTC)
+    for name in names:
+        known = [row for row in windows if row["agent"] == name]
+        print_lines(f"{name}: used of its limits: {render_known(known, now)}")
