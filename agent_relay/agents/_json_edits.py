@@ -6,7 +6,8 @@ Every other byte stays: order, white space, comments. Comments are allowed becau
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 # What has no end reaches to the end of the text, so that no place is looked at twice.
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?', re.DOTALL)
@@ -19,8 +20,7 @@ class JsonEditError(ValueError):
     """The text cannot be edited; the message says why, for the middle of a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Element:
+class _Element(msgspec.Struct, frozen=True):
     """One member of an object, from its key on, or one item of a list; `value` is where its value begins."""
 
     begin: int

@@ -10,8 +10,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from agent_relay.agents import _json_edits as edits
 from agent_relay.agents.adapters import LoadedAdapter
@@ -32,8 +33,7 @@ _FILE, _FOLDER = 3, 4
 """How much was made: a list is 1, the object of the events 2."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookFile:
+class HookFile(msgspec.Struct, frozen=True):
     """One configuration file of an agent in which our hooks may be; nothing need be there."""
 
     agent: str
@@ -42,8 +42,7 @@ class HookFile:
     hooks: Hooks
 
 
-@dataclass(frozen=True, slots=True)
-class HookStatus:
+class HookStatus(msgspec.Struct, frozen=True):
     """What a file has of our hooks.
 
     `other` hooks belong to another installation, at `program`, `gone` ones to one that is no longer there.
@@ -56,8 +55,7 @@ class HookStatus:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookChange:
+class HookChange(msgspec.Struct, frozen=True):
     """A change of a file: its text before and after, `None` where there is no file."""
 
     path: str

@@ -6,7 +6,7 @@ import msgspec
 
 from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.limits import Signal, Spending
-from agent_relay.domain.results import NO_REPORT, HandoffReport
+from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
 from agent_relay.domain.session import NO_TERMS, Terms
 
 

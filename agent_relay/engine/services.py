@@ -271,14 +271,15 @@ class Services(msgspec.Struct, frozen=True):
 
 
 def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: Rest | None) -> Availability:
-    headless = (HEADLESS,) if loaded.adapter.headless is not None else ()
+    declared = loaded.adapter
+    headless = (HEADLESS,) if declared.headless is not None else ()
     return Availability(
         installed=find_program(loaded, environ) is not None,
         signed_in=is_signed_in(loaded.adapter, environ, home),
         resting=rest is not None,
         rests_until=rest.until if rest else None,
         scope=rest.scope if rest else "",
-        capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
+        capabilities=frozenset((*declared.capabilities, *declared.accepts, *declared.produces, *headless)),
         fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
     )
 

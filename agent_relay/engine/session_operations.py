@@ -271,7 +271,7 @@ class _Handlers:
             limit_s=asked.check_limit_s or LIMIT_S,
         )
 
-    async def cancel_checks(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
+    async def cancel_checks(self, asked: op.HandoffChecksFields, _peer: Peer) -> Mapping[str, object]:
         """End the command that checks a criterion of the handoff; return whether there was one."""
         return {"cancelled": self._checker.cancel(asked.handoff)}
 

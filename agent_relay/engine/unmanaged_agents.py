@@ -9,9 +9,10 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+
+import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter, find_program, load_rules
 from agent_relay.agents.source_paths import LegPlace
@@ -61,8 +62,7 @@ _KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 _LONGEST_PATH = 4096
 
 
-@dataclass(slots=True)
-class _Conversation:
+class _Conversation(msgspec.Struct):
     """One conversation of an agent that relay did not start; `limit` is the newest, seen at `limit_at`."""
 
     agent: str

@@ -18,7 +18,7 @@ from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
-from agent_relay.domain.results import LONGEST_OUTPUT
+from agent_relay.domain.protocol.handoff_report import LONGEST_OUTPUT
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values import replace
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList

@@ -100,6 +100,42 @@ def render_evidence(checked: work.CriterionChecked) -> dict[str, object]:
     }
 
 
+FEWEST_FOR_ESTIMATE = 3
+"""With fewer past handoffs their median says little: what is to come stays unknown."""
+
+
+class DurationEstimate(msgspec.Struct, frozen=True):
+    """How long a handoff to an agent may take, by the median of past ones; `None` where too few are known.
+
+    `takeover_s` is until the successor works, by `takeovers` past handoffs, `work_s` from then until it was
+    completed, by `works`.
+    """
+
+    takeover_s: float | None
+    work_s: float | None
+    takeovers: int
+    works: int
+
+
+def estimate_durations(records: Iterable[HandoffRecord], agent: str) -> DurationEstimate:
+    """Return how long a handoff to `agent` may take, by those of the records that went to it."""
+    takeovers, works = list[float](), list[float]()
+    for record in records:
+        if record.to_agent != agent or record.ended_at is None or record.step != Step.DELIVERED:
+            continue
+        if not record.retries:
+            takeovers.append((record.ended_at - record.began_at).total_seconds())
+        if record.status is HandoffStatus.COMPLETED and record.closed_at is not None:
+            works.append((record.closed_at - record.ended_at).total_seconds())
+    return DurationEstimate(_find_median(takeovers), _find_median(works), len(takeovers), len(works))
+
+
+def _find_median(lengths: list[float]) -> float | None:
+    """Return the lower median of enough lengths; clocks that were set back make some negative."""
+    known = sorted(length for length in lengths if length >= 0)
+    return known[(len(known) - 1) // 2] if len(known) >= FEWEST_FOR_ESTIMATE else None
+
+
 class LegRecord(msgspec.Struct, frozen=True):
     """One leg of the chain; `handoff` brought it, empty if it was started or resumed without one."""
 

@@ -10,7 +10,7 @@ from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
-from agent_relay.domain.results import Verdict
+from agent_relay.domain.protocol.handoff_report import CriterionVerdict
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
@@ -175,8 +175,8 @@ def list_evidence(handoff: Handoff, asked: CloseAsked) -> tuple[work.CriterionCh
     found = {one.criterion: one for one in asked.checked}
     for said in asked.report.criteria:
         criterion = _find_criterion(known, said.criterion)
-        if criterion not in found or found[criterion].verdict == Verdict.UNCHECKED:
-            verdict = Verdict.MET if said.met else Verdict.UNMET
+        if criterion not in found or found[criterion].verdict == CriterionVerdict.UNCHECKED:
+            verdict = CriterionVerdict.MET if said.met else CriterionVerdict.UNMET
             found[criterion] = work.CriterionChecked(handoff.id, criterion, verdict, said.how, asked.by)
     return tuple(found.values())
 
@@ -195,7 +195,7 @@ def _find_criterion(known: Sequence[str], said: str) -> str:
 
 def list_unmet(checked: Sequence[work.CriterionChecked]) -> tuple[str, ...]:
     """Return the criteria that were found unmet."""
-    return tuple(one.criterion for one in checked if one.verdict == Verdict.UNMET)
+    return tuple(one.criterion for one in checked if one.verdict == CriterionVerdict.UNMET)
 
 
 def _roll_back(

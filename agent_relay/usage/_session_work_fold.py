@@ -114,6 +114,7 @@ class _Work:
                 end if leg.ended_at is None else to_ms(leg.ended_at),
                 self._names.get(leg.id, []),
                 self._limits.get(leg.id, []),
+                leg.handoff,
             )
             for leg in session.legs
             if leg.agent != IMPORTED

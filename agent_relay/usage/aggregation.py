@@ -157,6 +157,7 @@ class _Table:
         self._legs: dict[str, list[tuple[WorkOwner, LegWork]]] = {}
         self._found: dict[tuple[str, bool, str], MetricsRow | None] = {}
         self._agents = list[str]()
+        self._handoffs: dict[str, str] = {}
         self.rows: dict[str, MetricsRow] = {}
 
     def sum_up(self) -> MetricsRow:
@@ -171,6 +172,7 @@ class _Table:
         since = self._question.since
         for work in works:
             agents = {leg.leg: leg.agent for leg in work.legs}
+            self._handoffs |= {leg.leg: leg.handoff for leg in work.legs if leg.handoff}
             for span in work.spans:
                 if span.state is not State.ENDED and span.end > since:
                     self._add_span(work, agents.get(span.leg, ""), span)
@@ -361,6 +363,8 @@ class _Table:
                 return owner.session
             case "leg":
                 return owner.leg
+            case "handoff":
+                return self._handoffs.get(owner.leg, "")
             case "agent":
                 return owner.agent
             case "day":

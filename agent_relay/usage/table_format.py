@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal, get_args
 
-Grouping = Literal["session", "leg", "agent", "model", "day"]
+Grouping = Literal["session", "leg", "handoff", "agent", "model", "day"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 

@@ -74,6 +74,26 @@ def test_the_shipped_adapters_all_load(folders: Folders) -> None:
     assert {"demo", "understudy"} & set(list_default_roster(found)) == set()
 
 
+def test_what_an_adapter_declares_is_what_it_can_do(folders: Folders) -> None:
+    """A handoff that needs a word goes to whoever declares it: none may be claimed, or forgotten."""
+    for loaded in load_adapters(folders).values():
+        adapter = loaded.adapter
+        told = {
+            "text": True,
+            "conversation": bool(adapter.launch.resume_args),
+            "model": bool(adapter.launch.model_args),
+            "headless": adapter.headless is not None,
+        }
+        assert set(adapter.accepts) == {word for word, can in told.items() if can}, adapter.name
+        left = {
+            "edits": "edit" in adapter.capabilities,
+            "commands": "shell" in adapter.capabilities,
+            "document": adapter.narrative is not None,
+            "record": adapter.transcript is not None,
+        }
+        assert set(adapter.produces) == {word for word, can in left.items() if can}, adapter.name
+
+
 def test_a_users_adapter_stands_beside_and_above_the_shipped_ones(folders: Folders) -> None:
     """Teaching relay an agent takes a folder, and so does correcting one."""
     _write_adapter(f"{folders.config}/adapters", "zed")

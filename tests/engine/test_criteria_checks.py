@@ -145,3 +145,32 @@ def test_a_report_that_says_too_little_or_too_much_is_refused(
     with pytest.raises(WrongUseError, match=why):
         close(world, session, handoff, report=report)
     assert "handoff.closed" not in [event.body.name for event in world.events(session)]
+
+
+def test_what_the_successor_did_with_its_packet_is_said(world: RelayWorld) -> None:
+    """Of an ordinary handoff, from the successor's own record; nothing is planted."""
+    session, handoff = hand_over(world, "true")
+    view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
+    assert view["packet_use"]["events"] is None
+    assert (view["packet_use"]["commands_run"], view["packet_use"]["recalls"]) == (0, 0)
+    assert "packet used: 0 of 0 named files read again" in run(world, "handoff", "show", handoff).out
+    rows = json.loads(run(world, "metrics", session, "--by", "handoff", "--json").out)["rows"]
+    assert [(row["key"], row["handoffs"], row["packet_use"]) for row in rows] == [
+        (handoff, 1, view["packet_use"])
+    ]
+    assert "what they did with their packets" in run(world, "metrics", session, "--by", "handoff").out
+    (told,) = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
+    assert told["packet_use"] == view["packet_use"]
+
+
+def test_what_the_target_produces_is_checked_first(world: RelayWorld) -> None:
+    """The screenplay's agents leave a record and write no documents."""
+    session = begin(world)
+    env = world.environ
+    assert world.ask("handoff.plan", session=session, env=env, needs=["record"])["successor"] == "understudy"
+    plan = world.ask("handoff.plan", session=session, env=env, needs=["document"])
+    assert plan["successor"] == ""
+    assert "its adapter does not declare document" in str(plan["agents"])
+    view = json.loads(run(world, "handoff", "plan", "--json").out)
+    assert view["estimate"] == {"takeover_s": None, "work_s": None, "takeovers": 0, "works": 0}
+    assert "Estimate until it works: unknown (0 made)" in run(world, "handoff", "plan").out

@@ -1,5 +1,7 @@
 """The records of handoffs, read off journals that the state machine itself wrote."""
 
+from datetime import timedelta
+
 from agent_relay.domain.events.session import Event, LegStarting, SessionCreated, Unknown
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.inputs import (
@@ -13,7 +15,13 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.session import Step, Terms
-from agent_relay.session.handoff_history import HandoffHistory, HandoffStatus
+from agent_relay.session.handoff_history import (
+    DurationEstimate,
+    HandoffHistory,
+    HandoffRecord,
+    HandoffStatus,
+    estimate_durations,
+)
 from tests.session.asked_handoff import RESTS, TERMS, asked, made, of
 from tests.session.story import NOW, Story
 
@@ -116,3 +124,26 @@ def test_journals_of_older_versions_are_counted_as_they_stand() -> None:
         ("H2", "H1", 2),
     ]
     assert [(leg.agent, leg.handoff) for leg in registry.legs] == [("ann", "")]
+
+
+def test_a_duration_is_estimated_by_the_median_of_enough_past_ones() -> None:
+    """Two handoffs tell nothing of a third; what failed does not tell how long success takes."""
+    made_at = [10.0, 1.0, 4.0, 2.0]
+    records = [
+        HandoffRecord(
+            f"H{number}",
+            "L1",
+            "ann",
+            "bob",
+            "manual",
+            NOW,
+            step=Step.DELIVERED,
+            status=HandoffStatus.COMPLETED if number else HandoffStatus.FAILED,
+            ended_at=NOW + timedelta(seconds=took_s),
+            closed_at=NOW + timedelta(seconds=took_s + 60 * number),
+        )
+        for number, took_s in enumerate(made_at)
+    ]
+    assert estimate_durations(records, "bob") == DurationEstimate(2.0, 120.0, 4, 3)
+    assert estimate_durations(records[:3], "bob") == DurationEstimate(4.0, None, 3, 2)
+    assert estimate_durations(records, "cas") == DurationEstimate(None, None, 0, 0)

@@ -16,7 +16,7 @@ from agent_relay.domain.inputs import (
     Restarted,
     StopAsked,
 )
-from agent_relay.domain.results import BlockerReport, CriterionReport, HandoffReport
+from agent_relay.domain.protocol.handoff_report import BlockerReport, CriterionReport, HandoffReport
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability

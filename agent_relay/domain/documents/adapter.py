@@ -344,12 +344,19 @@ class VersionChange(VersionRange):
     quit: tuple[QuitStep, ...] | None = None
 
 
+Accepted = Literal["text", "conversation", "model", "headless"]
+"""What an agent can be given: text, its own earlier conversation, a model's name, a turn without a screen."""
+Produced = Literal["edits", "commands", "document", "record"]
+"""What an agent leaves: changed files, commands it ran, a handoff document, a record that relay reads."""
+
+
 class Adapter(Strict):
     """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that.
 
     `tested_versions` are those of the program it was tried with; `package` is the name of the npm package the
     program comes in, whose own file tells the installed version. `versions` are what is different for some of
-    them, later ones over earlier ones.
+    them, later ones over earlier ones. A handoff may need any word of `capabilities`, `accepts` and
+    `produces`.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")
@@ -374,6 +381,8 @@ class Adapter(Strict):
     package: str = ""
     versions: tuple[VersionChange, ...] = ()
     capabilities: tuple[str, ...] = ()
+    accepts: tuple[Accepted, ...] = ()
+    produces: tuple[Produced, ...] = ()
 
     @model_validator(mode="before")
     @classmethod

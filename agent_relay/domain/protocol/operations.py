@@ -11,7 +11,7 @@ from typing import Annotated, Generic, Protocol, TypeVar
 import msgspec
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.results import NO_REPORT, HandoffReport
+from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -282,6 +282,13 @@ class HandoffVerdictFields(HandoffFields, kw_only=True):
     check_limit_s: Seconds = 0
 
 
+class HandoffChecksFields(Fields):
+    """A handoff whose criteria are being checked."""
+
+    session: str
+    handoff: str
+
+
 class RaceBeginFields(Fields):
     """A race to begin."""
 
@@ -406,7 +413,7 @@ HANDOFF_PLAN = Operation("handoff.plan", HandoffPlanFields)
 HANDOFF_CANCEL = Operation("handoff.cancel", HandoffFields)
 HANDOFF_RETRY = Operation("handoff.retry", HandoffRetryFields)
 HANDOFF_CLOSE = Operation("handoff.close", HandoffVerdictFields)
-HANDOFF_CHECKS_CANCEL = Operation("handoff.checks.cancel", HandoffFields)
+HANDOFF_CHECKS_CANCEL = Operation("handoff.checks.cancel", HandoffChecksFields)
 RACE_BEGIN = Operation("race.begin", RaceBeginFields)
 RACE_SHOW = Operation("race.show", RaceFields)
 RACE_RESUME = Operation("race.resume", RaceResumeFields)

@@ -12,7 +12,7 @@ from agent_relay.agents.launch import OWN_PREFIX
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.names import CHECK_VARIABLE
-from agent_relay.domain.results import LONGEST_OUTPUT, RELAY, Verdict
+from agent_relay.domain.protocol.handoff_report import LONGEST_OUTPUT, RELAY, CriterionVerdict
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.engine.narrative_writer import RunFolders, remove_run
 from agent_relay.engine.services import Services
@@ -92,7 +92,7 @@ async def _check_all(
     for command in commands:
         if PLACEHOLDER in command:
             how = "not run: the secret in it is not kept on disk"
-            found.append(CriterionChecked(handoff, command, Verdict.UNCHECKED, how, RELAY))
+            found.append(CriterionChecked(handoff, command, CriterionVerdict.UNCHECKED, how, RELAY))
             continue
         # A daemon that was killed may have left the same command running.
         await finish(end_marked, CHECK_VARIABLE, handoff)
@@ -115,9 +115,9 @@ async def _check(
         )
     except RelayError as error:
         why = error.sentence.replace("no answer came", "not done")
-        return CriterionChecked(handoff, command, Verdict.UNMET, f"run: {why}", RELAY)
+        return CriterionChecked(handoff, command, CriterionVerdict.UNMET, f"run: {why}", RELAY)
     took_s = time.monotonic() - began
-    verdict = Verdict.UNMET if ran.status else Verdict.MET
+    verdict = CriterionVerdict.UNMET if ran.status else CriterionVerdict.MET
     printed = clean_text(f"{ran.output[-_MARGIN:]}\n{ran.errors[-_MARGIN:]}".strip())
     return CriterionChecked(
         handoff,

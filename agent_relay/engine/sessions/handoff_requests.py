@@ -5,7 +5,12 @@ from collections.abc import Collection, Mapping
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.results import BLOCKER_KINDS, BlockerReport, CriterionReport, HandoffReport
+from agent_relay.domain.protocol.handoff_report import (
+    BLOCKER_KINDS,
+    BlockerReport,
+    CriterionReport,
+    HandoffReport,
+)
 from agent_relay.domain.session import PRIORITIES, Handoff, Session, Terms
 from agent_relay.domain.text.plain import clean_text
 

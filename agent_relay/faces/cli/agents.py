@@ -149,6 +149,9 @@ def _row(
         "tested_version": loaded.adapter.newest_tested,
         "tested_versions": list(loaded.adapter.tested_versions),
         "scripted": SCRIPTED in loaded.adapter.capabilities,
+        "capabilities": list(loaded.adapter.capabilities),
+        "accepts": list(loaded.adapter.accepts),
+        "produces": list(loaded.adapter.produces),
     }
 
 

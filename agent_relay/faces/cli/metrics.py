@@ -66,7 +66,7 @@ class MetricsReport(msgspec.Struct, frozen=True):
     """Rows with their labels by key, their total, and the figures they were made of.
 
     With `is_all` they are about this machine, else about where the command runs, or about one session.
-    `source` is whose prices are used, `newest` the day of the newest one.
+    `source` is whose prices are used, `newest` the day of the newest one. `uses` are by handoff, if rows are.
     """
 
     by: Grouping
@@ -77,6 +77,7 @@ class MetricsReport(msgspec.Struct, frozen=True):
     source: str
     newest: date | None
     is_all: bool = False
+    uses: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
 
 
 def run_metrics(words: list[str]) -> int:
@@ -128,7 +129,14 @@ def build_report(wanted: Wanted, *, by: Grouping, since: str, agent: str) -> Met
     works = {work.session: work for work in gathered.works}
     labels = {row.key: name_row(row, by, works) for row in rows}
     newest = prices.find_newest(now.date())
-    return MetricsReport(by, rows, total, labels, gathered, prices.source, newest, wanted.is_all)
+    uses = _read_uses(gathered) if by == "handoff" else {}
+    return MetricsReport(by, rows, total, labels, gathered, prices.source, newest, wanted.is_all, uses)
+
+
+def _read_uses(gathered: Gathered) -> Mapping[str, Mapping[str, object]]:
+    from agent_relay.usage.packet_uses import read_gathered_uses
+
+    return read_gathered_uses(gathered, get_folders(), os.environ)
 
 
 def _parse_by(text: str) -> Grouping:
@@ -165,13 +173,13 @@ COLUMNS = (
     "reasoning_tokens", "total_tokens", "answers", "cost_usd", "cost_is_whole", "unpriced_tokens", "turns",
     "failed_turns", "wall_s", "active_s", "waiting_s", "handoffs", "limits", "failovers", "failover_mean_s",
     "failover_max_s", "lines_added", "lines_removed", "legs_without_transcript", "first_at", "last_at",
-    "relay_tokens",
+    "relay_tokens", "packet_use",
 )  # fmt: skip
 """What a row says, in JSON and CSV; absent figures are null and empty."""
 
 
-def build_row(row: MetricsRow, label: str) -> dict[str, object]:
-    """Return one row under `COLUMNS`.
+def build_row(row: MetricsRow, label: str, use: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Return one row under `COLUMNS`; `use` is what the successor did with the packet of a handoff's row.
 
     `cost_usd` is a decimal as text, null if no price is known for it. If no leg of the row left a
     transcript, what it used is not known, and null.
@@ -210,6 +218,7 @@ def build_row(row: MetricsRow, label: str) -> dict[str, object]:
         "first_at": _moment(row.first),
         "last_at": _moment(row.last),
         "relay_tokens": row.relay_tokens,
+        "packet_use": use,
     }
 
 
@@ -252,7 +261,7 @@ def name_row(row: MetricsRow, by: Grouping, works: Mapping[str, SessionWork]) ->
     work = works.get(row.key)
     if by == "session" and work is not None:
         return f"{row.key[-8:]} {'>'.join(row.agents)}"
-    if by == "leg" and ":" not in row.key:
+    if by in ("leg", "handoff") and ":" not in row.key:
         return f"{row.key[-8:]} {'>'.join(row.agents)}"
     agent, colon, native = row.key.partition(":")
     return f"{native[:13]} {agent}" if colon and by in ("session", "leg") else row.key
@@ -274,7 +283,7 @@ def print_view(report: MetricsReport) -> None:
     """Print the report as JSON, as `print_json` would, but with msgspec, which is loaded already."""
     view = {
         "by": report.by,
-        "rows": [build_row(row, report.labels[row.key]) for row in report.rows],
+        "rows": [build_row(row, report.labels[row.key], report.uses.get(row.key)) for row in report.rows],
         "total": build_row(report.total, "total"),
         "prices": {"source": report.source, "newest": report.newest.isoformat() if report.newest else None},
         "skipped_lines": report.gathered.read.skipped,
@@ -296,7 +305,7 @@ def print_csv(report: MetricsReport) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in report.rows:
-        view = build_row(row, report.labels[row.key])
+        view = build_row(row, report.labels[row.key], report.uses.get(row.key))
         writer.writerow([_flatten(view[column]) for column in COLUMNS])
     for line in _list_unread(report.gathered):
         warn(line)
@@ -337,7 +346,16 @@ def print_report(report: MetricsReport) -> None:
             for row in rows
         ]
         print_lines("", "tokens", *(bar.rstrip() for bar in bars))
+    _print_uses(report)
     _print_notes(report)
+
+
+def _print_uses(report: MetricsReport) -> None:
+    """Print what successors did with their packets, a line each, if rows are handoffs."""
+    lines = [
+        f"{report.labels[key]}  {use['text']}" for key, use in report.uses.items() if key in report.labels
+    ]
+    print_lines(*(["", "what they did with their packets", *lines] if lines else []))
 
 
 def _print_notes(report: MetricsReport) -> None:

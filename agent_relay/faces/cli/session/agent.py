@@ -27,9 +27,9 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --model M       the model to use
   --expect TEXT   what this handoff is to deliver; repeat it, as the next four
   --accept TEXT   when it counts as done
-  --check CMD     a command that must succeed; relay runs it when the handoff is judged
+  --check CMD     a command that must succeed; relay runs it before the handoff is completed
   --constraint T  what has to hold meanwhile
-  --needs WORD    what the target's adapter has to declare: edit, shell, resume …
+  --needs WORD    what the target's adapter has to declare: edit, shell, document …
   --priority P    low, normal, high or urgent
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it

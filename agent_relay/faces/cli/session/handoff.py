@@ -5,6 +5,7 @@ import sys
 from typing import Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from agent_relay.client.autostart import ask_daemon, connect_or_start
 from agent_relay.client.pending_answers import WRITING_LIMIT_S
@@ -15,14 +16,18 @@ from agent_relay.faces.cli.options import OPEN_LIMIT_S
 from agent_relay.faces.cli.session.agent import run_agent
 from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
 from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
+from agent_relay.faces.cli.session.handoffs.evidence import list_criteria
 from agent_relay.faces.cli.session.handoffs.records import (
     build_full,
     build_row,
     choose_lineage,
     choose_lineages,
+    estimate,
     find_record,
     get_now,
     list_full,
+    read_uses,
+    render_estimate,
 )
 from agent_relay.faces.cli.session.handoffs.verdict import Handoff, Note, complete, fail
 from agent_relay.faces.cli.session.lookup import choose_here, choose_running, find_root_here
@@ -40,6 +45,7 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.store.journal import read_session
 from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.usage.packet_use import build_packet_use
 
 RunningSession = Annotated[
     str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
@@ -141,8 +147,9 @@ def history(
 ) -> None:
     """Show the chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
     chain = choose_lineage(session)
+    uses = read_uses(chain)
     if not as_json:
-        print_lines(*draw_lineage(chain))
+        print_lines(*draw_lineage(chain, uses))
         return
     legs = [
         {
@@ -158,7 +165,13 @@ def history(
     ]
     now = get_now()
     handoffs = [
-        {**build_row(chain, record, now), "from_leg": record.from_leg} for record in chain.registry.records
+        {
+            **build_row(chain, record, now),
+            "from_leg": record.from_leg,
+            "criteria": list_criteria(record),
+            "packet_use": build_packet_use(uses[record.id]) if record.id in uses else None,
+        }
+        for record in chain.registry.records
     ]
     print_json({"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs})
 
@@ -174,13 +187,17 @@ def plan(
     """Show which agent a handoff would go to now, and why not to the others. Changes nothing."""
     chain = choose_lineage(session)
     view = _request("handoff.plan", session=chain.session, needs=needs or [])
+    successor = str(view["successor"])
+    view["estimate"] = asdict(estimate(successor)) if successor else None
     if as_json:
         print_json(view)
         return
     columns = ("place", "agent", "verdict", "why")
     rows = [[str(row[name]) for name in columns] for row in get_rows(view, "agents")]
     print_table(("place", "agent", "verdict", "because"), rows, empty="The order is empty.")
-    if not view["successor"]:
+    if successor:
+        print_lines(f"Estimate {render_estimate(get_table(view, 'estimate'), successor)}.")
+    else:
         earliest = render_moment(view["earliest"])
         print_lines(f"No agent is available{f' before {earliest}' if earliest else ''}.")
 

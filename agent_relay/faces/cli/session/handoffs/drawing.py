@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent_relay.domain.text.plain import render_count
 from agent_relay.faces.cli.session.handoffs.evidence import count_met
 from agent_relay.faces.cli.session.handoffs.records import Lineage, get_now, measure_work
 from agent_relay.faces.render.output import render_moment
 from agent_relay.session.handoff_history import HandoffRecord, LegRecord
+from agent_relay.usage.packet_use import PacketUse
 from agent_relay.usage.table_format import render_span
 
 
@@ -18,8 +20,11 @@ class Node:
     below: "list[Node]" = field(default_factory=list)
 
 
-def draw_lineage(chain: Lineage) -> list[str]:
-    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues."""
+def draw_lineage(chain: Lineage, uses: Mapping[str, PacketUse]) -> list[str]:
+    """Return the tree's lines: the session, its legs and its handoffs, each below what it continues.
+
+    `uses` are what successors did with their packets.
+    """
     top = Node(f"session {chain.session}")
     legs: dict[str, Node] = {}
     handoffs = {record.id: record for record in chain.registry.records}
@@ -27,7 +32,7 @@ def draw_lineage(chain: Lineage) -> list[str]:
     for number, leg in enumerate(chain.registry.legs, start=1):
         legs[leg.id] = Node(_render_leg(number, leg))
     for record in chain.registry.records:
-        nodes[record.id] = Node(_render_handoff(chain, record))
+        nodes[record.id] = Node(_render_handoff(chain, record, uses.get(record.id)))
     for leg in chain.registry.legs:
         nodes.get(leg.handoff, top).below.append(legs[leg.id])
     for record in chain.registry.records:
@@ -68,7 +73,7 @@ def _render_leg(number: int, leg: LegRecord) -> str:
     return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
 
 
-def _render_handoff(chain: Lineage, record: HandoffRecord) -> str:
+def _render_handoff(chain: Lineage, record: HandoffRecord, use: PacketUse | None) -> str:
     met, count = count_met(record)
     worked_s = measure_work(chain, record, get_now())
     parts: Sequence[str] = [
@@ -78,6 +83,7 @@ def _render_handoff(chain: Lineage, record: HandoffRecord) -> str:
         *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
         *([record.note] if record.note else [record.why] if record.why else []),
         *([f"worked {render_span(int(worked_s * 1000))}"] if worked_s is not None else []),
+        *([render_count(use.files_changed, "changed file")] if use is not None and not use.lacks else []),
         *([f"{met} of {count} criteria met"] if count else []),
     ]
     return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(parts)}"

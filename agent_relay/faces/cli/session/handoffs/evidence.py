@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from agent_relay.domain.results import RELAY, Verdict
+from agent_relay.domain.protocol.handoff_report import RELAY, CriterionVerdict
 from agent_relay.faces.render.output import get_rows, get_table, is_plain_output
 from agent_relay.session.handoff_history import HandoffRecord, render_evidence
 
-_TICKS = {Verdict.MET: "✓", Verdict.UNMET: "✗", Verdict.UNCHECKED: "?"}
-_PLAIN_TICKS = {Verdict.MET: "[x]", Verdict.UNMET: "[ ]", Verdict.UNCHECKED: "[?]"}
+_TICKS = {CriterionVerdict.MET: "✓", CriterionVerdict.UNMET: "✗", CriterionVerdict.UNCHECKED: "?"}
+_PLAIN_TICKS = {CriterionVerdict.MET: "[x]", CriterionVerdict.UNMET: "[ ]", CriterionVerdict.UNCHECKED: "[?]"}
 _SHOWN_OUTPUT = 10
 """How many lines of what a failed command printed are shown."""
 
@@ -25,7 +25,7 @@ def list_criteria(record: HandoffRecord) -> list[dict[str, object]]:
         **dict.fromkeys(terms.checks, "command"),
         **dict.fromkeys(terms.criteria, "words"),
     }
-    unknown = {"verdict": Verdict.UNCHECKED.value, "how": "", "by": "", "output": ""}
+    unknown = {"verdict": CriterionVerdict.UNCHECKED.value, "how": "", "by": "", "output": ""}
     return [
         {"criterion": text, "kind": kinds[text], **(unknown | checked.get(text, {}))}
         for text in dict.fromkeys((*terms.all_criteria, *checked))
@@ -52,13 +52,14 @@ def build_result(record: HandoffRecord) -> dict[str, object]:
 def count_met(record: HandoffRecord) -> tuple[int, int]:
     """Return how many of the handoff's criteria are met, and how many there are."""
     criteria = list_criteria(record)
-    return sum(one["verdict"] == Verdict.MET for one in criteria), len(criteria)
+    return sum(one["verdict"] == CriterionVerdict.MET for one in criteria), len(criteria)
 
 
 def mark(verdict: str) -> str:
     """Return the tick of a verdict, in a form the output can show."""
     ticks = _PLAIN_TICKS if is_plain_output() else _TICKS
-    return ticks[Verdict(verdict) if verdict in set(Verdict) else Verdict.UNCHECKED]
+    known = CriterionVerdict(verdict) if verdict in set(CriterionVerdict) else CriterionVerdict.UNCHECKED
+    return ticks[known]
 
 
 def render_criterion(criterion: Mapping[str, object]) -> str:
@@ -66,7 +67,7 @@ def render_criterion(criterion: Mapping[str, object]) -> str:
     by, how = str(criterion["by"]), str(criterion["how"])
     said = f"{by}: {how}" if by else how
     if not said:
-        said = "a command an agent proposed" if criterion.get("kind") == "proposed" else "nobody said"
+        said = "a command an agent proposed" if criterion.get("kind") == "proposed" else "not checked yet"
     return f"{mark(str(criterion['verdict']))} {_flatten(criterion['criterion'])} ({_flatten(said)})"
 
 
@@ -75,7 +76,7 @@ def list_evidence_lines(view: Mapping[str, object]) -> list[str]:
     result, lines = get_table(view, "result"), list[str]()
     for number, one in enumerate(get_rows(view, "criteria"), 1):
         lines.append(f"criterion {number} {render_criterion(one)}")
-        if one["verdict"] == Verdict.UNMET and one["by"] == RELAY:
+        if one["verdict"] == CriterionVerdict.UNMET and one["by"] == RELAY:
             printed = str(one["output"]).splitlines()[-_SHOWN_OUTPUT:]
             lines += [f"    {line}" for line in printed]
     for name, word in (

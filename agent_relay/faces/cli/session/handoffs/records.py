@@ -1,14 +1,16 @@
 """Read the handoffs of every session from their journals; show one in full, or a session's as a tree."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_journal_path, get_session_folder
-from agent_relay.domain.results import Verdict
+from agent_relay.domain.protocol.handoff_report import CriterionVerdict
 from agent_relay.domain.session import Step
 from agent_relay.faces.cli.session.handoffs.evidence import (
     build_result,
@@ -18,17 +20,25 @@ from agent_relay.faces.cli.session.handoffs.evidence import (
 )
 from agent_relay.faces.cli.session.lookup import choose_here, choose_id
 from agent_relay.faces.render.output import get_rows, get_table, render_moment
-from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
+from agent_relay.session.handoff_history import (
+    DurationEstimate,
+    HandoffHistory,
+    HandoffRecord,
+    estimate_durations,
+)
 from agent_relay.store.journal import read_events
 from agent_relay.store.session_index import find_near_root, list_index, list_own_at
 from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.usage.packet_use import PacketUse, build_packet_use
+from agent_relay.usage.table_format import render_span
 
 if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
 
 
 _NAME_BYTES = 1 << 20
+_MET, _UNMET = CriterionVerdict.MET, CriterionVerdict.UNMET
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +150,36 @@ def measure_work(chain: Lineage, record: HandoffRecord, now: datetime) -> float 
     return round(max(0.0, (min(ends, default=now) - record.ended_at).total_seconds()), 3)
 
 
+def read_uses(chain: Lineage) -> dict[str, PacketUse]:
+    """Return by handoff what its successor did with the packet, as far as its own record tells."""
+    from agent_relay.usage.gather import Wanted, gather_metrics
+    from agent_relay.usage.packet_uses import read_packet_uses
+
+    folders, environ = get_folders(), os.environ
+    try:
+        wanted = Wanted(chain.session)
+        gathered = gather_metrics(folders, wanted, cwd=chain.root, environ=environ, now=get_now())
+        return read_packet_uses(chain.root, chain.session, folders, environ=environ, natives=gathered.natives)
+    except RelayError:
+        return {}
+
+
+def estimate(agent: str) -> DurationEstimate:
+    """Return how long a handoff to the agent may take, by all of this user's past ones."""
+    records = (record for chain in choose_lineages() for record in chain.registry.records)
+    return estimate_durations(records, agent)
+
+
+def render_estimate(estimated: Mapping[str, object], agent: str) -> str:
+    """Render an estimate for people; what too few past handoffs tell is unknown."""
+    told = []
+    for name, count, what in (("takeover_s", "takeovers", "made"), ("work_s", "works", "completed")):
+        seconds = estimated[name]
+        length = f"about {render_span(int(seconds * 1000))}" if isinstance(seconds, float) else "unknown"
+        told.append(f"{length} ({estimated[count]} {what})")
+    return f"until it works: {told[0]}; until it is done: {told[1]}; by past handoffs to {agent}"
+
+
 def get_now() -> datetime:
     """Return the time now, for durations of what is still under way."""
     return datetime.now(UTC)
@@ -188,16 +228,19 @@ def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
     """Return `build_row` and what was transferred, deliverables, verification, children and trail."""
     packet, problem = _read(chain, record)
     children = [child.id for child in chain.registry.records if child.parent == record.id]
+    use = read_uses(chain).get(record.id) if record.step == Step.DELIVERED else None
     return {
         **build_row(chain, record, get_now()),
         "focus": record.focus,
         "skipped": list(record.skipped),
+        "estimate": asdict(estimate(record.to_agent)) if record.is_open else None,
         "model": record.model,
         "transferred": _describe_transferred(chain, record, packet, problem),
         "deliverables": [_describe_deliverable(chain.root, text) for text in record.terms.deliverables],
         "criteria": list_criteria(record),
         "result": build_result(record),
         "verification": _verify(chain, record, packet),
+        "packet_use": build_packet_use(use) if use is not None else None,
         "children": children,
         "trail": [
             {"at": moment.at.isoformat(), "event": moment.event, "text": moment.text}
@@ -211,7 +254,7 @@ def list_full(view: dict[str, object]) -> list[str]:
     expectations, rollback = get_table(view, "expectations"), get_table(view, "rollback")
     transferred, verification = get_table(view, "transferred"), get_table(view, "verification")
     deliverables, trail = get_rows(view, "deliverables"), get_rows(view, "trail")
-    took = f"{view['duration_s']} s"
+    took, estimated = f"{view['duration_s']} s", get_table(view, "estimate")
     return [
         f"handoff {view['handoff']} of session {view['session']}",
         f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
@@ -227,12 +270,13 @@ def list_full(view: dict[str, object]) -> list[str]:
         *([f"rollback: {rollback['agent']}"] if rollback["agent"] else []),
         *[f"question: {text}" for text in get_rows(rollback, "questions")],
         *[
-            f"{mark(Verdict.MET if one['exists'] else Verdict.UNMET)} deliverable {one['text']}:"
+            f"{mark(_MET if one['exists'] else _UNMET)} deliverable {one['text']}:"
             f" {'there' if one['exists'] else 'missing'}"
             for one in deliverables
             if one["exists"] is not None
         ],
         *list_evidence_lines(view),
+        *([f"estimate: {render_estimate(estimated, str(view['to']))}"] if estimated else []),
         f"packet: {transferred['path'] or 'none yet'}",
         *[
             f"  {name.replace('_', ' ')}: {count}"
@@ -240,6 +284,7 @@ def list_full(view: dict[str, object]) -> list[str]:
             if count
         ],
         *[f"{name.replace('_', ' ')}: {text}" for name, text in verification.items() if text],
+        *([f"packet used: {used['text']}"] if (used := get_table(view, "packet_use")) else []),
         *[
             f"  {render_moment(moment['at'])}  {moment['event']}  {moment['text']}".rstrip()
             for moment in trail

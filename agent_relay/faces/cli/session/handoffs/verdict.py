@@ -8,7 +8,7 @@ import typer
 
 from agent_relay.client.autostart import ask_daemon
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.results import BLOCKER_KINDS
+from agent_relay.domain.protocol.handoff_report import BLOCKER_KINDS
 from agent_relay.faces.cli.session.handoffs.evidence import render_criterion
 from agent_relay.faces.cli.session.handoffs.records import find_record
 from agent_relay.faces.cli.typer_runner import AsJson
@@ -30,10 +30,15 @@ _EXAMPLES = {
 _Deliverables = Annotated[_Texts, typer.Option("--deliverable", help="What there is now; repeat it.")]
 _Met = Annotated[
     _Texts,
-    typer.Option("--met", metavar="CRITERION=HOW", help="A criterion (number or words), how it was checked."),
+    typer.Option(
+        "--met", metavar="CRITERION=HOW", help="CRITERION=HOW: its number or words, and how you checked it."
+    ),
 ]
 _Unmet = Annotated[
-    _Texts, typer.Option("--unmet", metavar="CRITERION=HOW", help="The same for one that does not hold.")
+    _Texts,
+    typer.Option(
+        "--unmet", metavar="CRITERION=HOW", help="CRITERION=HOW: the same for one that does not hold."
+    ),
 ]
 _Completed = Annotated[_Texts, typer.Option("--completed", help="A part of the task that is done.")]
 _Incomplete = Annotated[_Texts, typer.Option("--incomplete", help="A part that is not.")]
@@ -42,7 +47,8 @@ _Blockers = Annotated[
     typer.Option(
         "--blocker",
         metavar="KIND=TEXT=REQUIRED",
-        help=f"What stands in the way, and what would remove it; KIND: {', '.join(BLOCKER_KINDS)}.",
+        help="KIND=TEXT=REQUIRED: what is in the way, and what would remove it. KIND is one of"
+        f" {', '.join(BLOCKER_KINDS)}.",
     ),
 ]
 _Questions = Annotated[_Texts, typer.Option("--question", help="An open question.")]

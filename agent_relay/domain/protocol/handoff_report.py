@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Verdict(StrEnum):
+class CriterionVerdict(StrEnum):
     """Whether a criterion holds; `UNCHECKED` if nobody looked."""
 
     MET = "met"
