@@ -204,7 +204,10 @@ class _AgentHandlers:
         for name, text in (("note", asked.note), ("next_step", asked.next_step)):
             _check_text(name, text)
         await host.ask(inputs.NoteSaid(asked.leg, asked.note.strip(), asked.next_step.strip()))
-        return {"kept": True, "message": "Whoever takes over next reads this, whatever ends your work."}
+        return {
+            "kept": True,
+            "message": "The agent that takes over next reads this, whatever ends your work.",
+        }
 
     def _find(self, asked: op.AgentFields) -> tuple[Host, LegMonitor]:
         """Return the session whose agent at work asks, and its leg; raise WrongUseError for anybody else."""

@@ -16,6 +16,7 @@ COMMAND_NAMES = frozenset(
         "hooks",
         "init",
         "limits",
+        "mcp",
         "metrics",
         "model",
         "order",

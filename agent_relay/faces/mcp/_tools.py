@@ -84,7 +84,7 @@ TOOLS = (
             "repo": _text("The repository, if it is not this one."),
             "branch": _TEXT,
             "files": _FILES,
-            "blockers": {**_TEXTS, "description": "What stands in the way."},
+            "blockers": {**_TEXTS, "description": "What keeps the work from going on."},
             "history_summary": _text("What was tried and decided so far."),
         },
         ("to", "title", "intent", "current_state", "next_step"),
@@ -128,7 +128,7 @@ TOOLS = (
     RelayTool(
         "checkpoint",
         "agent.checkpoint",
-        "Note where your work stands, for whoever takes over if a limit ends it. Costs nothing; use it after"
+        "Note where your work stands, for the agent that takes over if a limit ends it. Use it after"
         " each larger step.",
         {
             "note": _text("What is done, what is half done, what was ruled out."),
