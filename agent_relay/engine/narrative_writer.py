@@ -16,6 +16,7 @@ from agent_relay.agents.user_servers import build_server_args
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import Confidential, replace
 from agent_relay.engine.publishing.native_records import find_native
@@ -30,6 +31,8 @@ from agent_relay.system.disk.folders import ensure_private
 from agent_relay.system.headless import run_headless
 
 _log = logging.getLogger(__name__)
+_NO_LEG = "document"
+"""Stands for the leg's id in the environment of an agent that relay starts outside of any leg."""
 _FOLDER, _DIGESTS = "narratives", "digests"
 _ENDED_S = 5.0
 """The longest that a writing agent outlives its daemon; what it leaves is removed after that."""
@@ -59,7 +62,9 @@ def prepare_document_run(
     spec = loaded.adapter.narrative
     if spec is not None and spec.servers is not None:
         args = (*build_server_args(spec.servers, values, start.environ), *args)
-    words = {"args": tuple(args), "env": spec.env if spec else {}, "files": spec.files if spec else ()}
+    # Hooks of ours that stand in the agent's own settings are silent in it, as they are in a leg.
+    env = {**(spec.env if spec else {}), LEG_VARIABLE: _NO_LEG}
+    words = {"args": tuple(args), "env": env, "files": spec.files if spec else ()}
     empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
     launch = loaded.adapter.launch.model_copy(update={**words, **empty})
     headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))

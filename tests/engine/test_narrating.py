@@ -144,6 +144,7 @@ def test_nothing_secret_is_kept_and_nothing_is_in_ps(world: RelayWorld) -> None:
     assert "secret focus" not in text
     assert "WRITING=yes" in text
     assert "AGENT_RELAY_HOME" not in text
+    assert "AGENT_RELAY_LEG=document" in text  # the user's hooks of ours would take it for an agent of theirs
     folder = f"{world.project}/.agent-relay/sessions/{session}"
     with open(f"{folder}/narrative.json", encoding="utf-8") as file:
         kept = file.read()
