@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.hook_settings import Hooks
 from agent_relay.domain.documents.rules import VersionRange, Where
 from agent_relay.domain.names import find_newest
 
@@ -295,31 +296,6 @@ class Headless(Strict):
     names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
     says: tuple[StreamRule, ...]
     quit: tuple[QuitStep, ...]
-
-
-class HookPlace(Strict):
-    """One of the agent's own configuration files, a JSON object; its path is a form like a source's."""
-
-    scope: Literal["user", "project"]
-    path: str
-
-
-class Hooks(Strict):
-    """Hooks that a user may have installed for an agent that relay did not start.
-
-    In each of `files`, the key `hooks` holds a list for each event, of objects whose own key `hooks` lists
-    commands; ours have the keys `more`, too. They are called at `events`, with an object in which `names`
-    are found: dotted fields of the session's id, its transcript and its working folder. The transcript named
-    is followed from then on. `notice` is what the user should know of them. Where there can be none,
-    `unsupported` says why, and there is nothing else.
-    """
-
-    files: tuple[HookPlace, ...] = ()
-    events: tuple[str, ...] = ()
-    more: dict[str, int | str] = Field(default_factory=dict)
-    names: dict[Literal["native_id", "transcript", "cwd"], str] = Field(default_factory=dict)
-    notice: str = ""
-    unsupported: str = ""
 
 
 class LaunchChange(Strict):
