@@ -10,9 +10,12 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt, finish_or_end
+from agent_relay.redact.known_values import build_allow
 from agent_relay.session.decision import Outcome
+from agent_relay.store.project import make_session_folder
 from agent_relay.system.limited_process import LimitedProcess, TookTooLongError, WorkLimit
 from agent_relay.system.processes import pause_at
 
@@ -117,10 +120,7 @@ class CheckpointKeeper:
         """
         # What it needs is heavy, and a daemon starts without it.
         from agent_relay.engine.publishing.checkpoint_building import CheckpointOrder, build_checkpoint
-        from agent_relay.engine.publishing.limited_work import run_limited
-        from agent_relay.redact.known_values import build_allow
         from agent_relay.store.checkpoints import add_checkpoint, replace_checkpoints
-        from agent_relay.store.project import make_session_folder
 
         session, services = self._host.session, self._services
         leg = next(one for one in session.legs if one.id == leg_id)

@@ -23,8 +23,7 @@ from agent_relay.domain.values import AgentName, replace
 from agent_relay.packet.checkpoint_facts import restore_facts
 from agent_relay.packet.extract.requests import strip_relay
 from agent_relay.sources.native_sessions import find_transcript
-from agent_relay.sources.record_growth import is_intact
-from agent_relay.sources.transcript_reader import get_reader, read_whole_facts
+from agent_relay.sources.transcript_reader import get_reader, is_intact, read_whole_facts
 from agent_relay.store.checkpoints import find_newest, read_checkpoints
 from agent_relay.store.packets import list_packets, read_packet
 

@@ -28,6 +28,7 @@ ALLOWED = {
     "agent_relay/faces/cli/demo.py:prepare_home": MADE,
     "agent_relay/faces/watch/_web.py:_build_file": OWN,
     "agent_relay/hook.py:_open": CHECKED,
+    "agent_relay/store/checkpoints.py:add_checkpoint": CHECKED,
     "agent_relay/store/edit_buffer.py:_write": MADE,
     "agent_relay/system/git/worktree.py:_copy_all": MADE,
     "agent_relay/system/git/worktree.py:_put": MADE,

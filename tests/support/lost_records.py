@@ -23,10 +23,10 @@ SESSION, LEG = "01JD0000000000000000000001", "01JE0000000000000000000001"
 _BEGAN = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def lose(agent: str, path: str, root: str) -> Facts:
-    """What is known of the transcript at `path`, which is deleted after a checkpoint at each turn's end.
+def lose(agent: str, path: str, root: str, *, most: int = 10) -> Facts:
+    """What is known of the transcript at `path`, which is deleted after some checkpoints at a turn's end.
 
-    `root` is an empty folder for the session.
+    `root` is an empty folder for the session, `most` about the number of checkpoints.
     """
     loaded = read_catalog(get_folders()).get(agent)
     spec = loaded.adapter.transcript
@@ -35,7 +35,7 @@ def lose(agent: str, path: str, root: str) -> Facts:
     leg = Leg(LEG, agent, 1, _BEGAN, native_id=whole.native_id, transcript=path, was_busy=True)
     session = Session(SESSION, root, root, _BEGAN, _BEGAN, legs=(leg,))
     folder, progress = make_session_folder(root, SESSION), None
-    for grow in _iterate_turns(path, whole):
+    for grow in _iterate_turns(path, whole, most):
         grow()
         at = datetime.now(UTC)
         order = CheckpointOrder(session, leg, loaded, {}, at, build_allow((), ()), progress)
@@ -51,10 +51,11 @@ def lose(agent: str, path: str, root: str) -> Facts:
     return gather_facts(loaded, session, leg, {})
 
 
-def _iterate_turns(path: str, whole: Facts) -> Iterator[Callable[[], object]]:
-    """Yield a function for each turn that makes the transcript as long as it was at that turn's end."""
+def _iterate_turns(path: str, whole: Facts, most: int) -> Iterator[Callable[[], object]]:
+    """Yield functions that make the transcript as long as it was at the end of some turns."""
     own = (said for said in whole.conversation if said.role == "user" and said.place.startswith(path))
     places = [said.place.removeprefix(path) for said in own][1:]
+    places = places[:: max(1, len(places) // most)]
     copy = f"{path}.whole"
     shutil.copyfile(path, copy)
     if "#" in "".join(places):

@@ -23,7 +23,7 @@ from agent_relay.packet.extract.requests import empty_packets, strip_relay
 from agent_relay.redact.known_values import AllowList
 from agent_relay.redact.text import redact_text
 from agent_relay.session.views.messages import session_folder
-from agent_relay.sources.record_growth import look_at_record, read_growth
+from agent_relay.sources.transcript_reader import look_at_record, read_growth
 from agent_relay.store.checkpoints import find_newest, find_room, read_checkpoints, render_checkpoint
 from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.git.tree_state import read_uncounted_tree

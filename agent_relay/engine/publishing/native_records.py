@@ -15,8 +15,7 @@ from agent_relay.packet.checkpoint_facts import restore_facts
 from agent_relay.session.ownership import check_program, is_only_adopted
 from agent_relay.session.views.messages import session_folder
 from agent_relay.sources.native_sessions import ConversationOwner, find_holding, find_running, find_transcript
-from agent_relay.sources.record_growth import is_intact
-from agent_relay.sources.transcript_reader import read_facts
+from agent_relay.sources.transcript_reader import is_intact, read_facts
 from agent_relay.store.checkpoints import find_newest, read_checkpoints
 from agent_relay.system.processes import is_alive
 

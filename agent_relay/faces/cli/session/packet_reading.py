@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from agent_relay.agents.catalog import read_catalog
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import (
     ConfigurationError,
@@ -91,11 +90,7 @@ def show(
         print_json(packet.model_dump(mode="json", by_alias=True, exclude_none=True))
         return None
     edited = find_edited(found.folder, found.sequence, found.target)
-    if edited == "nothing":
-        text = clean_text(read_body(found.folder, found.sequence, found.target))
-    else:
-        render = get_renderer(found)
-        text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
+    text = _read_text(found, edited)
     if as_text:
         sys.stdout.write(text)
         return None
@@ -108,6 +103,14 @@ def show(
     told = render_sections(left, width=width, changes=find_changes(found, left))
     remarks = (part for line in _list_remarks(packet, edited) for part in wrap_line(line, width))
     return print_contents(*told, *remarks)
+
+
+def _read_text(found: FoundPacket, edited: str) -> str:
+    """Return what the target would read: the text as published, or as the user's edits make it."""
+    if edited == "nothing":
+        return clean_text(read_body(found.folder, found.sequence, found.target))
+    render = get_renderer(found)
+    return read_delivery_text(found.folder, found.sequence, found.target, render=render).text
 
 
 def _check_show(*, now: bool, target: str, number: int, as_text: bool, as_json: bool) -> None:
@@ -141,6 +144,7 @@ def _show_now(session: str, target: str, *, as_text: bool, as_json: bool) -> Non
 
     Raises RelayError if it cannot be built, WrongUseError without a session that an agent has worked in.
     """
+    from agent_relay.agents.catalog import read_catalog
     from agent_relay.engine.publishing.packet_pipeline import build_present
     from agent_relay.faces.render.packet_view import render_head, render_sections, wrap_line
 
