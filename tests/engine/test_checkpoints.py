@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -155,3 +157,39 @@ def test_a_torn_line_costs_that_checkpoint_only(world: RelayWorld) -> None:
     text, _ = read_packet(world, session, "0001-understudy")
     assert "we use the blue paint" in text
     assert "always wear gloves" in text
+
+
+def test_the_packet_of_this_moment_needs_no_handoff(world: RelayWorld) -> None:
+    """`packet show --now` writes nothing, and has what a lost record said."""
+    session = begin(world)
+    take_turns(world, session, "we use the blue paint", "always wear gloves")
+    os.unlink(find_record(world, session))
+    told = run_command(world, "packet", "show", "--now", "--to", "understudy", "--text")
+    assert "we use the blue paint" in told
+    assert "is from relay's checkpoints" in told
+    document = json.loads(run_command(world, "packet", "show", "--now", "--json"))
+    assert (document["previous_agent"], document["target_agent"]) == ("demo", "understudy")
+    assert world.session(session).packets == 0
+    assert "nothing was written" in run_command(world, "packet", "show", session, "--now")
+
+
+def test_recall_searches_what_checkpoints_kept_of_a_lost_record(world: RelayWorld) -> None:
+    """The journal has the prompts alone; answers are found all the same."""
+    session = begin(world)
+    take_turns(world, session, "we use the blue paint")
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    os.unlink(find_record(world, session))
+    found = json.loads(run_command(world, "recall", "demo heard you", "--json"))
+    assert "demo heard you" in found["turns"][0]["text"]
+    assert "is from relay's checkpoints" in found["lacks"][0]
+
+
+def run_command(world: RelayWorld, *words: str) -> str:
+    """What the command prints; it must succeed."""
+    command = [sys.executable, "-m", "agent_relay", *words]
+    done = subprocess.run(
+        command, cwd=world.project, env=world.environ, capture_output=True, text=True, check=False, timeout=90
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
