@@ -16,6 +16,7 @@ ELSEWHERE = {
     "agent_relay/daemon/__main__.py": "its start loads them before it answers",
     "agent_relay/domain/protocol/json_text.py": "loaded with its module, in one of two ways",
     "agent_relay/domain/moments.py": "datetime, which is loaded with the daemon",
+    "agent_relay/store/usage_windows.py": "files, locks and moments, which the ledger loads with the daemon",
     "agent_relay/system/clock.py": "values, which are loaded with the daemon",
     "agent_relay/transcripts/usage_readers.py": "the daemon loads every reader by it",
     "agent_relay/system/headless_parent.py": "a program of its own",

@@ -146,7 +146,7 @@ def _render_choice(event: events.Event, agent: str) -> str:
     if not isinstance(body, work.SuccessorChosen):
         return ""
     why = f" ({'; '.join(body.skipped)})" if body.skipped else ""
-    return f"at its limit {body.agent or 'nobody'} would take over from {agent}{why}"
+    return f"at its limit {body.agent or 'no agent'} would take over from {agent}{why}"
 
 
 def _render_digest(event: events.Event) -> str:

@@ -28,7 +28,7 @@ def test_agents_says_all_but_who_rests(world: World) -> None:
     assert done.status == 1
     assert _tell(world) in done.err
     cells = [line.split() for line in done.out.splitlines() if line.split()[1:2] == ["demo"]]
-    assert [row[-2] for row in cells] == ["unknown"]
+    assert [row[-3] for row in cells] == ["unknown"]
     listed = world.run("agents", "--json")
     assert listed.status == 1
     assert {row["resting"] for row in json.loads(listed.out)["agents"]} == {None}
