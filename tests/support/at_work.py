@@ -13,6 +13,7 @@ LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 WARNING = {"warn": "You've used 92% of your session limit"}
 SCENES = [
     {"when": "near", "do": [WARNING, {"say": "warned"}]},
+    {"when": "count", "do": [{"used": 42}, {"say": "counted"}]},
     {"when": "out", "do": [LIMIT]},
     {"again": True, "do": [{"say": "demo heard you"}]},
 ]

@@ -1,4 +1,4 @@
-"""`limits`, `agents` and `status` tell what agents said of their usage windows, and of whom nothing is known."""
+"""`limits`, `agents` and `status` tell what agents said of their usage windows, or that they did not."""
 
 import json
 import os
