@@ -65,7 +65,11 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
     with seat(world, "agent", "demo") as person:
         person.wait_for("ready | demo")
         person.type(b"near\r")
-        reads(person, f"{told}. It keeps working; to hand over sooner: press Ctrl-] and type /relay")
+        reads(
+            person,
+            f"{told}. It keeps working, then understudy takes over; to hand over sooner: "
+            "press Ctrl-] and type /relay",
+        )
         person.wait_until(lambda: "is near its session limit" not in person.text(), "the agent's screen")
         assert "demo goes on" in person.text()
         person.type(b"near\r")

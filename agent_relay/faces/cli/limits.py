@@ -1,6 +1,5 @@
 """`agent-relay limits`: show who rests and what is used of usage windows; declare that one works again."""
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
@@ -11,12 +10,11 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.moments import parse_moment, render_age
 from agent_relay.domain.text.names import name_rest, name_source
 from agent_relay.domain.text.plain import quote_reason
-from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import print_either, print_json, print_lines, print_table, render_moment
 from agent_relay.session.rests import drop_rests
 from agent_relay.store.ledger import update_ledger
-from agent_relay.store.session_index import check_ledger, find_near_root, read_resting
+from agent_relay.store.session_index import check_ledger, find_near_root, read_live_at, read_resting
 from agent_relay.store.usage_windows import get_window_name, read_windows, round_percent
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
@@ -41,10 +39,13 @@ def limits(*, as_json: AsJson = False) -> None:
 
 
 def _list_unseen(windows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the installed agents of the order here of which no window is known."""
+    """Return the agents of this repository's sessions of which no window is known.
+
+    `agents` names all there are; to know them, adapters have to be read, which takes longer.
+    """
     seen = {row["agent"] for row in windows}
-    view = build_view(get_cwd(), os.environ)
-    return [str(row["name"]) for row in view if row["place"] and row["program"] and row["name"] not in seen]
+    sessions = read_live_at(find_near_root(get_cwd()), get_folders().sessions)
+    return sorted({str(row["agent"]) for row in sessions if row["agent"] and row["agent"] not in seen})
 
 
 def _print_windows(windows: Sequence[Mapping[str, object]], unseen: Sequence[str], now: datetime) -> None:

@@ -45,7 +45,7 @@ def test_limits_tells_use_age_and_source(world: World) -> None:
         ("session", 91.6),
         ("week", 13),
     ]
-    assert (told["limits"], "demo" in told["unseen"]) == ([], False)
+    assert (told["limits"], told["unseen"]) == ([], [])
 
 
 def test_agents_and_status_tell_it_in_short(world: World) -> None:
