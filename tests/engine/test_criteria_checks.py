@@ -1,12 +1,13 @@
 """Criteria that are commands: relay runs them, with consent, within limits, and leaves nothing behind."""
 
+import contextlib
 import json
 import os
 import threading
 
 import pytest
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import CHECK_VARIABLE, LEG_VARIABLE
 from agent_relay.system.processes import find_marked
 from tests.support.at_work import begin, has_taken_over
@@ -174,3 +175,20 @@ def test_what_the_target_produces_is_checked_first(world: RelayWorld) -> None:
     view = json.loads(run(world, "handoff", "plan", "--json").out)
     assert view["estimate"] == {"takeover_s": None, "work_s": None, "takeovers": 0, "works": 0}
     assert "Estimate until it works: unknown (0 made)" in run(world, "handoff", "plan").out
+
+
+def test_a_command_does_not_outlive_a_killed_daemon(world: RelayWorld) -> None:
+    """The next daemon may not come for days; the handoff is still open then."""
+    session, handoff = hand_over(world, "setsid sleep 1000 & sleep 1000")
+
+    def judge() -> None:
+        with contextlib.suppress(RelayError):
+            close(world, session, handoff)
+
+    judging = threading.Thread(target=judge)
+    judging.start()
+    wait_until(lambda: len(find_marked(CHECK_VARIABLE, handoff)) > 1, "the command runs")
+    world.kill_daemons()
+    judging.join()
+    wait_until(lambda: find_marked(CHECK_VARIABLE, handoff) == [], "nothing of it is left")
+    assert world.session(session).closed == ()
