@@ -4,7 +4,8 @@
 and a project and says which of a project's count; `adapters` (`LoadedAdapter`, `load_adapter`, `load_rules`,
 `find_program`) is one of them with its rules; `adapter_folders` says where adapters are, `source_paths`
 (`LegPlace`, `expand_path`) where the records of agents are, `agent_versions` which version of an agent is
-installed; `launch` (`LegStart`, `prepare_launch`) makes a leg ready to start; `hook_files` has our hooks in
-the configuration of agents that relay does not start. Called by the engine and the
+installed; `launch` (`LegStart`, `prepare_launch`) makes a leg ready to start, `base_urls` points it at
+relay's proxy; `hook_files` has our hooks in the configuration of agents that relay does not start. Called by
+the engine and the
 daemon, by `sources` and `usage`, by commands, the shell and `watch`.
 """

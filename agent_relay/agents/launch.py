@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter, find_program
+from agent_relay.agents.base_urls import plan_proxied_launch, restore_base_urls
 from agent_relay.agents.source_paths import LegPlace, expand_text
 from agent_relay.domain.documents.adapter import Adapter, FileTemplate, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
 from agent_relay.domain.session import Leg
-from agent_relay.domain.values import Confidential
+from agent_relay.domain.values import Confidential, replace
+from agent_relay.store.proxied_legs import write_proxied_leg
 from agent_relay.system.disk.files import read_bounded, write_atomic
 
 if TYPE_CHECKING:
@@ -194,6 +196,7 @@ class LegStart(Confidential, frozen=True):
     `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
     for none. `may_continue` is whether the agent may go on by itself when a limit of its own is over.
     `tool_folder` is where the pipe of its tools finds the daemon; empty if it gets none.
+    `proxy_port` is where the proxy listens that its requests pass through, 0 for none.
     """
 
     leg_folder: str
@@ -204,6 +207,7 @@ class LegStart(Confidential, frozen=True):
     args: Sequence[str] = ()
     may_continue: bool = True
     tool_folder: str = ""
+    proxy_port: int = 0
 
 
 def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, str]:
@@ -261,15 +265,22 @@ def prepare_launch(
 
     Raises RelayError if the agent is not installed, a template cannot be read or a file not written.
     """
+    environ, spec = restore_base_urls(start.environ), loaded.adapter.proxy
+    proxied = None
+    if spec is not None and start.proxy_port:
+        proxied = plan_proxied_launch(spec, values, environ, port=start.proxy_port, leg_id=leg.id)
     plan = build_launch(
         loaded.adapter,
         get_program(loaded, start.environ),
         values=values,
-        environ=start.environ,
+        environ=environ,
         withheld=withheld,
         resumes=leg.resumes,
-        extra=start.args,
+        extra=(*(proxied.args if proxied is not None else ()), *start.args),
     )
+    if proxied is not None:
+        plan = replace(plan, env=proxied.change(plan.env))
+        write_proxied_leg(start.leg_folder, proxied.leg)
     place = LegPlace(leg.id, leg.starting_at, values, plan.env)
     for file in loaded.adapter.launch.files:
         text = _render_file(loaded, file, values, place, may_continue=start.may_continue)

@@ -23,6 +23,7 @@ from agent_relay.domain.protocol.operations import (
     WatchFields,
 )
 from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.proxy_keeper import ProxyKeeper
 from agent_relay.engine.services import Services
 from agent_relay.engine.session_operations import build_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
@@ -275,6 +276,8 @@ class Application:
             await self._racing.close()
         await self._sessions.stop()
         await self._services.evidence.close()
+        if self._services.proxy is not None:
+            await self._services.proxy.close()
         self._services.messengers.close()
         await asyncio.to_thread(end_server)
         await asyncio.to_thread(end_spare)
@@ -346,6 +349,7 @@ def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Applicatio
         report=_report,
         owner=read_owner(folders.runtime),
         booted_at=read_boot_moment(),
+        proxy=ProxyKeeper(folders),
     )
     return Application(services)
 

@@ -38,6 +38,7 @@ from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
 from agent_relay.domain.session import Session
 from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Confidential, Owner, replace
+from agent_relay.engine.proxy_keeper import ProxyKeeper
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
 from agent_relay.session.decision import Availability, Outcome
 from agent_relay.session.handoffs import HEADLESS
@@ -160,6 +161,7 @@ class Services(msgspec.Struct, frozen=True):
     counting: ThreadPerHome = msgspec.field(default_factory=partial(ThreadPerHome, "counting"))
     holders: HolderCheck = msgspec.field(default_factory=HolderCheck)
     messengers: OutsideNotifiers = msgspec.field(default_factory=OutsideNotifiers)
+    proxy: ProxyKeeper | None = None
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:

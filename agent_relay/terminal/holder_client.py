@@ -59,8 +59,8 @@ def start_holder(
 ) -> StartedHolder:
     """Start the holder of a new leg, listening on `<leg_folder>/sock`: the waiting program, or a new one.
 
-    A new one takes some 40 ms: call it in a thread. `spec.lock_fd` and `spec.tree_fd` stay open here; the
-    holder keeps copies of its own for life. The holder is not a child of this process and outlives it. Raise
+    A new one takes some 40 ms: call it in a thread. The spec's descriptors stay open here; the holder
+    keeps copies of its own for life. The holder is not a child of this process and outlives it. Raise
     SpawnError if the program could not be started, HolderError if the holder could not.
     """
     order = render_spec(spec)

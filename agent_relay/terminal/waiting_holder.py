@@ -9,6 +9,7 @@ import threading
 import time
 
 from agent_relay.system.spawn import give_streams, spawn_program
+from agent_relay.terminal.holder.wire import list_descriptors
 
 TYPE_CHECKING = False
 
@@ -50,7 +51,7 @@ class WaitingHolder:
         answer comes within `limit_s`.
         """
         try:
-            said = self._ask(order, [fd for fd in (spec.lock_fd, spec.tree_fd) if fd >= 0], limit_s)
+            said = self._ask(order, list_descriptors(spec), limit_s)
         except TimeoutError:
             os.kill(self._pid, signal.SIGKILL)
             raise

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from agent_relay.domain.documents.base_urls import ProxySpec
 from agent_relay.domain.documents.document import Strict
 from agent_relay.domain.documents.hook_settings import Hooks
 from agent_relay.domain.documents.rules import VersionRange, Where
@@ -147,7 +148,9 @@ class QuitStep(Strict):
     only_when: Literal["", "ready", "busy", "asking"] = ""
 
 
-Role = Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file", "stream"]
+Role = Literal[
+    "hook", "transcript", "status-line", "log", "telemetry", "event", "state-file", "stream", "proxy"
+]
 
 
 class Snapshot(Strict):
@@ -350,6 +353,7 @@ class Adapter(Strict):
     narrative: Narrative | None = None
     headless: Headless | None = None
     hooks: Hooks | None = None
+    proxy: ProxySpec | None = None
     budget_tokens: int = Field(default=6000, ge=500)
     template: str = "resume.md.j2"
     version_args: tuple[str, ...] = ("--version",)

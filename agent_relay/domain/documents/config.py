@@ -251,7 +251,8 @@ class UserConfig(Strict):
     elsewhere is told of what happens; `resume_at_reset` whether work goes on by itself when everybody rested,
     `quiet_hours` when nothing does; `agent_tools` whether agents are given relay's tools; `model_remedy` what
     a limit of one model leads to: the next agent, or the same one with its `fallback_model`, where it has
-    one.
+    one. With `proxy`, agents' requests to their providers
+    pass through relay's proxy on this machine.
     """
 
     order: _Order = ()
@@ -260,6 +261,7 @@ class UserConfig(Strict):
     notify: _Notify = (NOTIFY_AUTO,)
     resume_at_reset: Literal["ask"] | bool = "ask"
     quiet_hours: Annotated[str, AfterValidator(_check_by(parse_quiet_hours))] = ""
+    proxy: bool = False
     relay_key: Annotated[str, AfterValidator(_check_by(parse_relay_key))] = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agent_tools: bool = True

@@ -21,6 +21,7 @@ COMMAND_NAMES = frozenset(
         "model",
         "order",
         "packet",
+        "proxy",
         "race",
         "recall",
         "relay",

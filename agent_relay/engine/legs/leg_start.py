@@ -164,13 +164,15 @@ async def _start(
     """Start the leg in a new folder. Raise RelayError if that fails; nothing of it is left then."""
     leg, started, is_whole = order.leg, None, False
     try:
-        planned = await asyncio.to_thread(_plan, services, order, made.folder)
+        port = await _find_proxy(services, leg)
+        planned = await asyncio.to_thread(_plan, services, order, made.folder, port)
         loaded, _, values, plan = planned
         launch = replace(order.launch, values=values)
         monitor = await _build_monitor(services, leg, loaded, listener, launch=launch, env=plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         services.evidence.follow(place, loaded.adapter.sources, monitor.hear, is_new=True)
-        started = await finish(_start_holder, order, planned, made, lock)
+        bound = services.proxy.port_fd if port and services.proxy is not None else -1
+        started = await finish(_start_holder, order, planned, made, lock, bound)
         pids = (started.holder_pid, started.child_pid, started.child_born)
         monitor.connect(await HolderConnection.open(made.folder), *pids)
         is_whole = True
@@ -190,19 +192,37 @@ async def _start(
 _Planned = tuple[LoadedAdapter, LegStart, dict[str, str], LaunchPlan]
 
 
-def _plan(services: Services, order: LegOrder, folder: str) -> _Planned:
+async def _find_proxy(services: Services, leg: Leg) -> int:
+    """Return the port of the proxy that the leg's requests are to pass through; 0 for none.
+
+    A proxy that cannot be started keeps no agent from working.
+    """
+    if not services.config.proxy or services.proxy is None:
+        return 0
+    if services.get_adapter(leg.agent).adapter.proxy is None:
+        return 0
+    try:
+        return await services.proxy.start()
+    except RelayError as error:
+        _log.warning("leg-without-proxy leg=%s why=%r", leg.id, error.sentence)
+        return 0
+
+
+def _plan(services: Services, order: LegOrder, folder: str, port: int) -> _Planned:
     """Return how the agent is started, with what goes into it; write the files that its start needs."""
     session, leg = order.session, order.leg
     loaded = load_for(services, leg, order.launch.environ)
     write_leg_owner(folder, session.id, root=session.root, cwd=session.cwd)
     packet = _write_packet(services, session, leg, folder)
-    start = _build_start(services, order, folder=folder, packet=packet)
+    start = replace(_build_start(services, order, folder=folder, packet=packet), proxy_port=port)
     values = build_values(loaded, leg, start)
     plan = prepare_launch(loaded, leg, start, values=values, withheld=services.withheld_keys())
     return loaded, start, values, plan
 
 
-def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock: int) -> StartedHolder:
+def _start_holder(
+    order: LegOrder, planned: _Planned, made: legs.LegFolder, lock: int, port_fd: int
+) -> StartedHolder:
     """Start the holder of a new leg, which keeps others from the working tree as long as it lives.
 
     A headless leg has files in place of a screen, which needs no emulator and shows no bar.
@@ -224,6 +244,7 @@ def _start_holder(order: LegOrder, planned: _Planned, made: legs.LegFolder, lock
                 cols=launch.cols,
                 lock_fd=lock,
                 tree_fd=tree,
+                port_fd=port_fd,
                 library="" if leg.headless else find_library() or "",
                 luggage=render_launch_environment(launch, values),
                 again_status=loaded.adapter.launch.relaunch_status,
@@ -293,6 +314,8 @@ async def adopt_leg(services: Services, leg: Leg, known: KnownSignals, listener:
         monitor.connect(holder, *pids)
         place = LegPlace(leg.id, leg.starting_at, {**launch.values, "pid": str(pids[1])}, env)
         services.evidence.follow(place, loaded.adapter.sources, monitor.hear, is_new=False)
+        if services.proxy is not None:
+            services.proxy.keep()
         is_adopted = True
     finally:
         if not is_adopted:

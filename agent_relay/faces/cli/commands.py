@@ -298,6 +298,12 @@ _TABLE = (
         "export.command:export",
     ),
     Command(
+        "proxy",
+        "[--json]",
+        "whether agents' requests pass through relay, and whose",
+        "proxy.command:show_proxy",
+    ),
+    Command(
         "packet",
         "show|diff|edit|verify|export|import|…",
         "resume packets: what a successor reads",

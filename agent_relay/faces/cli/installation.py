@@ -131,6 +131,9 @@ TEMPLATE = """\
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"
 
+# Agents' requests to their providers pass through relay's proxy on this machine: docs/proxy.md.
+# proxy = false
+
 # A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".
 # model_remedy = "handoff"
 

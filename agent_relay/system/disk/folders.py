@@ -71,6 +71,11 @@ class Folders:
         return f"{self.runtime}/legs"
 
     @property
+    def proxy_lock(self) -> str:
+        """Locked by the proxy for as long as it lives; holds its process id and port."""
+        return f"{self.runtime}/proxy.lock"
+
+    @property
     def ledger(self) -> str:
         """Which agent rests until when."""
         return f"{self.state}/ledger.json"

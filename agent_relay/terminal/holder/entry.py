@@ -30,6 +30,7 @@ def main() -> None:
     import agent_relay.terminal.holder._holder
     import agent_relay.terminal.holder._operations  # noqa: F401 - loaded, and used below
     from agent_relay.terminal.holder._event_loop import append_note
+    from agent_relay.terminal.holder.wire import list_descriptors
 
     if sys.argv[1:] == [CHECK]:
         _tell_files()
@@ -39,9 +40,8 @@ def main() -> None:
         # With 0 it would say that there is a holder now.
         sys.exit(1)
     # The agent must not inherit a lock: it would look held as long as any process of the agent lives.
-    for lock in (spec.lock_fd, spec.tree_fd):
-        if lock >= 0:
-            os.set_inheritable(lock, False)
+    for handle in list_descriptors(spec):
+        os.set_inheritable(handle, False)
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -130,7 +130,7 @@ def _read_spec() -> "HolderSpec | None":
 
     from agent_relay.terminal.holder.wire import parse_spec
 
-    room = _socket.CMSG_SPACE(2 * _INT_BYTES)
+    room = _socket.CMSG_SPACE(3 * _INT_BYTES)
     told = _socket.socket(fileno=os.dup(0))
     data, descriptors = b"", []
     while True:

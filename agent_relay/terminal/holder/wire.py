@@ -15,16 +15,18 @@ class HolderSpec:
     cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
     emulator's library or empty. `luggage` is kept in memory and returned to any later daemon. `lock_fd` is
     the open descriptor of the leg folder's `lock`, flocked by whoever made it, `tree_fd` that of the lock all
-    holders in one working tree share (-1: none); both stay open for the holder's life. `linger_s` is how long
-    the holder of an ended child waits for `leave`. A child that ends with `again_status` (0: none) asks to be
-    started again, and is. With `streams`, the paths of its standard input, output and error, the child gets
-    these files and no terminal, so that nothing in it can wait for a person's answer. `bar` and `holds_keys`
-    are what its terminals show from the first moment, as in the operation `bar`.
+    holders in one working tree share (-1: none), `port_fd` a socket bound to the port that the agent's
+    requests go to, so that nobody else can take it (-1: none); all stay open for the holder's life.
+    `linger_s` is how long the holder of an ended child waits for `leave`. A child that ends with
+    `again_status` (0: none) asks to be started again, and is. With `streams`, the paths of its standard
+    input, output and error, the child gets these files and no terminal, so that nothing in it can wait for a
+    person's answer. `bar` and `holds_keys` are what its terminals show from the first moment, as in the
+    operation `bar`.
     """
 
     __slots__ = (
         "again_status", "argv", "bar", "cols", "cwd", "env", "height_px", "holds_keys", "leg_folder",
-        "library", "linger_s", "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
+        "library", "linger_s", "lock_fd", "luggage", "port_fd", "rows", "streams", "tree_fd", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +47,7 @@ class HolderSpec:
         again_status: int = 0,
         streams: "list[str] | None" = None,
         tree_fd: int = -1,
+        port_fd: int = -1,
         bar: "list[str] | None" = None,
         holds_keys: bool = False,
     ) -> None:
@@ -67,8 +70,17 @@ class HolderSpec:
         self.again_status = again_status
         self.streams = streams or []
         self.tree_fd = tree_fd
+        self.port_fd = port_fd
         self.bar = bar or []
         self.holds_keys = holds_keys
+
+
+_DESCRIPTORS = ("lock_fd", "tree_fd", "port_fd")
+
+
+def list_descriptors(spec: HolderSpec) -> list[int]:
+    """Return the descriptors that the spec names, in the order in which they are sent."""
+    return [handle for name in _DESCRIPTORS if (handle := getattr(spec, name)) >= 0]
 
 
 def render_spec(spec: HolderSpec) -> bytes:
@@ -79,12 +91,12 @@ def render_spec(spec: HolderSpec) -> bytes:
 def parse_spec(data: bytes, descriptors: list[int]) -> HolderSpec:
     """Parse a spec from JSON, skipping unknown fields, for a process that was sent `descriptors`.
 
-    They are those the spec names, in the order of `lock_fd` and `tree_fd`. Raise ValueError, TypeError or
+    They are those the spec names, in the order of `list_descriptors`. Raise ValueError, TypeError or
     KeyError if it is not a spec.
     """
     found = json.loads(data)
     known = {name: found[name] for name in HolderSpec.__slots__ if name in found}
-    names = [name for name in ("lock_fd", "tree_fd") if known.get(name, -1) >= 0]
+    names = [name for name in _DESCRIPTORS if known.get(name, -1) >= 0]
     return HolderSpec(**{**known, **dict(zip(names, descriptors, strict=True))})
 
 

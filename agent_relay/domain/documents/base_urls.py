@@ -1,0 +1,44 @@
+"""The model of an adapter's `[proxy]`: where an agent's providers are, and how it is told another place."""
+
+from pydantic import Field
+
+from agent_relay.domain.documents.document import Strict
+
+
+class BaseUrl(Strict):
+    """One base URL of the agent's providers, and how the agent is given another in its place.
+
+    It is what the user set: the value of `variable`, or what stands at `path` in the last of `files` that has
+    it (forms like a source's path; TOML, or JSON with comments). `path` steps by `/`; a `*` stands for any
+    name, and each is a base URL of its own. Where the user set none it is `upstream`; without that there is
+    none, nor if nothing stands at `needs` in any of `files`. `headers` are other upstreams, by the header of
+    the requests that go there, unless the user set one.
+
+    The agent is given the other one as the value of `variable`, in `args`, or in the JSON object that
+    `variable` holds, into which `merge` is merged: `{url}` stands for it, `{name}` for what the star was.
+    `env` is set, too, where the upstream is not the user's.
+    """
+
+    variable: str = ""
+    args: tuple[str, ...] = ()
+    merge: str = ""
+    files: tuple[str, ...] = ()
+    path: str = ""
+    needs: str = ""
+    upstream: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class ProxySpec(Strict):
+    """How the agent's requests can pass through relay's proxy.
+
+    Response headers named in `keeps` (in lower case, `*` at the end for any further letters) are evidence for
+    the detector. `certificates` are the variables that name files of further certificates the agent trusts.
+    A request that begins with any of `sides` (within its first 2 KiB) is none of the conversation.
+    """
+
+    keeps: tuple[str, ...]
+    sides: tuple[str, ...] = ()
+    certificates: tuple[str, ...] = ()
+    urls: tuple[BaseUrl, ...] = Field(min_length=1, max_length=9)
