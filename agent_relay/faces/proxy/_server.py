@@ -206,10 +206,16 @@ class _Client:
         await self._write(h11.Response(status_code=response.status, headers=headers, reason=reason))
         if not note.is_error:
             note.finish()
-        async for data in response.aiter_stream():
-            note.feed(data)
-            await self._write(h11.Data(data=data))
-        note.finish()
+        held = b""
+        try:
+            async for data in response.aiter_stream():
+                note.feed(data)
+                # An error is noted before the agent has all of it and says in other words what it was.
+                ready, held = (held, data) if note.is_error else (data, b"")
+                await self._write(h11.Data(data=ready))
+            note.finish()
+        finally:
+            await self._write(h11.Data(data=held))
         await self._write(h11.EndOfMessage())
         return True
 
