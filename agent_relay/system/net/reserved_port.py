@@ -11,7 +11,7 @@ import socket
 import sys
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.disk.files import read_bounded, write_all
+from agent_relay.system.disk.files import open_stream, read_bounded, write_all
 from agent_relay.system.disk.locks import take_lock
 
 READY = "ready"
@@ -66,14 +66,14 @@ def find_owner(peer: tuple[str, int], own: tuple[str, int]) -> int | None:
     for path, is_mapped in _TABLES:
         wanted = _render(peer, is_mapped=is_mapped).encode(), _render(own, is_mapped=is_mapped).encode()
         try:
-            with open(path, "rb") as table:
+            with open_stream(path) as table:
                 for line in table:
                     # Nearly every line is somebody else's.
                     if wanted[0] in line:
                         words = line.split()
                         if (words[_LOCAL], words[_REMOTE]) == wanted:
                             return int(words[_UID])
-        except (OSError, IndexError, ValueError):
+        except (OSError, UntrustedDataError, IndexError, ValueError):
             continue
     return None
 
