@@ -23,5 +23,5 @@ def test_a_command_of_ours_in_an_agents_shell_is_about_this_users_sessions(world
     wait_until(lambda: os.path.exists(path), "the agent to run")
     with open(path, encoding="utf-8") as file:
         ours = {line.partition("=")[0]: line.rstrip() for line in file if line.startswith("AGENT_RELAY_")}
-    assert sorted(ours) == ["AGENT_RELAY_HOME", "AGENT_RELAY_LEG"]
+    assert sorted(ours) == ["AGENT_RELAY_HOME", "AGENT_RELAY_LEG", "AGENT_RELAY_LEG_TOKEN"]
     assert ours["AGENT_RELAY_HOME"] == f"AGENT_RELAY_HOME={world.environ['AGENT_RELAY_HOME']}"
