@@ -131,7 +131,8 @@ class RecordCursor(msgspec.Struct, frozen=True):
     """How far an agent's record was read: a file up to `offset`, or a database up to the message `newest`.
 
     `seal` is a check sum of what surrounds the read part: another file at that path has another one. `oldest`
-    is the first message read of a database. `lines` were read in all.
+    is the first message read of a database. `lines` were read in all. `is_other` once the record was found to
+    be another one than before: it may lack what an earlier one held.
     """
 
     path: str
@@ -140,6 +141,7 @@ class RecordCursor(msgspec.Struct, frozen=True):
     oldest: str = ""
     newest: str = ""
     lines: int = 0
+    is_other: bool = False
 
 
 class CheckpointFacts(msgspec.Struct, frozen=True):

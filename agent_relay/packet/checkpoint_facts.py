@@ -226,9 +226,12 @@ def _add_tokens(one: Tokens, other: Tokens) -> Tokens:
 def restore_facts(now: Facts, kept: Sequence[CheckpointFacts], *, why: str) -> Facts:
     """Return the facts of a record that has lost what its checkpoints kept: theirs, and what is newer in it.
 
-    `why` says what became of the record.
+    `why` says what became of the record. One that an agent wrote anew, with all that was in it, has lost
+    nothing, and its own facts are returned.
     """
     joined, last = join_checkpoints(kept), kept[-1]
+    if _holds_all(now, joined):
+        return now
     newer = _select_newer(now, joined.ended_at or last.at)
     facts = _join(joined, _count_on(newer, last.turns)) if newer is not None else joined
     until = f"{last.at:%Y-%m-%d %H:%M %Z}"
@@ -242,6 +245,13 @@ def restore_facts(now: Facts, kept: Sequence[CheckpointFacts], *, why: str) -> F
         last_lines=now.last_lines if now.strange_lines else (),
         restored=f"{why}; {held} and before is from relay's checkpoints, the last of {until}",
     )
+
+
+def _holds_all(now: Facts, kept: Facts) -> bool:
+    """Tell whether the record has every prompt that was kept of it; those without a time cannot be told."""
+    asked = {said.at for said in now.conversation if said.role == "user"}
+    wanted = [said.at for said in kept.conversation if said.role == "user"]
+    return bool(wanted) and all(at is not None and at in asked for at in wanted)
 
 
 def _count_on(newer: Facts, turns: int) -> Facts:

@@ -148,7 +148,7 @@ def _restore(
         return record
     why = record.lacks or f"{leg.agent}'s own record of it has lost what was in it"
     facts = restore_facts(record.facts, kept, why=why)
-    return replace(record, facts=facts, lacks="", restored=facts.restored)
+    return replace(record, facts=facts, lacks="" if facts.restored else record.lacks, restored=facts.restored)
 
 
 def _select_until(facts: Facts, until: datetime | None) -> Facts:

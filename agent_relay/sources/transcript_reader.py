@@ -220,6 +220,9 @@ def read_growth(
         grown = _read_lines(known, path, same, native_id, plan)
     if grown is None:
         return None
+    has_begun = before is not None and bool(before.path)
+    if before is not None and (before.is_other or (has_begun and grown.is_from_start)):
+        grown = replace(grown, cursor=replace(grown.cursor, is_other=True))
     facts = trim_facts(grown.facts)
     return replace(grown, facts=replace(facts, agent=agent) if agent else facts)
 
@@ -240,6 +243,8 @@ def is_intact(reader: str, cursor: RecordCursor, path: str, *, native_id: str = 
     What an agent took back itself, by going on from an earlier prompt, is no damage: its record only grows.
     """
     known = get_reader(reader)
+    if cursor.is_other:
+        return False
     try:
         if known.tables is not None:
             return bool(cursor.oldest) and _find_oldest(known, path, native_id) == cursor.oldest

@@ -130,6 +130,24 @@ def test_what_is_left_of_a_record_and_newer_is_added(world: RelayWorld) -> None:
     assert "out" in str(packet["unprocessed_prompt"])
 
 
+def test_a_record_that_begins_anew_stays_lost(world: RelayWorld) -> None:
+    """The checkpoint after the loss knows a new file, which is whole and lacks what the old one held."""
+    session = begin(world)
+    take_turns(world, session, "we use the blue paint")
+    record = find_record(world, session)
+    with open(record, "rb") as file:
+        first = file.readline()
+    with open(record, "wb") as file:
+        file.write(first)
+    made = take_turns(world, session, "always wear gloves")
+    assert [one.turns for one in made] == [1, 2]
+    world.open("understudy", no_launch=True)
+    text, packet = read_packet(world, session, "0001-understudy")
+    assert "we use the blue paint" in text
+    assert "always wear gloves" in text
+    assert (packet["turn_count"], "restored" in packet) == (2, True)
+
+
 def test_the_next_daemon_goes_on_where_the_last_one_was(world: RelayWorld) -> None:
     """Nothing is kept twice, and nothing is missing."""
     session = begin(world)

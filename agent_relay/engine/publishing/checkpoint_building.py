@@ -138,7 +138,9 @@ def _read_new(
     )
     if grown is None:
         return None
-    turns, lines = (0, 0) if grown.is_from_start or cursor is None else (before.turns, cursor.lines)
+    # What comes after a record that was lost is counted on from it.
+    turns = before.turns if cursor is not None else 0
+    lines = 0 if grown.is_from_start or cursor is None else cursor.lines
     facts = number_facts(grown.facts, turns=turns, lines=lines)
     last = max((said.turn for said in facts.conversation if said.role == "user"), default=turns)
     facts = replace(facts, plan=facts.plan or before.plan)
