@@ -120,10 +120,11 @@ def _read(plain: str) -> dict[str, object]:
 
 
 def _refuse_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
-        raise JsonEditError(f"the key {twice[:40]!r} is in it twice")
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise JsonEditError(f"the key {key[:40]!r} is in it twice")
+        found[key] = value
     return found
 
 

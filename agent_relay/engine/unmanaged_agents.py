@@ -175,7 +175,7 @@ class UnmanagedAgents:
         now = self._services.clock.now()
         for record in records:
             signals = conversation.detector.hear(record, now=now)
-            at = record.at or now
+            at = min(record.at or now, now)  # one from the future would silence all until then
             for signal in signals:
                 if signal.decides and signal.kind in _KINDS and signal.scope in _ACTS:
                     conversation.limit, conversation.limit_at = signal, at

@@ -215,6 +215,7 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(tmp_path: Path) -> None:
         (b'{"hooks": [1]}', "`hooks` in it is not an object"),
         (b'{"hooks": {"Stopped": {"a": 1}}}', "`hooks.Stopped` in it is not a list"),
         (b'{"hooks": {}, "hooks": {}}', "the key 'hooks' is in it twice"),
+        (b"{" + b"".join(b'"%d":1,' % n for n in range(70_000)) + b'"x":1,"x":1}', "'x' is in it twice"),
         (b'{"a": "\xff"}', "is not UTF-8 text"),
         (b"[" * 100_000, "it is nested too deeply"),
         (b"{}" + b" " * (1 << 20), "is larger than"),
