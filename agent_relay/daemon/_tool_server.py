@@ -8,7 +8,8 @@ import time
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
-from agent_relay.domain.protocol.operations import MCP_SERVE, Fields, Handler, Peer
+from agent_relay.domain.protocol.fields import Fields
+from agent_relay.domain.protocol.operations import MCP_SERVE, Handler, Peer
 from agent_relay.domain.protocol.wire import parse_line, parse_refusal
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.net.unix_sockets import connect

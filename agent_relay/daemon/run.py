@@ -20,13 +20,13 @@ import msgspec
 from agent_relay import __version__
 from agent_relay.daemon.server import CONNECTION_LIMIT, Notices, Report, Server
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.operations import (
     DAEMON_LOGS,
     DAEMON_STATUS,
     DAEMON_STOP,
     PING,
     App,
-    Fields,
     Handler,
     NoticeSender,
     Peer,

@@ -13,7 +13,6 @@ from agent_relay.domain.inputs import Input, LegGone, Published, ResetPassed, Re
 from agent_relay.domain.session import NO_TERMS, Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
-from agent_relay.engine._checkpoint_keeper import CheckpointKeeper
 from agent_relay.engine._digest_writer import DigestWriter
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown
@@ -23,6 +22,7 @@ from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.publishing.checkpoint_keeper import CheckpointKeeper
 from agent_relay.engine.publishing.limited_work import HandoffPreparation, PacketPublisher, redact_event
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread

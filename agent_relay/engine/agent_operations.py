@@ -15,6 +15,7 @@ from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.names import TOKEN_VARIABLE
+from agent_relay.domain.protocol import agent_fields as fields
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Handoff, Session
@@ -61,7 +62,7 @@ class _AgentHandlers:
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
 
-    async def tell_status(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+    async def tell_status(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return the session as its agent may know it: task, state, order, context, what is under way."""
         host, live = self._find(asked)
         session, reading = host.session, live.reading
@@ -79,7 +80,7 @@ class _AgentHandlers:
             "near_limit": {"text": near.text, "until": near.until} if near is not None else None,
         }
 
-    async def recall(self, asked: op.AgentRecallFields, _peer: Peer) -> Mapping[str, object]:
+    async def recall(self, asked: fields.AgentRecallFields, _peer: Peer) -> Mapping[str, object]:
         """Search what the session's earlier agents were asked, said and did."""
         from agent_relay.engine._agent_recall import RecallOrder, recall
         from agent_relay.engine.publishing.packet_pipeline import get_allow
@@ -101,7 +102,7 @@ class _AgentHandlers:
         process = LimitedProcess()
         return await finish_or_end(process.end, run_limited, process, _RECALL_LIMIT, partial(recall, order))
 
-    async def hand_off(self, asked: op.AgentHandoffFields, _peer: Peer) -> Mapping[str, object]:
+    async def hand_off(self, asked: fields.AgentHandoffFields, _peer: Peer) -> Mapping[str, object]:
         """Have the session handed over when the agent's turn is over; return the request as it was taken."""
         from agent_relay.packet.airc import AircHandoff, name_agent, render_request
 
@@ -139,13 +140,13 @@ class _AgentHandlers:
             "payload": {**document, "handoff_id": number, "timestamp": asked_at},
         }
 
-    async def list_handoffs(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+    async def list_handoffs(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """List the handoffs of the session, oldest first."""
         host, _ = self._find(asked)
         records = HandoffHistory(tuple(host.events)).records
         return {"handoffs": [_render_record(record) for record in records]}
 
-    async def tell_limits(self, asked: op.AgentFields, _peer: Peer) -> Mapping[str, object]:
+    async def tell_limits(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return which agents of the order can work, which rest until when, and the windows they reported."""
         host, _ = self._find(asked)
         context = await host.runner.build_context(host.session)
@@ -165,20 +166,20 @@ class _AgentHandlers:
         ]
         return {"agents": agents}
 
-    async def plan(self, asked: op.AgentPlanFields, _peer: Peer) -> Mapping[str, object]:
+    async def plan(self, asked: fields.AgentPlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return to whom a handoff would go now, and why not to the others; change nothing."""
         host, _ = self._find(asked)
         context = await host.runner.build_context(host.session)
         return build_handoff_plan(host.session, context, needs=asked.needs[:_MOST_BLOCKERS])
 
-    async def accept(self, asked: op.AgentNoteFields, _peer: Peer) -> Mapping[str, object]:
+    async def accept(self, asked: fields.AgentNoteFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the agent accepts the handoff that brought it; return what that expects."""
         host, _ = self._find(asked)
         _check_text("note", asked.note)
         session = await host.ask(inputs.AcceptSaid(asked.leg, asked.note))
         return {"accepted": _render_own(session, asked.leg)}
 
-    async def close(self, asked: op.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
+    async def close(self, asked: fields.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the handoff that brought the agent succeeded or failed."""
         host, _ = self._find(asked)
         _check_text("note", asked.note)
@@ -196,7 +197,7 @@ class _AgentHandlers:
             "message": f"{request['to']} takes over when this turn is over" if request else "It is noted.",
         }
 
-    async def note(self, asked: op.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
+    async def note(self, asked: fields.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
         """Keep what the agent says of its work for whoever takes over."""
         host, _ = self._find(asked)
         if not asked.note.strip():
@@ -209,7 +210,7 @@ class _AgentHandlers:
             "message": "The agent that takes over next reads this, whatever ends your work.",
         }
 
-    def _find(self, asked: op.AgentFields) -> tuple[Host, LegMonitor]:
+    def _find(self, asked: fields.AgentFields) -> tuple[Host, LegMonitor]:
         """Return the session whose agent at work asks, and its leg; raise WrongUseError for anybody else."""
         for host in self._sessions:
             leg = host.session.living_leg
@@ -220,7 +221,7 @@ class _AgentHandlers:
         raise WrongUseError(_REFUSED, hint=_HINT)
 
 
-def _check_lengths(asked: op.AgentHandoffFields) -> None:
+def _check_lengths(asked: fields.AgentHandoffFields) -> None:
     texts = {name: getattr(asked, name) for name in (*_NEEDED, "repo", "branch", "history_summary")}
     for name, text in texts.items():
         _check_text(name, text)
@@ -243,7 +244,7 @@ def _parse_priority(text: str) -> str:
 
 
 def _build_payload(
-    asked: op.AgentHandoffFields, session: Session, agent: str, priority: str
+    asked: fields.AgentHandoffFields, session: Session, agent: str, priority: str
 ) -> dict[str, object]:
     files = [{"path": one.path, "lines": one.lines or None, "note": one.note or None} for one in asked.files]
     return {

@@ -8,6 +8,7 @@ from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -189,7 +190,7 @@ class _Handlers:
         offered = LaunchEnvironment(asked.env, rows=asked.rows, cols=asked.cols)
         return {"taken": host.runner.offer(offered)}
 
-    async def list(self, _asked: op.Fields, _peer: Peer) -> Mapping[str, object]:
+    async def list(self, _asked: Fields, _peer: Peer) -> Mapping[str, object]:
         """Return the sessions at work, and the usage windows agents last reported, in whichever session."""
         await self._sessions.look()
         return {

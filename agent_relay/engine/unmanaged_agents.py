@@ -26,7 +26,8 @@ from agent_relay.domain.effects import NoteRest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.limits import Kind, Record, Scope, Signal, Source
 from agent_relay.domain.moments import render_moment
-from agent_relay.domain.protocol.operations import HOOKS_FOLLOW, Fields, Handler, Peer
+from agent_relay.domain.protocol.fields import Fields
+from agent_relay.domain.protocol.operations import HOOKS_FOLLOW, Handler, Peer
 from agent_relay.domain.session import Limit, Session
 from agent_relay.domain.text.names import agent_command
 from agent_relay.domain.values import AgentName

@@ -193,8 +193,8 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, text=clean(body.text), model=clean(body.model))
         case work.HandoffBegun():
             return _clean_begun(body, clean, clean_all)
-        case work.PacketPublished():
-            return replace(body, lacks=clean(body.lacks))
+        case work.PacketPublished(lacks=lacks):
+            return replace(body, lacks=clean(lacks))
         case work.CriterionChecked() | work.BlockerNamed() | work.HandoffClosed():
             return _clean_result(body, clean, clean_all)
         case work.HandoffRequested() | work.AgentNoted() | work.HandoffAccepted():
@@ -207,9 +207,10 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, prompt=clean(body.prompt))
         case events.PromptSeen():
             return _clean_prompt(body, clean)
-        case work.TurnEnded():
-            said = _clean_answer(body.said, clean)
-            return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
+        case work.TurnEnded(said=said, refused=tools):
+            return replace(
+                body, why=clean(body.why), said=_clean_answer(said, clean), refused=clean_all(tools)
+            )
         case (
             work.HandoffCancelled()
             | work.HandoffWithdrawn()

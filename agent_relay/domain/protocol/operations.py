@@ -11,6 +11,16 @@ from typing import Annotated, Generic, Protocol, TypeVar
 import msgspec
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.protocol.agent_fields import (
+    AgentCheckpointFields,
+    AgentFields,
+    AgentHandoffFields,
+    AgentNoteFields,
+    AgentPlanFields,
+    AgentRecallFields,
+    AgentVerdictFields,
+)
+from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
 
 
@@ -63,17 +73,6 @@ Seconds = Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Texts = tuple[str, ...]
 LISTEN_S = 20.0
 """Seconds after which a request that follows something gets an answer with nothing in it."""
-
-
-class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix("_")):
-    """What a client sends with an operation, checked; a client of a later version may send more."""
-
-    def __repr__(self) -> str:
-        """Return the fields by name; of an environment, which holds the user's keys, and a token no value."""
-        told = {name: getattr(self, name) for name in self.__struct_fields__}
-        hidden = ("env", "token")
-        shown = (f"{name}={'…' if name in hidden else repr(value)}" for name, value in told.items())
-        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 F = TypeVar("F", bound=Fields)
@@ -142,7 +141,7 @@ class HandoffFields(Fields):
     session: str
     handoff: str
     note: str = ""
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class OpenFields(HandoffTermsFields, kw_only=True):
@@ -150,7 +149,7 @@ class OpenFields(HandoffTermsFields, kw_only=True):
 
     agent: str
     cwd: str
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     rows: Side = 24
     cols: Side = 80
     args: Texts = ()
@@ -187,7 +186,7 @@ class NarrateFields(SessionFields):
 class EnvironmentFields(SessionFields):
     """What the session's next agent may start with."""
 
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     rows: Side = 24
     cols: Side = 80
 
@@ -198,7 +197,7 @@ class RunFields(Fields):
     agent: str
     task: str
     cwd: str
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     args: Texts = ()
     session: str = ""
     model: str = ""
@@ -226,7 +225,7 @@ class ChatFields(Fields):
     """A chat to begin or go on with."""
 
     cwd: str
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     agents: Texts = ()
     task: str = ""
     session: str = ""
@@ -239,7 +238,7 @@ class ChatNextFields(SessionFields, kw_only=True):
 
     cwd: str
     after: int
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     task: str = ""
     stop: bool = False
 
@@ -256,7 +255,7 @@ class WatchFields(Fields):
 class HandoffPlanFields(SessionFields):
     """A handoff that might be."""
 
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     needs: Texts = ()
 
 
@@ -295,7 +294,7 @@ class RaceBeginFields(Fields):
     agents: Texts
     task: str
     cwd: str
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     test: str = ""
     max_time_s: Seconds = 0
     test_limit_s: Seconds = 0
@@ -311,7 +310,7 @@ class RaceFields(Fields):
 class RaceResumeFields(RaceFields):
     """A race to go on with."""
 
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class RaceApplyFields(RaceFields):
@@ -324,69 +323,6 @@ class TreeFields(Fields):
     """A working tree to take over."""
 
     cwd: str
-
-
-class AgentFields(Fields):
-    """An operation of the agent at work in `leg`, which proves by its `token` that it is that agent."""
-
-    leg: str
-    token: str
-
-
-class AgentRecallFields(AgentFields):
-    """What the session's earlier agents are searched for; with `turn` one whole turn."""
-
-    query: str = ""
-    turn: str = ""
-    limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
-
-
-class FileNote(msgspec.Struct, kw_only=True):
-    """A file the successor should look at; `lines` is a range such as `138-155`."""
-
-    path: str
-    lines: str = ""
-    note: str = ""
-
-
-class AgentHandoffFields(AgentFields):
-    """A handoff that the agent asks for; the first five are needed, and named if they are missing."""
-
-    to: str = ""
-    title: str = ""
-    intent: str = ""
-    current_state: str = ""
-    next_step: str = ""
-    priority: str = ""
-    repo: str = ""
-    branch: str = ""
-    files: tuple[FileNote, ...] = ()
-    blockers: Texts = ()
-    history_summary: str = ""
-
-
-class AgentPlanFields(AgentFields):
-    """A handoff that might be."""
-
-    needs: Texts = ()
-
-
-class AgentNoteFields(AgentFields):
-    """What the agent says of its work, or of the handoff that brought it."""
-
-    note: str = ""
-
-
-class AgentVerdictFields(AgentNoteFields, kw_only=True):
-    """What came of the handoff that brought the agent."""
-
-    verdict: str
-
-
-class AgentCheckpointFields(AgentNoteFields):
-    """Where the agent's work stands."""
-
-    next_step: str = ""
 
 
 PING = Operation("ping", Fields)

@@ -1,0 +1,70 @@
+"""The fields of operations that an agent asks for itself, by its tools."""
+
+from typing import Annotated
+
+import msgspec
+
+from agent_relay.domain.protocol.fields import Fields
+
+
+class AgentFields(Fields):
+    """An operation of the agent at work in `leg`, which proves by its `token` that it is that agent."""
+
+    leg: str
+    token: str
+
+
+class AgentRecallFields(AgentFields):
+    """What the session's earlier agents are searched for; with `turn` one whole turn."""
+
+    query: str = ""
+    turn: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
+
+
+class FileNote(msgspec.Struct, kw_only=True):
+    """A file the successor should look at; `lines` is a range such as `138-155`."""
+
+    path: str
+    lines: str = ""
+    note: str = ""
+
+
+class AgentHandoffFields(AgentFields):
+    """A handoff that the agent asks for; the first five are needed, and named if they are missing."""
+
+    to: str = ""
+    title: str = ""
+    intent: str = ""
+    current_state: str = ""
+    next_step: str = ""
+    priority: str = ""
+    repo: str = ""
+    branch: str = ""
+    files: tuple[FileNote, ...] = ()
+    blockers: tuple[str, ...] = ()
+    history_summary: str = ""
+
+
+class AgentPlanFields(AgentFields):
+    """A handoff that might be."""
+
+    needs: tuple[str, ...] = ()
+
+
+class AgentNoteFields(AgentFields):
+    """What the agent says of its work, or of the handoff that brought it."""
+
+    note: str = ""
+
+
+class AgentVerdictFields(AgentNoteFields, kw_only=True):
+    """What came of the handoff that brought the agent."""
+
+    verdict: str
+
+
+class AgentCheckpointFields(AgentNoteFields):
+    """Where the agent's work stands."""
+
+    next_step: str = ""
