@@ -15,7 +15,7 @@ from agent_relay.packet.recall.turns import render_turn
 from agent_relay.redact.known_values import AllowList
 from agent_relay.redact.text import redact_text
 from agent_relay.session.fold import fold_events
-from agent_relay.sources.past_turns import (
+from agent_relay.sources.session_records import (
     ABOUT,
     OTHER_WORDS,
     SessionRecord,

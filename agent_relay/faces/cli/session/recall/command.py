@@ -14,7 +14,7 @@ from agent_relay.faces.render.output import print_contents, print_json, warn
 from agent_relay.packet.recall.search import MOST_FOUND, Search
 from agent_relay.packet.recall.turns import PastTurn, render_turn
 from agent_relay.packet.render import prefix_lines
-from agent_relay.sources.past_turns import (
+from agent_relay.sources.session_records import (
     ABOUT,
     OTHER_WORDS,
     SessionRecord,

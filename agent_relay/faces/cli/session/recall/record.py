@@ -11,7 +11,7 @@ from agent_relay.domain.text.plain import clean_text, quote_text
 from agent_relay.faces.cli.session.lookup import choose_here, find_session
 from agent_relay.redact.known_values import build_allow
 from agent_relay.redact.text import redact_text
-from agent_relay.sources.past_turns import SessionRecord, build_record
+from agent_relay.sources.session_records import SessionRecord, build_record
 from agent_relay.store.journal import read_events, read_session
 from agent_relay.store.session_index import find_near_root, list_own_at
 from agent_relay.store.session_journals import find_leg_session
