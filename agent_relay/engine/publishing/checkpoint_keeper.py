@@ -2,16 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, MutableMapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.publishing.limited_work import run_limited
-from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt, finish_or_end
 from agent_relay.redact.known_values import build_allow
 from agent_relay.session.decision import Outcome
@@ -32,10 +31,19 @@ _REST = frozenset({State.READY, State.RESTING})
 _WORK = frozenset({State.BUSY, State.ASKING, State.LIMITED})
 
 
+class LaunchedLeg(Protocol):
+    """A living leg, as far as its checkpoints need it."""
+
+    @property
+    def launch_environment(self) -> LaunchEnvironment:
+        """Return what the leg was launched with."""
+        ...
+
+
 class CheckpointKeeper:
     """Keeps the checkpoints of one session, one at a time. Use it from the event loop."""
 
-    def __init__(self, services: Services, host: SessionHost, live: MutableMapping[str, LegMonitor]) -> None:
+    def __init__(self, services: Services, host: SessionHost, live: Mapping[str, LaunchedLeg]) -> None:
         self._services = services
         self._host = host
         self._live = live
