@@ -82,8 +82,8 @@ class _AgentHandlers:
 
     async def recall(self, asked: fields.AgentRecallFields, _peer: Peer) -> Mapping[str, object]:
         """Search what the session's earlier agents were asked, said and did."""
-        from agent_relay.engine._agent_recall import RecallOrder, recall
         from agent_relay.engine.publishing.packet_pipeline import get_allow
+        from agent_relay.engine.publishing.recall_building import RecallOrder, recall
 
         host, live = self._find(asked)
         services, session = self._sessions.services, host.session

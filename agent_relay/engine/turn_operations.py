@@ -14,9 +14,9 @@ from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNe
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
-from agent_relay.engine._turn_stream import StreamPart, read_stream_part
 from agent_relay.engine.legs.leg_start import check_headless
 from agent_relay.engine.legs.shutdown import forget_streams
+from agent_relay.engine.legs.turn_stream import StreamPart, read_stream_part
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
 from agent_relay.engine.sessions.commands import TurnStart, enter_session, hold_session, take_turn

@@ -177,6 +177,19 @@ def count_redacted(body: events.Body) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
+_WITH_REASON = (
+    work.HandoffCancelled,
+    work.HandoffWithdrawn,
+    work.HandoffFailed,
+    work.DigestEnded,
+    events.SessionEnded,
+    events.SessionStopping,
+    work.SessionWaits,
+    events.SessionWoke,
+)
+"""The events whose only words are their reason."""
+
+
 def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # noqa: C901, PLR0911, PLR0912 - one arm an event
     """Return `body` without secrets; `known` are values that are secret wherever they occur."""
 
@@ -193,8 +206,8 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, text=clean(body.text), model=clean(body.model))
         case work.HandoffBegun():
             return _clean_begun(body, clean, clean_all)
-        case work.PacketPublished(lacks=lacks):
-            return replace(body, lacks=clean(lacks))
+        case work.PacketPublished():
+            return replace(body, lacks=clean(body.lacks))
         case work.CriterionChecked() | work.BlockerNamed() | work.HandoffClosed():
             return _clean_result(body, clean, clean_all)
         case work.HandoffRequested() | work.AgentNoted() | work.HandoffAccepted():
@@ -207,20 +220,10 @@ def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # 
             return replace(body, prompt=clean(body.prompt))
         case events.PromptSeen():
             return _clean_prompt(body, clean)
-        case work.TurnEnded(said=said, refused=tools):
-            return replace(
-                body, why=clean(body.why), said=_clean_answer(said, clean), refused=clean_all(tools)
-            )
-        case (
-            work.HandoffCancelled()
-            | work.HandoffWithdrawn()
-            | work.HandoffFailed()
-            | work.DigestEnded()
-            | events.SessionEnded()
-            | events.SessionStopping()
-            | work.SessionWaits()
-            | events.SessionWoke()
-        ):
+        case work.TurnEnded():
+            said = _clean_answer(body.said, clean)
+            return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
+        case _ if isinstance(body, _WITH_REASON):
             return replace(body, why=clean(body.why))
         case _:
             return body

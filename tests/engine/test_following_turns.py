@@ -13,7 +13,7 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.protocol.run_output import LegBegan, LegOver
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.engine._turn_stream import StreamCursor, StreamPart
+from agent_relay.engine.legs.turn_stream import StreamCursor, StreamPart
 from agent_relay.engine.threads import TurnFollowers
 from agent_relay.engine.turn_operations import HeadlessTurns
 from agent_relay.session.fold import fold_events

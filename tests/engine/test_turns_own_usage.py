@@ -13,7 +13,7 @@ from agent_relay.agents.launch import STREAM_FILE
 from agent_relay.domain.protocol.run_output import UsageTold
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import replace
-from agent_relay.engine._turn_stream import StreamCursor, read_stream_part
+from agent_relay.engine.legs.turn_stream import StreamCursor, read_stream_part
 from tests.support.real_launch import get_adapter
 
 if TYPE_CHECKING:

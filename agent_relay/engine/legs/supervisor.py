@@ -201,7 +201,7 @@ class LegSupervisor:
         ending = _judge_ending(live, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
-        from agent_relay.engine._turn_stream import read_words
+        from agent_relay.engine.legs.turn_stream import read_words
 
         said = await asyncio.to_thread(read_words, self._services, leg)
         return replace(ending, said=said)

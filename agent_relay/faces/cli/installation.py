@@ -134,6 +134,9 @@ TEMPLATE = """\
 # Agents' requests to their providers pass through relay's proxy on this machine: docs/proxy.md.
 # proxy = false
 
+# Agents are given relay's tools, by which they recall, note and hand over: docs/mcp.md.
+# agent_tools = true
+
 # A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".
 # model_remedy = "handoff"
 
