@@ -48,7 +48,8 @@ def _is_login(value: str) -> bool:
 
 def _is_chosen(value: str) -> bool:
     """Return whether `value` may be a password if only words suggest it: it has a digit or a symbol."""
-    return _is_no_stand_in(value) and not value.isalpha() and any(map(str.isalpha, value))
+    letters = value.rstrip(".!?").isalpha()  # a word at the end of its sentence
+    return _is_no_stand_in(value) and not letters and any(map(str.isalpha, value))
 
 
 def _build(kind: str, hint: str, pattern: str, accept: Callable[[str], bool]) -> LineRule:

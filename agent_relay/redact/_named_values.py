@@ -175,6 +175,8 @@ _COMMANDS = frozenset({"set", "setx", "export", "ENV"})
 _OPTION = compile_late(r"-\w++")
 _LOGIN = compile_late(r"(?:^|[ \t;])(?:machine|login) ")
 _LOGIN_WORDS = ("machine ", "login ")
+# The name of a type of keys, as annotations and modules about cryptography have them.
+_KEY_TYPE = compile_late(r"[A-Za-z_][\w.]*(?:Private|Public|Secret)Keys?(?:Types?)?", re.ASCII)
 _LEAST_QUOTED = 8
 _LEAST_PASSWORD = 4
 _LEAST_CHOSEN = 6
@@ -312,7 +314,7 @@ def _kind(name: str) -> str:
 
 def _is_secret(found: _Found) -> bool:
     value = _FOLD.sub("", found.value) if "\n" in found.value else found.value
-    if _ABOUT.search(found.name) or is_stand_in(value):
+    if _ABOUT.search(found.name) or is_stand_in(value) or _KEY_TYPE.fullmatch(value):
         return False
     password = _IS_PASSWORD.search(found.name) is not None
     if found.quoted or " " in value:

@@ -21,10 +21,20 @@ from agent_relay.system.net.unix_sockets import listen
 from tests.fuzz.inputs import Step
 from tests.fuzz.messages import make_body
 
-_TEXTS = ("agent", "focus", "model", "session", "task", "race", "message", "handoff", "note", "rollback")
-_LISTS = ("agents", "args", "expect", "accept", "constraint", "needs", "question")
-_FLAGS = ("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply", "digest")
-_NUMBERS = ("most", "seen", "after", "runner", "max_time_s", "test_limit_s")
+_TEXTS = (
+    *("agent", "focus", "model", "session", "task", "race", "message", "handoff", "note", "rollback", "by"),
+    *("leg", "token", "query", "to", "title", "intent", "current_state", "next_step", "repo", "branch"),
+    "history_summary",
+)
+_LISTS = (
+    *("agents", "args", "expect", "accept", "check", "propose_check", "constraint", "needs", "question"),
+    "blockers",
+)
+_FLAGS = (
+    *("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply", "digest"),
+    *("skip_checks", "run_proposed", "anyway"),
+)
+_NUMBERS = ("most", "seen", "after", "runner", "max_time_s", "test_limit_s", "check_limit_s", "limit")
 _FIELDS: dict[str, object] = {
     **dict.fromkeys(_TEXTS, "nobody"),
     **{name: ["nobody"] for name in _LISTS},
@@ -40,8 +50,11 @@ _FIELDS: dict[str, object] = {
     "priority": "high",
     "verdict": "failed",
     "test": "true",
+    "files": [{"path": "a.txt", "lines": "1-2"}],
+    "report": {"criteria": [{"criterion": "1", "met": True, "how": "seen"}]},
 }
-_LEFT_OUT = {"daemon.stop"}
+# One ends the daemon, the other starts a program of its own.
+_LEFT_OUT = {"daemon.stop", "mcp.serve"}
 _ANSWER_S = 10.0
 
 

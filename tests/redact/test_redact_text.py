@@ -150,6 +150,10 @@ E   AssertionError: token 'NAME' != 'NUMBER'
 tests/test_tokens.py::test_secret_rotation[aes-256] PASSED
             headers.setdefault("sec-websocket-key", "testserver==")
                 "credentials": "boolean?",
+# is used for the username and password quoting. For the joint userinfo component
+    private_key: Ed25519PrivateKey | Ed448PrivateKey,
+MLKEM768X25519PrivateKey = rust_openssl.hpke.MLKEM768X25519PrivateKey
+    private_key: PKCS7PrivateKeyTypes,
 """
 
 

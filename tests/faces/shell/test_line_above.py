@@ -1,9 +1,9 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agent_relay.detect.window_usage import WindowUsage
-from agent_relay.domain.values import replace
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._status_line import StatusTime, render_status
 
