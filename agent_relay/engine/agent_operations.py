@@ -216,7 +216,11 @@ class _AgentHandlers:
             leg = host.session.living_leg
             live = host.runner.find_live(leg.id) if leg is not None and leg.id == asked.leg else None
             token = live.launch_environment.values.get(LEG_TOKEN, "") if live is not None else ""
-            if live is not None and token and secrets.compare_digest(token.encode(), asked.token.encode()):
+            if (
+                live is not None
+                and token
+                and secrets.compare_digest(token.encode(), asked.token.encode(errors="replace"))
+            ):
                 return host, live
         raise WrongUseError(_REFUSED, hint=_HINT)
 

@@ -11,6 +11,9 @@ from agent_relay.session.handoff_history import HandoffRecord, LegRecord
 from agent_relay.usage.packet_use import PacketUse
 from agent_relay.usage.table_format import render_span
 
+_SHORT_S = 60
+"""Work of less than a minute is not told: the line is long enough."""
+
 
 @dataclass(slots=True)
 class Node:
@@ -82,7 +85,11 @@ def _render_handoff(chain: Lineage, record: HandoffRecord, use: PacketUse | None
         *([f"{record.terms.priority} priority"] if record.terms.priority else []),
         *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
         *([record.note] if record.note else [record.why] if record.why else []),
-        *([f"worked {render_span(int(worked_s * 1000))}"] if worked_s is not None else []),
+        *(
+            [f"worked {render_span(int(worked_s * 1000))}"]
+            if worked_s is not None and worked_s >= _SHORT_S
+            else []
+        ),
         *([render_count(use.files_changed, "changed file")] if use is not None and not use.lacks else []),
         *([f"{met} of {count} criteria met"] if count else []),
     ]
