@@ -51,7 +51,8 @@ CLI = """\
 # Commands
 
 {note}
-Every command takes `--json` and prints the same contents as JSON. The relay shell has none: it is a screen.
+Every command takes `--json` and prints the same contents as JSON. The relay shell has
+none, as it is a screen, nor has `mcp`, as it speaks a protocol.
 Colour only on a terminal, never with `NO_COLOR`.
 
 | exit status | means |

@@ -34,8 +34,9 @@ def limits(*, as_json: AsJson = False) -> None:
         print_json({"limits": found, "windows": windows, "unseen": unseen})
         return
     _print_rests(found)
-    print_lines("")
-    _print_windows(windows, unseen, now)
+    if windows or unseen:
+        print_lines("")
+        _print_windows(windows, unseen, now)
 
 
 def _list_unseen(windows: Sequence[Mapping[str, object]]) -> list[str]:
@@ -62,7 +63,7 @@ def _print_windows(windows: Sequence[Mapping[str, object]], unseen: Sequence[str
     ]
     rows += [[agent, "unknown", "cannot be seen", "-", "-", "-"] for agent in unseen]
     headers = ("agent", "usage window", "used", "begins anew", "read", "from")
-    print_table(headers, rows, empty="No agent said how much of its usage windows is used.")
+    print_table(headers, rows, empty="")
 
 
 def _print_rests(found: Sequence[Mapping[str, object]]) -> None:
