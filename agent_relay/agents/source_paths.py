@@ -139,6 +139,8 @@ def _fill(
     if name not in KNOWN_VALUES:
         raise ConfigurationError(f"a source's path names an unknown value {{{name}}}")
     value = _slug(values.get("cwd", "")) if name == "cwd_slug" else values.get(name, "")
+    if _STAR in value:
+        return None  # it would match anything
     if value:
         return value[: int(length)] if length else value
     return unknown_id if name == "native_id" else None

@@ -124,10 +124,10 @@ class UnmanagedAgents:
         for record in records:
             found = {name: find_dotted(record.data, path) for name, path in hooks.names.items()}
             named = {str(name): one for name, one in found.items() if isinstance(one, str) and one}
-            is_usable = len(named) == len(hooks.names) and all(
-                len(one) < _LONGEST_PATH for one in named.values()
-            )
-            if not is_usable or record.at is None or not os.path.isabs(named["transcript"]):
+            is_usable = len(named) == len(hooks.names) and all(map(_is_usable, named.values()))
+            if not is_usable or record.at is None:
+                continue
+            if not os.path.isabs(named["transcript"]) or not os.path.isabs(named["cwd"]):
                 continue
             conversation = await self._find(loaded, named, record.at)
             self._hear(conversation, (record,))
@@ -329,6 +329,11 @@ def notify_terminals(pids: Iterable[int], title: str, text: str, *, bell: bool, 
             finally:
                 os.close(handle)
     return len(seen)
+
+
+def _is_usable(text: str) -> bool:
+    """Check whether a name or path of a report can be one: none holds a NUL, which patterns use."""
+    return len(text) < _LONGEST_PATH and "\0" not in text
 
 
 def _is_answer(rules: Rules, record: Record) -> bool:

@@ -66,6 +66,16 @@ def test_what_a_checkpoint_keeps_is_for_its_user_and_holds_no_secrets(world: Rel
     assert os.stat(path).st_mode & 0o777 == 0o600
 
 
+def test_a_branch_of_any_name_is_kept_without_secrets(world: RelayWorld) -> None:
+    """Its name need be no text, and people put the ticket's link into it with all that is in that."""
+    git = ("git", "-C", world.project)
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    name = b"refs/heads/caf\xe9/AKIAIOSFODNN7EXAMPLE"
+    subprocess.run([*git, "symbolic-ref", "HEAD", name], check=True)
+    [made] = take_turns(world, begin(world), "paint the shed")
+    assert made.branch == "caf\\xe9/[redacted: aws-key]"
+
+
 @pytest.mark.parametrize("damage", ["deleted", "cut off", "rewritten"])
 def test_a_packet_has_the_words_of_a_record_that_is_lost(world: RelayWorld, damage: str) -> None:
     """Prompts and answers of all turns are in it, and it says where they are from."""

@@ -110,6 +110,9 @@ def test_what_is_no_limit_is_not_told(world: RelayWorld, receiver: Hook, text: s
     report(world, "claude", build_failure(world, LIMIT, "subagents", agent_id="a1"))
     report(world, "claude", build_failure(world, LIMIT, "quoted", hook_event_name="Stop"))
     report(world, "claude", {"garbage": [1], "transcript_path": "relative", "session_id": 7})
+    report(world, "claude", build_failure(world, LIMIT, "wild", transcript_path=f"{world.home}/\0.jsonl"))
+    report(world, "claude", build_failure(world, LIMIT, "nowhere", cwd=f"{world.project}\0"))
+    report(world, "claude", build_failure(world, LIMIT, "relative", cwd="."))
     report(world, "claude", build_failure(world, LIMIT))
     wait_until(lambda: bool(receiver.heard), "the webhook was called")
     assert [str(one["id"]).split(":")[1] for one in receiver.heard] == ["57460c66"]

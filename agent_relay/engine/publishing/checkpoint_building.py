@@ -201,7 +201,7 @@ def _describe_tree(leg: Leg, tree: Tree, clean: Callable[[str], str]) -> Checkpo
     return CheckpointMade(
         leg.id,
         head=tree.head or "",
-        branch=tree.branch or "",
+        branch=clean(render_path(tree.branch or "")),
         fingerprint=tree.fingerprint,
         files=tuple(clean("\n".join(names)).split("\n")) if names else (),
         changed=len(tree.files) + tree.omitted,

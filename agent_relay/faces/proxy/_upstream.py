@@ -106,6 +106,9 @@ def pass_on(headers: Headers) -> Headers:
         for word in value.split(b",")
     }
     dropped = (_HOP_BY_HOP | named) - ({b"upgrade"} if b"upgrade" in named else set())
+    if any(name.lower() == b"transfer-encoding" for name, _ in headers):
+        # Chunks tell where the body ends: a length beside them would let the two sides disagree.
+        dropped |= {b"content-length"}
     kept = [(name, value) for name, value in headers if name.lower() not in dropped]
     return [*kept, (b"Connection", b"Upgrade")] if b"upgrade" in named else kept
 

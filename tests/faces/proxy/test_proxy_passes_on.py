@@ -121,6 +121,25 @@ def test_a_request_is_passed_on_while_it_is_sent(tmp_path: object) -> None:
         assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> None:
+    """Connections to a provider are shared: where one request ends there must never be in doubt."""
+    seen: list[bytes] = []
+
+    def play(connection: socket.socket) -> None:
+        head, rest = read_head(connection)
+        while b"0\r\n\r\n" not in rest:
+            rest += connection.recv(1 << 16)
+        seen.append(head)
+        answer(connection, b"200 OK")
+
+    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+        lengths = "Content-Length: 4", "Transfer-Encoding: chunked"
+        agent.sendall(build_request(proxy, "/up", *lengths) + b"4\r\nwhat\r\n0\r\n\r\n")
+        assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Transfer-Encoding: chunked" in seen[0]
+    assert b"content-length" not in seen[0].lower()
+
+
 def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> None:
     """Agents keep their connections; the provider's is kept, too."""
     connections = []
