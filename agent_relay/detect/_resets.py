@@ -124,10 +124,10 @@ def _find_epoch(value: object, per_second: int) -> datetime | None:
         value = int(match[0]) if match else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    seconds = value / per_second
-    if not _EARLIEST_EPOCH_S <= seconds <= _LATEST_EPOCH_S:
+    # A whole number of any length can be compared, but not divided.
+    if not _EARLIEST_EPOCH_S * per_second <= value <= _LATEST_EPOCH_S * per_second:
         return None
-    return datetime.fromtimestamp(seconds, UTC)
+    return datetime.fromtimestamp(value / per_second, UTC)
 
 
 def _find_iso(value: object, zone: tzinfo) -> datetime | None:

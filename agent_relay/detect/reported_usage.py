@@ -21,6 +21,7 @@ from agent_relay.domain.values import ClockJump, start_at
 # A clock time is a window's reset cut to the minute; providers' own clocks add a little.
 _SAME_RESET = timedelta(minutes=2)
 _LONGEST_MODEL = 80
+_MOST_MINUTES = 10_000_000
 
 
 class UsageWindows:
@@ -88,9 +89,10 @@ class UsageWindows:
         resets_at = find_reset(find_value(record.data, window.reset), window.forms, at=at, zone=self._zone)
         if isinstance(used, bool) or not isinstance(used, (int, float)) or resets_at is None:
             return ()
-        percent = 100 * used / window.full if window.used else float(used)
-        if not 0 <= percent < MOST_PERCENT:
+        # A whole number of any length can be compared, but not divided.
+        if not 0 <= used < (MOST_PERCENT * window.full / 100 if window.used else MOST_PERCENT):
             return ()
+        percent = 100 * used / window.full if window.used else float(used)
         model = _read_model(window, record)
         return (WindowReading(window, percent, resets_at, at, _read_minutes(window, record), model),)
 
@@ -104,7 +106,7 @@ def _read_model(window: UsageWindow, record: Record) -> str:
 def _read_minutes(window: UsageWindow, record: Record) -> int:
     """Return how long the window is by the record, else by the adapter; 0 if neither knows."""
     said = find_value(record.data, window.minutes) if window.minutes else None
-    is_length = isinstance(said, int) and not isinstance(said, bool) and said > 0
+    is_length = isinstance(said, int) and not isinstance(said, bool) and 0 < said < _MOST_MINUTES
     return said if is_length and isinstance(said, int) else window.lasts_minutes
 
 

@@ -115,3 +115,9 @@ def test_a_pattern_finds_what_it_matches(tmp_path: Path) -> None:
     missing = expand_path("{home}/none", place(home=root))
     assert missing is not None
     assert list(missing.find()) == []
+
+
+def test_a_value_that_no_path_can_hold_makes_no_pattern() -> None:
+    """The character stands for the adapter's own stars: a conversation could else name all files."""
+    assert expand("{home}", home="/home/u/\0\0/\0") is None
+    assert expand("{home}/{native_id}.jsonl", native_id="\0") is None

@@ -18,7 +18,14 @@ WINDOW = UsageWindow(
 
 
 @pytest.mark.parametrize(
-    ("said", "known"), [({}, 1440), ({"long": 300}, 300), ({"long": True}, 1440), ({"long": "x"}, 1440)]
+    ("said", "known"),
+    [
+        ({}, 1440),
+        ({"long": 300}, 300),
+        ({"long": True}, 1440),
+        ({"long": "x"}, 1440),
+        ({"long": 10**400}, 1440),
+    ],
 )
 def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, object], known: int) -> None:
     """Plans differ in how long their windows are; a record that says so is about this user's."""
@@ -27,6 +34,18 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
     (reading,) = windows.hear(record, at(1), at(1))
     assert (reading.used, reading.minutes, reading.at) == (42.0, known, at(1))
     assert windows.newest == (reading,)
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [10**400, -(10**400), float("inf"), float("nan")],
+    ids=["huge", "far below nothing", "endless", "none"],
+)
+def test_a_number_beyond_all_others_is_no_reading(strange: float) -> None:
+    """Whole numbers of records have no bound, and what cannot be divided must not end the detector."""
+    windows = UsageWindows((WINDOW, WINDOW.model_copy(update={"forms": ("epoch",)})), UTC)
+    for said in ({"used": strange, "reset": 1795177945}, {"used": 42, "reset": strange}):
+        assert windows.hear(Record(Source.STATUS_LINE, said), at(1), at(1)) == ()
 
 
 def test_a_share_becomes_a_percentage() -> None:

@@ -81,6 +81,15 @@ def test_a_killed_proxy_is_started_again_at_its_port(folders: Folders) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("text", ["99999999999 80", "1 99999999", "-1 80", "1", "\0", "1 2 3"])
+def test_a_file_that_names_no_process_and_port_names_none(tmp_path: object, text: str) -> None:
+    """A damaged file must not keep the proxy from being started, nor name a group of processes."""
+    path = f"{tmp_path}/running"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    assert read_running(path) == (0, 0)
+
+
 def test_the_next_daemon_finds_the_proxy_of_the_one_before(folders: Folders) -> None:
     """A daemon that is killed or restarted ends no request."""
 

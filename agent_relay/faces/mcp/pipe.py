@@ -130,7 +130,8 @@ def _take_lines(buffer: bytearray, part: bytes) -> list[bytes]:
         raise OSError("a line without an end")
     whole = bytes(buffer[:end])
     del buffer[:end]
-    return [line for line in whole.splitlines(keepends=True) if line.strip()]
+    # A return alone ends no line: JSON may have it between its words.
+    return [line + b"\n" for line in whole.split(b"\n") if line.strip()]
 
 
 def _write(line: bytes) -> None:

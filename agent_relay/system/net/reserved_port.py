@@ -18,6 +18,7 @@ READY = "ready"
 _LOOPBACK = "127.0.0.1"
 _LIMIT_BYTES = 100
 _LOOK_S = 1.0
+_MOST_PIDS, _MOST_PORTS = 1 << 31, 1 << 16
 # A program may reach an IPv4 address by a socket of IPv6, too.
 _TABLES = (("/proc/net/tcp", False), ("/proc/net/tcp6", True))
 _MAPPED = bytes(10) + b"\xff\xff"
@@ -54,7 +55,8 @@ def read_running(path: str) -> tuple[int, int]:
     """Return the process id and port last named in the file at `path`; zeros if there are none."""
     with contextlib.suppress(OSError, RelayError, UntrustedDataError, ValueError):
         pid, port = read_bounded(path, limit_bytes=_LIMIT_BYTES).split()
-        return int(pid), int(port)
+        found = int(pid), int(port)
+        return found if 0 < found[0] < _MOST_PIDS and 0 < found[1] < _MOST_PORTS else (0, 0)
     return 0, 0
 
 

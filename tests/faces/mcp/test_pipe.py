@@ -43,7 +43,7 @@ def ask(folder: str, *lines: str) -> list[dict[str, object]]:
 
 def test_without_a_daemon_each_request_is_answered_with_why(tmp_path: object) -> None:
     """The agent says that one of its servers failed, and works."""
-    request = '{"jsonrpc":"2.0","id":"a","method":"initialize"}'
+    request = '{"jsonrpc":"2.0",\r"id":"a","method":"initialize"}'
     told = ask(str(tmp_path), request, '{"jsonrpc":"2.0","method":"notifications/x"}', '{"id":{}}', "\xff{")
     error = {"code": -32000, "message": "agent-relay's daemon is not running"}
     assert told == [{"jsonrpc": "2.0", "id": "a", "error": error}]
