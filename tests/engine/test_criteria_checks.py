@@ -87,6 +87,14 @@ def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWor
     assert os.path.exists(f"{world.project}/trap")
 
 
+def test_a_command_that_nobody_s_environment_comes_with_is_an_agents(world: RelayWorld) -> None:
+    """Switching agents takes no commands from people: whoever sends one with it is a program."""
+    session = begin(world)
+    world.ask("use", session=session, agent="understudy", check=["touch it"])
+    terms = world.wait_for(session, has_taken_over, "the understudy took over").done[0].terms
+    assert (terms.checks, terms.proposed_checks) == ((), ("touch it",))
+
+
 def test_a_command_has_a_time_limit_and_leaves_nothing_behind(world: RelayWorld) -> None:
     """It may start a server, leave its session and never end."""
     session, handoff = hand_over(world, "setsid sleep 1000 & sleep 1000")

@@ -24,10 +24,11 @@ def build_terms(
 ) -> Terms:
     """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions.
 
-    Commands that come out of a leg's environment `environ` are an agent's, whatever they are sent as.
+    Commands that come out of a leg's environment `environ` are an agent's, whatever they are sent as; so are
+    those that come out of none: no face of ours sends a person's without it.
     """
     checks, proposed = strip_texts("check", asked.check), strip_texts("propose-check", asked.propose_check)
-    if environ is not None and LEG_VARIABLE in environ:
+    if environ is None or LEG_VARIABLE in environ:
         checks, proposed = (), (*checks, *proposed)
     terms = Terms(
         deliverables=strip_texts("expect", asked.expect),
