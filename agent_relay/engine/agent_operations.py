@@ -63,7 +63,7 @@ class _AgentHandlers:
         self._sessions = sessions
 
     async def tell_status(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
-        """Return the session as its agent may know it: task, state, order, context, what is under way."""
+        """Return the session as its agent may see it: task, state, order, context, pending handoff."""
         host, live = self._find(asked)
         session, reading = host.session, live.reading
         near = session.near
@@ -103,7 +103,7 @@ class _AgentHandlers:
         return await finish_or_end(process.end, run_limited, process, _RECALL_LIMIT, partial(recall, order))
 
     async def hand_off(self, asked: fields.AgentHandoffFields, _peer: Peer) -> Mapping[str, object]:
-        """Have the session handed over when the agent's turn is over; return the request as it was taken."""
+        """Hand the session over when the agent's turn is over; return the request as recorded."""
         from agent_relay.packet.airc import AircHandoff, name_agent, render_request
 
         host, _ = self._find(asked)
@@ -135,7 +135,7 @@ class _AgentHandlers:
         return {
             "handoff": number,
             "to": agent,
-            "begins": "when this turn is over: end it now, with nothing more to do here",
+            "begins": "when this turn is over: end it now, and do no more work",
             "message": wished.text,
             "payload": {**document, "handoff_id": number, "timestamp": asked_at},
         }
@@ -147,7 +147,7 @@ class _AgentHandlers:
         return {"handoffs": [_render_record(record) for record in records]}
 
     async def tell_limits(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
-        """Return which agents of the order can work, which rest until when, and the windows they reported."""
+        """Return which agents in the order can work, which rest until when, and their usage windows."""
         host, _ = self._find(asked)
         context = await host.runner.build_context(host.session)
         windows = render_windows(self._sessions.list_windows())
@@ -167,20 +167,20 @@ class _AgentHandlers:
         return {"agents": agents}
 
     async def plan(self, asked: fields.AgentPlanFields, _peer: Peer) -> Mapping[str, object]:
-        """Return to whom a handoff would go now, and why not to the others; change nothing."""
+        """Return the agent a handoff would go to now, and why others are passed over; change nothing."""
         host, _ = self._find(asked)
         context = await host.runner.build_context(host.session)
         return build_handoff_plan(host.session, context, needs=asked.needs[:_MOST_BLOCKERS])
 
     async def accept(self, asked: fields.AgentNoteFields, _peer: Peer) -> Mapping[str, object]:
-        """Note that the agent accepts the handoff that brought it; return what that expects."""
+        """Note that the agent accepts the handoff that started it; return what the handoff expects."""
         host, _ = self._find(asked)
         _check_text("note", asked.note)
         session = await host.ask(inputs.AcceptSaid(asked.leg, asked.note))
         return {"accepted": _render_own(session, asked.leg)}
 
     async def close(self, asked: fields.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
-        """Note that the handoff that brought the agent succeeded or failed."""
+        """Record that the handoff that started the agent succeeded or failed."""
         host, _ = self._find(asked)
         _check_text("note", asked.note)
         if asked.verdict not in VERDICTS:
@@ -194,11 +194,11 @@ class _AgentHandlers:
             "handoff": own.id if own is not None else "",
             "verdict": asked.verdict,
             "asked_for": request,
-            "message": f"{request['to']} takes over when this turn is over" if request else "It is noted.",
+            "message": f"{request['to']} takes over when this turn is over" if request else "Recorded.",
         }
 
     async def note(self, asked: fields.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
-        """Keep what the agent says of its work for whoever takes over."""
+        """Save the agent's note on its work for the agent that takes over."""
         host, _ = self._find(asked)
         if not asked.note.strip():
             raise WrongUseError("a checkpoint needs a note: what is done, and what is half done")
@@ -207,11 +207,11 @@ class _AgentHandlers:
         await host.ask(inputs.NoteSaid(asked.leg, asked.note.strip(), asked.next_step.strip()))
         return {
             "kept": True,
-            "message": "The agent that takes over next reads this, whatever ends your work.",
+            "message": "The next agent to take over will read this, whatever stops your work.",
         }
 
     def _find(self, asked: fields.AgentFields) -> tuple[Host, LegMonitor]:
-        """Return the session whose agent at work asks, and its leg; raise WrongUseError for anybody else."""
+        """Return session and leg of the agent that asks; raise WrongUseError unless it is at work there."""
         for host in self._sessions:
             leg = host.session.living_leg
             live = host.runner.find_live(leg.id) if leg is not None and leg.id == asked.leg else None
@@ -230,14 +230,14 @@ def _check_lengths(asked: fields.AgentHandoffFields) -> None:
     for name, text in texts.items():
         _check_text(name, text)
     if len(asked.files) > _MOST_FILES or len(asked.blockers) > _MOST_BLOCKERS:
-        raise WrongUseError(f"a handoff names {_MOST_FILES} files and {_MOST_BLOCKERS} blockers at most")
+        raise WrongUseError(f"a handoff takes at most {_MOST_FILES} files and {_MOST_BLOCKERS} blockers")
     for text in (*asked.blockers, *(part for one in asked.files for part in (one.path, one.lines, one.note))):
         _check_text("files and blockers", text, most=1000)
 
 
 def _check_text(name: str, text: str, *, most: int = _LONGEST) -> None:
     if len(text) > most:
-        raise WrongUseError(f"{name} may have {most} characters", hint="Put the rest into a file")
+        raise WrongUseError(f"{name} is longer than {most} characters", hint="Put the rest into a file")
 
 
 def _parse_priority(text: str) -> str:
@@ -279,7 +279,7 @@ def _render_request(session: Session) -> dict[str, object] | None:
 
 
 def _render_own(session: Session, leg: str) -> dict[str, object] | None:
-    """Return the handoff that brought the agent, and what it expects; `None` if none did."""
+    """Return the handoff that started the agent, and what it expects; `None` if none did."""
     own = find_own_handoff(session, leg)
     return None if own is None else _render_handoff(own, is_accepted=own.id in session.accepted)
 

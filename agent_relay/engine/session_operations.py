@@ -236,8 +236,8 @@ class _Handlers:
         by = name_speaker(host.session, asked)
         if by and (asked.anyway or asked.run_proposed):
             raise WrongUseError(
-                f"{by} may not decide that",
-                hint="A person may: agent-relay handoff complete --anyway, or --run-proposed",
+                f"{by} may not use --anyway or --run-proposed",
+                hint="Only a person may: agent-relay handoff complete --anyway, or --run-proposed",
             )
         checked = await self._check(host, asked)
         closing = inputs.CloseAsked(

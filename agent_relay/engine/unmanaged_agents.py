@@ -1,4 +1,4 @@
-"""Follow agents that relay did not start, by what their own hooks report; notify the user of their limits.
+"""Follow agents that relay did not start through their hooks, and notify the user of their limits.
 
 A report names a conversation and its transcript, which is followed from then on: some agents have no hook
 that tells of a limit. Nothing is done to the agent, which may go on by itself: the rest is the user's choice.
@@ -49,16 +49,16 @@ _log = logging.getLogger(__name__)
 _REPORTS = "hooks.jsonl"
 _ANNOUNCED = "announced"
 _RECENT = timedelta(hours=12)
-"""Reports older than that are of conversations hardly anybody is in any more."""
+"""The age from which reports are ignored: their conversations have most likely ended."""
 _STALE = timedelta(minutes=15)
-"""Nobody is notified of a limit this old: whoever sits before the agent has seen it."""
+"""The age from which a limit is not notified: the user has seen it on the agent's screen."""
 _EARLIER = timedelta(seconds=5)
-"""A hook is a program of its own: the rows it belongs to may be that much older."""
+"""The most by which rows may be older than the hook report they belong to."""
 _SETTLES_S = 1.0
-"""By then the agent has written when its limit resets, and whether it goes on by itself."""
+"""The time an agent needs to write when its limit resets, and whether it goes on by itself."""
 _TAIL_BYTES = 256 << 10
 _MOST = 64
-"""How many conversations are followed; beyond that the oldest are left."""
+"""The most conversations followed at once; beyond that the oldest are dropped."""
 _ACTS = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
 _KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 _LONGEST_PATH = 4096
@@ -98,7 +98,7 @@ class UnmanagedAgents:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def follow(self) -> list[str]:
-        """Follow the reports of every agent that has hooks of ours; return these agents' names."""
+        """Follow the reports of every agent that has relay's hooks; return the agents' names."""
         for name, loaded in self._services.adapters.items():
             folder = os.path.join(self._services.folders.hooks, name)
             hooks = loaded.adapter.hooks
@@ -115,7 +115,7 @@ class UnmanagedAgents:
         return sorted(self._followed)
 
     async def close(self) -> None:
-        """Cancel what is still to be said."""
+        """Cancel the notifications that are still due."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -133,7 +133,7 @@ class UnmanagedAgents:
             self._hear(conversation, (record,))
 
     async def _find(self, loaded: LoadedAdapter, named: Mapping[str, str], at: datetime) -> _Conversation:
-        """Return the conversation that a report names; one that is new is read and followed."""
+        """Return the conversation that a report names; read and follow it if it is new."""
         agent = loaded.adapter.name
         key = (agent, named["native_id"])
         known = self._conversations.get(key)
@@ -172,7 +172,7 @@ class UnmanagedAgents:
         self._hear(conversation, records)
 
     def _hear(self, conversation: _Conversation, records: Sequence[Record]) -> None:
-        """Note a limit that the records tell of; or that the agent answered, so that it is over."""
+        """Note a limit that the records show, or its end once the agent has answered again."""
         now = self._services.clock.now()
         for record in records:
             signals = conversation.detector.hear(record, now=now)
@@ -199,7 +199,7 @@ class UnmanagedAgents:
             await asyncio.to_thread(self._services.end_rests, limit.agent, limit.model, at)
 
     async def _announce_soon(self, conversation: _Conversation) -> None:
-        """Write down the limit and notify the user, once the agent had time to tell what it does next."""
+        """Record the limit and notify the user, once the agent has had time to write what it does next."""
         try:
             await asyncio.sleep(_SETTLES_S)
             limit, at = conversation.limit, conversation.limit_at
@@ -276,7 +276,7 @@ class UnmanagedAgents:
             roster, services.read_availability(environ), current=limit.agent, now=now, zone=services.zone
         )
         offer = (
-            f"To go on in another agent, there: {agent_command(choice.successor)}."
+            f"To continue in another agent, run there: {agent_command(choice.successor)}."
             if choice.successor
             else ""
         )
@@ -358,7 +358,7 @@ def _read_tail(path: str) -> list[Record]:
 
 
 def _read_moment(path: str) -> datetime:
-    """Return the moment in a file of ours; one long ago if there is none."""
+    """Return the moment saved in the file; one long ago if there is none."""
     try:
         return datetime.fromisoformat(read_bounded(path, limit_bytes=100).decode())
     except (OSError, ValueError, RelayError):

@@ -1,4 +1,4 @@
-"""Decide what follows from what an agent says through its tools: hand over, accept, judge, note.
+"""Decide what follows from an agent's tool calls: hand over, accept, judge, note.
 
 An agent at work is not stopped in the middle of its turn: what it asks for begins when the turn is over.
 """
@@ -28,14 +28,14 @@ def request_handoff(session: Session, asked: HandoffWished, world: DecisionConte
         raise WrongUseError(f"{leg.agent} is already at work in this session", hint="Name another agent")
     if session.request is not None:
         raise WrongUseError(
-            f"a handoff to {session.request.to_agent} is asked for already; it begins when this turn is over"
+            f"a handoff to {session.request.to_agent} is already requested; it begins when this turn is over"
         )
     if session.handoff is not None and session.handoff.leg != leg.id:
         raise WrongUseError(f"a handoff to {session.handoff.to_agent} is under way")
     _check_turn(session)
     choice = world.choose((asked.agent,), needs=_list_needs(session, leg))
     if not choice.successor:
-        raise NobodyAvailableError(choice.skipped[0], hint="Ask for the plan, which names who can take over")
+        raise NobodyAvailableError(choice.skipped[0], hint="Call plan to see which agents can take over")
     requested = work.HandoffRequested(
         world.handoff_id,
         leg.id,
@@ -50,7 +50,7 @@ def request_handoff(session: Session, asked: HandoffWished, world: DecisionConte
 
 
 def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> Outcome:
-    """Judge the handoff that brought the agent; if it failed, its rollback agent comes when the turn is over.
+    """Judge the handoff that started the agent; if it failed, its rollback agent follows after the turn.
 
     Raises WrongUseError if no handoff brought it, or it was judged before.
     """
@@ -58,7 +58,7 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
     if said.verdict != "failed" or not handoff.terms.rollback or handoff.id in session.closed:
         return interventions.close(session, CloseAsked(handoff.id, said.verdict, said.note), world)
     if session.request is not None:
-        raise WrongUseError(f"a handoff to {session.request.to_agent} is asked for already")
+        raise WrongUseError(f"a handoff to {session.request.to_agent} is already requested")
     _check_turn(session)
     title, rollback = f"{leg.agent} could not do it", handoff.terms.rollback
     requested = work.HandoffRequested(world.handoff_id, leg.id, rollback, title, said.note, closes=handoff.id)
@@ -66,7 +66,7 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
 
 
 def accept(session: Session, said: AcceptSaid) -> Outcome:
-    """Journal that the agent accepted the handoff that brought it; once."""
+    """Journal, once, that the agent accepted the handoff that started it."""
     leg, handoff = _get_own(session, said.leg)
     if handoff.id in session.accepted:
         return NOTHING
@@ -74,18 +74,18 @@ def accept(session: Session, said: AcceptSaid) -> Outcome:
 
 
 def keep_note(session: Session, said: NoteSaid) -> Outcome:
-    """Journal what the agent says of its work."""
+    """Journal the agent's note on its work."""
     return Outcome((work.AgentNoted(_get_leg(session, said.leg).id, said.text, said.next_step),))
 
 
 def find_own_handoff(session: Session, leg: str) -> Handoff | None:
-    """Return the handoff that brought the agent of `leg`; `None` if none did."""
+    """Return the handoff that started the agent of `leg`; `None` if none did."""
     known = (*session.done, *((session.handoff,) if session.handoff is not None else ()))
     return next((one for one in reversed(known) if one.leg == leg), None)
 
 
 def await_turn_end(session: Session) -> Outcome:
-    """Wait for a moment to begin what the agent at work asked for; nothing if it asked for nothing."""
+    """Wait for a moment to begin the requested handoff; do nothing if there is none."""
     leg, request = session.living_leg, session.request
     if leg is None or request is None or request.leg != leg.id or session.state is not State.READY:
         return NOTHING
@@ -93,7 +93,7 @@ def await_turn_end(session: Session) -> Outcome:
 
 
 def begin_requested(session: Session, leg_id: str, world: DecisionContext) -> Outcome:
-    """Begin what the agent asked for, now that it waits for a prompt and nobody is typing."""
+    """Begin the requested handoff, now that the agent waits for a prompt and nobody is typing."""
     leg, request = session.living_leg, session.request
     if leg is None or request is None or not leg.id == leg_id == request.leg:
         return NOTHING
@@ -103,7 +103,7 @@ def begin_requested(session: Session, leg_id: str, world: DecisionContext) -> Ou
 
 
 def begin_headless(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
-    """Return the handoff that a headless agent asked for in the turn it has just ended; nothing for none."""
+    """Return the handoff a headless agent requested in the turn that has just ended, if any."""
     request = session.request
     if request is None or request.leg != leg.id or session.state not in LIVE or session.open_turn is None:
         return NOTHING
@@ -117,7 +117,11 @@ def _begin(session: Session, leg: Leg, request: HandoffRequest, world: DecisionC
         closed = interventions.close(session, CloseAsked(request.closes, "failed", said), own)
         # It was judged with a reason for its rollback agent to stay away, if that cannot come.
         is_begun = any(isinstance(body, work.HandoffBegun) for body in closed.bodies)
-        return closed if is_begun else _withdraw(request, leg, "its rollback agent cannot come").then(closed)
+        return (
+            closed
+            if is_begun
+            else _withdraw(request, leg, "its rollback agent cannot take over").then(closed)
+        )
     choice = world.choose((request.to_agent,), needs=_list_needs(session, leg))
     begun = NOTHING
     if choice.successor:
@@ -134,7 +138,7 @@ def _withdraw(request: HandoffRequest, leg: Leg, why: str) -> Outcome:
 
 
 def _build_terms(session: Session, request: HandoffRequest) -> Terms:
-    """Return what is still expected, with the agent's own priority; nobody is their own rollback agent."""
+    """Return the open expectations, with the agent's priority; no agent is its own rollback agent."""
     terms = inherit_terms(session)
     priority = request.priority or terms.priority
     rollback = "" if terms.rollback == request.to_agent else terms.rollback
@@ -161,7 +165,7 @@ def _check_turn(session: Session) -> None:
     if turn is not None and turn.seat:
         raise WrongUseError("in a chat the agents take turns by themselves", hint="Say it in your answer")
     if turn is not None and turn.is_spent:
-        raise WrongUseError("this turn may take no further agent", hint="Say in your answer what is left")
+        raise WrongUseError("no further agent may take this turn", hint="Say in your answer what is left")
 
 
 def _get_leg(session: Session, leg_id: str) -> Leg:
@@ -172,9 +176,9 @@ def _get_leg(session: Session, leg_id: str) -> Leg:
 
 
 def _get_own(session: Session, leg_id: str) -> tuple[Leg, Handoff]:
-    """Return the agent's leg, and the handoff that brought it. Raise WrongUseError if none did."""
+    """Return the agent's leg, and the handoff that started it. Raise WrongUseError if none did."""
     leg = _get_leg(session, leg_id)
     handoff = find_own_handoff(session, leg.id)
     if handoff is None or handoff.step is not Step.DELIVERED:
-        raise WrongUseError("no handoff brought this agent here, so there is none to accept or to judge")
+        raise WrongUseError("this agent was not started by a handoff, so it has none to accept or judge")
     return leg, handoff

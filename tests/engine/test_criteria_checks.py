@@ -77,7 +77,7 @@ def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWor
     session, handoff = hand_over(world, trap, env={**world.environ, LEG_VARIABLE: "L"}, accept=["it opens"])
     assert world.session(session).done[0].terms.proposed_checks == (trap,)
     for more in ({"run_proposed": True}, {"anyway": True}):
-        with pytest.raises(WrongUseError, match="may not decide that"):
+        with pytest.raises(WrongUseError, match="may not use --anyway or --run-proposed"):
             close(world, session, handoff, by="understudy", **more)
     said = {"criteria": [{"criterion": "1", "met": False, "how": "it is stuck"}]}
     assert close(world, session, handoff, by="understudy", report=said)["closed"] is False
@@ -167,7 +167,7 @@ def test_what_the_successor_did_with_its_packet_is_said(world: RelayWorld) -> No
     assert [(row["key"], row["handoffs"], row["packet_use"]) for row in rows] == [
         (handoff, 1, view["packet_use"])
     ]
-    assert "what they did with their packets" in run(world, "metrics", session, "--by", "handoff").out
+    assert "how successors used their packets" in run(world, "metrics", session, "--by", "handoff").out
     (told,) = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
     assert told["packet_use"] == view["packet_use"]
 

@@ -138,10 +138,10 @@ def test_a_plan_changes_nothing(world: RelayWorld) -> None:
     ("fields", "complaint"),
     [
         ({"priority": "now"}, "there is no priority 'now'"),
-        ({"question": ["why?"]}, "the questions have nobody to answer them"),
+        ({"question": ["why?"]}, "--question needs a rollback agent to answer it"),
         ({"rollback": "understudy"}, "understudy cannot be its own rollback agent"),
         ({"rollback": "nobody"}, "there is no agent 'nobody'"),
-        ({"expect": ["x"] * 21}, "--expect takes 20 texts of 2000 characters at most"),
+        ({"expect": ["x"] * 21}, "--expect takes at most 20 texts of 2000 characters"),
         ({"needs": ["vision"]}, "understudy: its adapter does not declare vision"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_limit_is_told_once_with_the_command_that_goes_on(world: RelayWorld, r
     [told] = receiver.heard
     assert (told["schema"], told["kind"], told["session"]) == ("agent-relay/notification", "limit", "")
     assert told["title"] == "project: claude hit its session limit (resets 21:00)"
-    assert told["text"] == "To go on in another agent, there: agent-relay agent demo."
+    assert told["text"] == "To continue in another agent, run there: agent-relay agent demo."
     assert read_limits(world) == ["claude"]
     report(world, "claude", build_failure(world, LIMIT))
     wish(world, [f"webhook:{receiver.url}"])

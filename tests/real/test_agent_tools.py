@@ -150,7 +150,14 @@ def test_every_tool_answers(world: World, agent: str) -> None:
     again = world.run(["setsid", "--wait", *world.relay("run", agent, "Go on.", "--continue", session)])
     assert again.returncode == 0, f"{again.stderr}\n{describe(world)}"
     told = str(world.requests(agent)[-1]["text"])
-    for said in (session, "signed_in", "successor", "handoffs", "no handoff brought this agent", "kept"):
+    for said in (
+        session,
+        "signed_in",
+        "successor",
+        "handoffs",
+        "this agent was not started by a handoff",
+        "kept",
+    ):
         assert said in told, said
     note = read_work(world).note
     assert note is not None

@@ -106,7 +106,7 @@ def test_who_cannot_take_over_is_refused_at_once(agent: str, error: type[Excepti
 
 def test_a_second_request_is_refused() -> None:
     """An agent that asks in a loop must not fill the journal."""
-    with pytest.raises(WrongUseError, match="to bob is asked for already"):
+    with pytest.raises(WrongUseError, match="to bob is already requested"):
         wish(wish(at_work()), "cas")
 
 
@@ -231,7 +231,7 @@ def test_an_agent_accepts_the_handoff_that_brought_it_once() -> None:
 def test_an_agent_no_handoff_brought_has_none_to_judge() -> None:
     """A first agent, and one whose packet is still on its way."""
     for said in (AcceptSaid("L1"), VerdictSaid("L1", "completed")):
-        with pytest.raises(WrongUseError, match="no handoff brought this agent"):
+        with pytest.raises(WrongUseError, match="this agent was not started by a handoff"):
             at_work().happens(said)
 
 
@@ -252,7 +252,7 @@ def test_a_rollback_agent_comes_when_the_turn_is_over() -> None:
     failed = of(story).id
     story.happens(VerdictSaid(story.leg, "failed", "no hinges"))
     assert story.effects == [ShowMessage(story.leg)]
-    with pytest.raises(WrongUseError, match="asked for already"):
+    with pytest.raises(WrongUseError, match="already requested"):
         story.happens(VerdictSaid(story.leg, "failed"))
     request = story.now.request
     assert request is not None

@@ -1,4 +1,4 @@
-"""Run the commands that are criteria of a handoff, in the session's tree, and return what they showed.
+"""Run the commands that are criteria of a handoff, in the session's tree, and return their results.
 
 Each runs in a Unix session of its own, with the user's environment, a time limit and bounded output. No
 process of it is left when its criterion has been judged, nor soon after this daemon ended, however that was.
@@ -22,11 +22,11 @@ from agent_relay.system.headless import run_headless
 from agent_relay.system.processes import end_marked
 
 LIMIT_S = 300
-"""How long a command may take if nobody says otherwise."""
+"""The default time limit of a command."""
 _FOLDER = "checks"
 _SHELL = "/bin/sh"
 _MARGIN = 4000
-"""How much more of the output is searched for secrets than is kept: no rule knows half of one."""
+"""The output searched for secrets beyond what is kept: no rule recognises half a secret."""
 
 
 class CriteriaChecker:
@@ -46,7 +46,7 @@ class CriteriaChecker:
         environ: Mapping[str, str],
         limit_s: float,
     ) -> tuple[CriterionChecked, ...]:
-        """Run the commands one after another; return what each showed.
+        """Run the commands one after another; return the result of each.
 
         Raises WrongUseError if those of this handoff run already, or were cancelled.
         """
@@ -69,12 +69,12 @@ class CriteriaChecker:
             del self._runs[handoff]
         if run.cancelled():
             raise WrongUseError(
-                f"checking handoff {handoff} was cancelled", hint="It is still open: judge it again"
+                f"checking handoff {handoff} was cancelled", hint="It is still open: try again"
             )
         return run.result()
 
     def cancel(self, handoff: str) -> bool:
-        """End the handoff's command that runs; return whether there was one."""
+        """End the handoff's running command; return whether there was one."""
         run = self._runs.get(handoff)
         return run is not None and run.cancel()
 

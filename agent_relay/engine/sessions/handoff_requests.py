@@ -1,4 +1,4 @@
-"""Check what a request says of a handoff: what is expected of it, and what came of it."""
+"""Check what a request says about a handoff: its expectations and its outcome."""
 
 from collections.abc import Collection, Mapping
 
@@ -46,16 +46,14 @@ def build_terms(
             f"there is no priority {terms.priority[:40]!r}", hint=f"Known: {', '.join(PRIORITIES)}"
         )
     if terms.questions and not terms.rollback:
-        raise WrongUseError(
-            "the questions have nobody to answer them", hint="Name who does: --rollback AGENT"
-        )
+        raise WrongUseError("--question needs a rollback agent to answer it", hint="Add --rollback AGENT")
     if terms.rollback and terms.rollback == target:
         raise WrongUseError(f"{target} cannot be its own rollback agent", hint="Name another one")
     return terms
 
 
 def build_report(report: HandoffReport) -> HandoffReport:
-    """Return the report cleaned, in the journal's measure; raise WrongUseError for what is beyond it.
+    """Return the report cleaned, within the journal's limits; raise WrongUseError if it exceeds them.
 
     A criterion has to come with how it was checked, a blocker with one of the known kinds.
     """
@@ -64,8 +62,8 @@ def build_report(report: HandoffReport) -> HandoffReport:
     for said in report.criteria:
         if not said.criterion.strip() or not said.how.strip():
             raise WrongUseError(
-                "a criterion is reported without how it was checked",
-                hint="Say it in words: what you ran or read, and what it showed",
+                "a criterion lacks how it was checked",
+                hint="Say what you ran or read, and what it showed",
             )
     for blocker in report.blockers:
         if blocker.kind not in BLOCKER_KINDS:
@@ -116,7 +114,7 @@ def _check_length(name: str, text: str) -> str:
 
 def _refuse(name: str) -> WrongUseError:
     return WrongUseError(
-        f"--{name} takes {_MOST} texts of {_LONGEST} characters at most", hint="Put the rest into a file"
+        f"--{name} takes at most {_MOST} texts of {_LONGEST} characters", hint="Put the rest into a file"
     )
 
 
@@ -127,7 +125,7 @@ def find_handoff(session: Session, handoff: str) -> Handoff | None:
 
 
 def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
-    """Return the agent that judges: the one named, or that of the leg it was asked from; empty for none."""
+    """Return the agent that judges: the one named, or that of the asking leg; empty for none."""
     leg = asked.env.get(LEG_VARIABLE, "")
     if asked.by or not leg:
         return clean_line("by", asked.by)

@@ -191,7 +191,7 @@ _TABLE = (
     Command(
         "status",
         "[--all] [--json]",
-        "the sessions here, and which agents rest until when",
+        "the sessions here, and which agents are resting until when",
         "cli.session.status:run_status",
         takes_words=True,
         shell=Form(),
@@ -300,7 +300,7 @@ _TABLE = (
     Command(
         "proxy",
         "[--json]",
-        "whether agents' requests pass through relay, and whose",
+        "show whether the proxy is on, and which agents use it",
         "proxy.command:show_proxy",
     ),
     Command(
@@ -330,7 +330,7 @@ _TABLE = (
     Command(
         "mcp",
         "",
-        "the tools by which an agent speaks for its own session, as an MCP server",
+        "serve an agent the tools for its own session, over MCP",
         "mcp.command:run_mcp",
         takes_words=True,
     ),
@@ -346,7 +346,7 @@ _TABLE = (
     Command(
         "hooks",
         "install|uninstall|status [AGENT…]",
-        "hear of limits in agents that you start without relay",
+        "detect limits of agents that you start without relay",
         "hooks.command:HOOKS",
         words=("install", "uninstall", "status"),
     ),

@@ -131,10 +131,10 @@ TEMPLATE = """\
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"
 
-# Agents' requests to their providers pass through relay's proxy on this machine: docs/proxy.md.
+# Send agents' requests to their providers through relay's proxy on this machine: docs/proxy.md.
 # proxy = false
 
-# Agents are given relay's tools, by which they recall, note and hand over: docs/mcp.md.
+# Give agents relay's tools to search earlier work, save notes and hand over: docs/mcp.md.
 # agent_tools = true
 
 # A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".

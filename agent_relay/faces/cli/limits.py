@@ -1,4 +1,4 @@
-"""`agent-relay limits`: show who rests and what is used of usage windows; declare that one works again."""
+"""`agent-relay limits`: show resting agents and used usage windows; clear an agent's limits."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,9 +22,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits, windows,
 
 
 def limits(*, as_json: AsJson = False) -> None:
-    """Which agents rest, and how much of their usage windows they last said is used.
+    """Show which agents are resting, and the usage of their limits that they last reported.
 
-    `agent-relay limits clear AGENT` forgets that an agent rests.
+    `agent-relay limits clear AGENT` makes a resting agent available again.
     """
     folders, now = get_folders(), datetime.now(UTC)
     check_ledger(folders.ledger)
@@ -40,7 +40,7 @@ def limits(*, as_json: AsJson = False) -> None:
 
 
 def _list_unseen(windows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the agents of this repository's sessions of which no window is known.
+    """Return the agents in this repository's sessions that have reported no window.
 
     `agents` names all there are; to know them, adapters have to be read, which takes longer.
     """
@@ -62,7 +62,7 @@ def _print_windows(windows: Sequence[Mapping[str, object]], unseen: Sequence[str
         for row in windows
     ]
     rows += [[agent, "unknown", "cannot be seen", "-", "-", "-"] for agent in unseen]
-    headers = ("agent", "usage window", "used", "begins anew", "read", "from")
+    headers = ("agent", "usage window", "used", "resets", "read", "from")
     print_table(headers, rows, empty="")
 
 

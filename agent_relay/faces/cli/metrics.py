@@ -355,7 +355,7 @@ def _print_uses(report: MetricsReport) -> None:
     lines = [
         f"{report.labels[key]}  {use['text']}" for key, use in report.uses.items() if key in report.labels
     ]
-    print_lines(*(["", "what they did with their packets", *lines] if lines else []))
+    print_lines(*(["", "how successors used their packets", *lines] if lines else []))
 
 
 def _print_notes(report: MetricsReport) -> None:

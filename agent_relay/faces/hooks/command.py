@@ -1,4 +1,4 @@
-"""`agent-relay hooks`: tell relay of limits in agents that it did not start, by hooks of the agents' own."""
+"""`agent-relay hooks`: report limits of agents started without relay, through the agents' own hooks."""
 
 import difflib
 import os
@@ -34,29 +34,29 @@ from agent_relay.system.disk.folders import Folders, ensure_private, get_cwd, ge
 
 Agents = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[AGENT…]", help="Only these; else every agent that is installed."),
+    typer.Argument(metavar="[AGENT…]", help="The agents to change; default: every installed agent."),
 ]
 Project = Annotated[
     bool,
     typer.Option(
-        "--project", help="In this repository's files instead of your own; not every agent has some."
+        "--project", help="Change this repository's settings, not your own; not every agent has these."
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes, and make none.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 _STATES: Mapping[HookState, str] = {
-    "absent": "no hooks of ours",
+    "absent": "not installed",
     "installed": "installed",
-    "other": "hooks of another installation, or of other folders",
-    "gone": "its hooks point to an installation that is gone",
+    "other": "installed by another agent-relay, or for other folders",
+    "gone": "hooks point to an installation that is gone",
     "unreadable": "cannot be read",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where hooks are, and what they would run."""
+    """The files that may have hooks, and the command for them."""
 
     folders: Folders
     adapters: Mapping[AgentName, LoadedAdapter]
@@ -77,7 +77,7 @@ def install(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have agents that relay did not start tell it of their limits; nothing else in their files changes."""
+    """Install hooks that report limits of agents started without relay; other settings stay as they are."""
     place = _open_place()
     files = _choose(place, agents or [], project=project, only_installed=True)
     plans = [(file, partial(plan_install, file, place.build_command(file.agent))) for file in files]
@@ -103,7 +103,7 @@ def uninstall(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take our hooks out again; a file that only we have changed is restored byte for byte."""
+    """Remove relay's hooks; a file that nothing else has changed is restored byte for byte."""
     place = _open_place()
     files = _choose(place, agents or [], project=project, only_installed=False)
     _change(
@@ -112,7 +112,7 @@ def uninstall(
 
 
 def status(*, as_json: AsJson = False) -> None:
-    """Show which files have our hooks, and whether these work."""
+    """Show which files have relay's hooks, and whether they work."""
     place = _open_place()
     rows: list[dict[str, object]] = []
     lines: list[str] = []
@@ -163,7 +163,7 @@ def _open_place() -> _Place:
 
 
 def _choose(place: _Place, agents: Sequence[str], *, project: bool, only_installed: bool) -> list[HookFile]:
-    """Return the files that are meant. Raise WrongUseError for an agent that is unknown or has none."""
+    """Return the files to change. Raise WrongUseError for an agent that is unknown or has none."""
     scope = "project" if project else "user"
     known = [file for file in place.files if file.scope == scope]
     for agent in agents:
@@ -180,16 +180,16 @@ def _choose(place: _Place, agents: Sequence[str], *, project: bool, only_install
         file for file in known if find_program(place.adapters[AgentName(file.agent)], os.environ) is not None
     ]
     if not found:
-        raise RelayError("no agent that could have hooks is installed", hint="See: agent-relay doctor")
+        raise RelayError("no installed agent supports hooks", hint="See: agent-relay doctor")
     return found
 
 
 def _explain(loaded: LoadedAdapter, agent: str, *, is_project: bool) -> tuple[str]:
     hooks = loaded.adapter.hooks
     if hooks is not None and hooks.files and is_project:
-        return (f"{agent} has no hooks of one repository that others would not get, too",)
+        return (f"{agent} has no private settings for a single repository",)
     why = hooks.unsupported if hooks is not None else ""
-    return (f"{agent} can have no hooks of ours{f': {why}' if why else ''}",)
+    return (f"{agent} does not support relay's hooks{f': {why}' if why else ''}",)
 
 
 def _change(
@@ -226,7 +226,7 @@ def _change(
 
 def _ask(changes: Sequence[HookChange]) -> bool:
     names = "\n".join(f"  {plain(change.path)}" for change in changes)
-    return ask(f"These files are changed:\n{names}\nGo on? [y/N] ") in {"y", "yes"}
+    return ask(f"These files will be changed:\n{names}\nContinue? [y/N] ") in {"y", "yes"}
 
 
 def _show(
@@ -273,7 +273,7 @@ def _report(
     else:
         print_lines(
             *(f"{file.agent}: {plain(file.path)} was changed." for file in changed),
-            *(f"{file.agent}: {plain(file.path)} is as it should be." for file in same),
+            *(f"{file.agent}: {plain(file.path)} is already up to date." for file in same),
         )
     _raise_first(refused, as_json=as_json)
 
@@ -286,7 +286,7 @@ def _list_refused(refused: Sequence[tuple[HookFile, RelayError]]) -> list[dict[s
 
 
 def _raise_first(refused: Sequence[tuple[HookFile, RelayError]], *, as_json: bool) -> None:
-    """Raise the first error, once the others were told."""
+    """Raise the first error, after printing the others."""
     for _, error in refused[1:] if not as_json else ():
         warn(error.sentence)
     if refused:
@@ -294,11 +294,11 @@ def _raise_first(refused: Sequence[tuple[HookFile, RelayError]], *, as_json: boo
 
 
 def _tell_daemon(folders: Folders) -> None:
-    """Have a daemon that runs follow the reports; one that is started later does by itself."""
+    """Have a running daemon follow the reports; one that is started later does so by itself."""
     try:
         with Connection.open(folders) as connection:
             connection.request("hooks.follow")
     except NobodyListensError:
         return
     except RelayError as error:
-        warn(f"the daemon follows these hooks once it is restarted: {error.sentence}")
+        warn(f"the daemon will follow these hooks after a restart: {error.sentence}")

@@ -11,10 +11,10 @@ from agent_relay.system.disk.folders import get_folders
 
 HELP = """usage: agent-relay mcp
 
-The tools by which an agent speaks for its own session, as an MCP server on standard input and output. Agents
-that agent-relay starts have them already; this is for one whose own configuration names its servers.
+Serve an agent the tools for its own session, as an MCP server on standard input and output. Agents that
+agent-relay starts usually have them already; this command is for one that you configure yourself.
 
-An agent that agent-relay did not start is refused: it has no session here.
+An agent that agent-relay did not start has no session here, so every tool refuses it.
 """
 
 
@@ -26,8 +26,8 @@ def run_mcp(words: list[str]) -> int:
         return ExitCode.DONE
     if os.isatty(0):
         raise WrongUseError(
-            "agent-relay mcp speaks with a program on its standard input, not with people",
-            hint="Agents that agent-relay starts have its tools already: see docs/mcp.md",
+            "agent-relay mcp is for programs: it needs an MCP client on standard input",
+            hint="Agents that agent-relay starts already have its tools. See: docs/mcp.md",
         )
     folders = get_folders()
     connect_or_start(folders).close()

@@ -1,4 +1,4 @@
-"""`agent-relay proxy`: whether agents' requests pass through the proxy, where it listens, and for whom."""
+"""`agent-relay proxy`: show whether the proxy is on, where it listens, and which sessions use it."""
 
 import os
 from typing import Annotated
@@ -22,11 +22,11 @@ def show_proxy(
         bool, typer.Option("--json", help="As JSON: {enabled, running, pid, address, legs: [...]}.")
     ] = False,
 ) -> int:
-    """Show whether agents' requests pass through relay's proxy on this machine, and whose do.
+    """Show whether relay's local proxy is on, where it listens, and which agents use it.
 
-    Off by default: write `proxy = true` into config.toml, and agents that are started from then on use it. It
-    listens on this machine only, starts and ends by itself, and tells relay of limits by status codes and
-    headers. What it changes and what not: docs/proxy.md.
+    It is off by default: set `proxy = true` in config.toml, and agents started from then on use it. It
+    listens on this machine only, starts and stops by itself, and reads limits from status codes and headers.
+    What it changes and what it keeps: docs/proxy.md.
     """
     folders = get_folders()
     is_on = read_user_config(folders.config).proxy

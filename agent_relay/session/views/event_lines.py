@@ -111,7 +111,7 @@ def _render_checkpoint(event: events.Event, agent: str) -> str:
     if not isinstance(body, work.CheckpointMade):
         return ""
     turn = f"turn {body.turns}, " if body.turns else ""
-    return f"a checkpoint of {agent} is kept: {turn}changed files: {body.changed}"
+    return f"a checkpoint of {agent} is saved: {turn}changed files: {body.changed}"
 
 
 def _render_signal(event: events.Event, zone: tzinfo) -> str:
@@ -164,13 +164,13 @@ def _render_digest(event: events.Event) -> str:
 def _render_said(event: events.Event, agent: str) -> str:
     match event.body:
         case work.HandoffRequested() as body:
-            return f"{agent} asks for a handoff to {body.to_agent} after this turn"
+            return f"{agent} requests a handoff to {body.to_agent} after this turn"
         case work.HandoffWithdrawn(_, why):
-            return f"the handoff that was asked for does not begin{f': {why}' if why else ''}"
+            return f"the requested handoff does not begin{f': {why}' if why else ''}"
         case work.HandoffAccepted():
             return f"handoff accepted by {agent}"
         case work.AgentNoted():
-            return f"{agent} notes where its work stands"
+            return f"{agent} saves a note on its work"
         case _:
             return ""
 
@@ -203,7 +203,7 @@ def _render_judgement(event: events.Event) -> str:
         case work.CriterionChecked(_, _, verdict, _, by):
             return f"a criterion of the handoff is {verdict}{f', says {by}' if by else ''}"
         case work.BlockerNamed(_, kind):
-            return f"something stands in the way of the handoff's task: {kind}"
+            return f"the handoff's task is blocked: {kind}"
         case work.HandoffClosed(_, verdict):
             return f"handoff judged: {verdict}"
         case _:

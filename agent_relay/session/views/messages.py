@@ -54,7 +54,7 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
 
 def render_rest_line(session: Session, zone: tzinfo) -> str:
-    """Render who rests until when, and that no agent can take over; or that the handoff was cancelled."""
+    """Render which agent rests until when, and that none can take over; or that the handoff was cancelled."""
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
@@ -72,7 +72,7 @@ def _go_on(session: Session, owed: Handoff) -> str:
 
 
 def render_seat_line(session: Session, zone: tzinfo) -> str:
-    """Render who rests until when in a chat; the next line says whether the chat goes on."""
+    """Render which agent rests until when in a chat; the next line says whether the chat goes on."""
     return f"→ {_render_halt(session, zone)}. No agent can take its place."
 
 
@@ -114,7 +114,7 @@ def render_unmet(handoff_id: str, unmet: Sequence[str]) -> str:
     first = f"“{' '.join(unmet[0].split())[:_SAID_LENGTH]}”" if unmet else "a criterion"
     more = f" and {len(unmet) - 1} more" if len(unmet) > 1 else ""
     return (
-        f"→ Handoff {handoff_id} stays open: {first}{more} is not met. Complete it all the same:"
+        f"→ Handoff {handoff_id} stays open: {first}{more} is not met. To complete it anyway:"
         f" agent-relay handoff complete --anyway {handoff_id}"
     )
 
@@ -185,7 +185,7 @@ def render_offer_line(session: Session) -> str:
 
 
 def render_near_line(near: Limit, zone: tzinfo, prepared: PreparedSuccessor | None = None) -> str:
-    """Render which limit an agent is near, in its own words, and who takes over then."""
+    """Render which limit an agent is near, in its own words, and which agent takes over then."""
     until = render_moment_text(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It keeps working; to hand over sooner: agent-relay relay"

@@ -41,7 +41,7 @@ def test_help_is_about_the_command_that_is_named(
     assert capsys.readouterr().out.startswith(first)
 
 
-@pytest.mark.parametrize("words", ["help nosuch", "gateway install --help", "nosuch -h"])
+@pytest.mark.parametrize("words", ["help nosuch", "nosuch install --help", "nosuch -h"])
 def test_help_on_what_does_not_exist_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A script that looks for a command by its help took the status for a yes."""
     assert run(words.split()) == 2

@@ -52,7 +52,7 @@ def test_install_says_what_it_changed_and_uninstall_brings_it_back(world: World)
     assert states["claude", "user"] == states["codex", "user"] == "installed"
     assert states["claude", "project"] == states["gemini", "user"] == "absent"
     assert states["opencode", ""] == "unsupported"
-    assert f"claude: {settings} is as it should be." in run(world, "install", "claude").out
+    assert f"claude: {settings} is already up to date." in run(world, "install", "claude").out
     assert run(world, "uninstall").status == 0
     assert Path(settings).read_text("utf-8") == PLAIN
     assert not os.path.exists(f"{world.home}/.codex")
@@ -95,9 +95,9 @@ def test_a_project_has_hooks_of_its_own(world: World) -> None:
     ("words", "why"),
     [
         (("install", "nobody"), "there is no agent 'nobody'"),
-        (("install", "opencode"), "opencode can have no hooks of ours: with any plugin"),
-        (("install", "demo"), "demo can have no hooks of ours"),
-        (("install", "codex", "--project"), "codex has no hooks of one repository"),
+        (("install", "opencode"), "opencode does not support relay's hooks: with any plugin"),
+        (("install", "demo"), "demo does not support relay's hooks"),
+        (("install", "codex", "--project"), "codex has no private settings for a single repository"),
         (("frobnicate",), "unknown command"),
     ],
 )
@@ -122,7 +122,7 @@ def test_on_a_terminal_the_files_are_named_and_a_person_is_asked(
         cwd=world.cwd,
     )
     try:
-        terminal.wait_for(r"Go on\? \[y/N\]")
+        terminal.wait_for(r"Continue\? \[y/N\]")
         assert ".claude/settings.json" in terminal.screen
         terminal.send(answer)
         assert terminal.wait_exit() == 0

@@ -86,7 +86,7 @@ def test_what_is_missing_is_named(world: RelayWorld) -> None:
             ({"to": "demo"}, "demo is already at work"),
             ({"to": "nobody"}, "there is no agent"),
             ({"priority": "soon"}, "there is no priority 'soon'"),
-            ({"title": "x" * 9000}, "title may have 8000 characters"),
+            ({"title": "x" * 9000}, "title is longer than 8000 characters"),
             ({"to": 7}, "Expected `str`"),
             ({"files": [{"path": "a"}] * 51}, "50 files"),
         ):
@@ -95,7 +95,7 @@ def test_what_is_missing_is_named(world: RelayWorld) -> None:
             assert said in text
         assert client.try_call("checkpoint", note="")[1]
         assert client.try_call("recall")[1]
-        assert client.try_call("accept")[0].startswith("no handoff brought this agent")
+        assert client.try_call("accept")[0].startswith("this agent was not started by a handoff")
         assert client.try_call("launch_rocket")[0].startswith("there is no tool")
     assert world.session(session).request is None
 

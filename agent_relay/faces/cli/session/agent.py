@@ -25,14 +25,14 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
                   AGENT:ID names one (see: agent-relay sessions --native)
   --focus TEXT    what the successor should look at first
   --model M       the model to use
-  --expect TEXT   what this handoff is to deliver; repeat it, as the next four
-  --accept TEXT   when it counts as done
-  --check CMD     a command that must succeed; relay runs it before the handoff is completed
-  --constraint T  what has to hold meanwhile
-  --needs WORD    what the target's adapter has to declare: edit, shell, document …
+  --expect TEXT   a deliverable; repeatable, as are --accept, --check, --constraint and --needs
+  --accept TEXT   a condition for the handoff to count as done
+  --check CMD     a command that must succeed; relay runs it before completing the handoff
+  --constraint T  a constraint on the work
+  --needs WORD    something the next agent must support: edit, shell, document …
   --priority P    low, normal, high or urgent
-  --rollback A    the agent that takes over if it fails, and
-  --question T    what that one is to answer first; repeat it
+  --rollback A    the agent that takes over if the handoff fails
+  --question T    a question the rollback agent answers first; repeatable
   --digest        a successor sums up the record first, without tools (see handoff.digest)
   --no-launch     build the packet, start no agent
   --yes           do not ask; also use a resting agent, and end the --from agent's program if it

@@ -100,7 +100,7 @@ def show_open(
     *,
     session: Session = "",
     everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
-    agent: Annotated[str, typer.Option("--for", help="Those handed over to this agent.")] = "",
+    agent: Annotated[str, typer.Option("--for", help="Only handoffs to this agent.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List the open handoffs: running ones, and those whose expected results were not confirmed yet."""

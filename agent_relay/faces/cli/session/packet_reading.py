@@ -67,10 +67,10 @@ def show(
         bool, typer.Option("--text", help="Print exactly what the target reads, with your edits.")
     ] = False,
     now: Annotated[
-        bool, typer.Option("--now", help="Show the packet a handoff would write now; nothing is written.")
+        bool, typer.Option("--now", help="Preview the packet a handoff would write now; write nothing.")
     ] = False,
     target: Annotated[
-        str, typer.Option("--to", help="With --now: who would read it; by default the next of the order.")
+        str, typer.Option("--to", help="With --now: the agent to read it; default: the next in the order.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -119,7 +119,9 @@ def _check_show(*, now: bool, target: str, number: int, as_text: bool, as_json: 
     if now and number:
         raise WrongUseError("--now and --number cannot be used together", hint="Use one of them")
     if target and not now:
-        raise WrongUseError("--to needs --now: a packet that was written has its reader", hint="Add --now")
+        raise WrongUseError(
+            "--to works only with --now: a written packet already has its reader", hint="Add --now"
+        )
 
 
 def _list_remarks(packet: ResumePacket, edited: str) -> list[str]:
@@ -174,7 +176,9 @@ def _show_now(session: str, target: str, *, as_text: bool, as_json: bool) -> Non
     head = render_head(built.packet, text=built.text, is_picked_up=None, now=datetime.now(UTC))
     print_contents(*(part for line in head for part in wrap_line(line, width)))
     command = f"agent-relay packet show {found.id} --now --to {reader}"
-    print_lines("A handoff would write this now; nothing was written.", f"Word for word: {command} --text")
+    print_lines(
+        "This is what a handoff would write now. Nothing was written.", f"Word for word: {command} --text"
+    )
     return print_contents(*render_sections(built.packet, width=width))
 
 

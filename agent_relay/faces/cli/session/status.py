@@ -1,4 +1,4 @@
-"""`agent-relay status`: what runs here and who rests, from files, at the cost of a bare Python."""
+"""`agent-relay status`: show sessions and resting agents, from files, at the cost of a bare Python."""
 
 import sys
 
@@ -33,8 +33,8 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 HELP = """usage: agent-relay status [--all] [--json]
 
-The sessions of this repository that have not ended, the agents that rest, and how
-much of their usage windows agents last said is used.
+Show this repository's sessions that have not ended, the agents that are resting, and
+the usage of their limits that agents last reported.
 
   --all    ended sessions too
   --json   the same as JSON: {"root", "sessions": [...], "resting": [...], "windows": [...],

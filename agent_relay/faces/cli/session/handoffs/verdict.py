@@ -19,46 +19,56 @@ _ANSWER_S = 60.0
 _CHECK_S = 300
 _LONGEST_CHECK_S = 7 * 24 * 3600
 
-Handoff = Annotated[str, typer.Argument(help="A handoff's id, or its beginning or end.")]
-Note = Annotated[str, typer.Option("--note", help="A note for its trail.")]
+Handoff = Annotated[str, typer.Argument(help="The handoff's id, or the beginning or end of it.")]
+Note = Annotated[str, typer.Option("--note", help="A note to record with the verdict.")]
 _Texts = list[str] | None
 _EXAMPLES = {
     "--met": '--met "1=ran the program: it opens"',
     "--unmet": '--unmet "1=ran the program: it is stuck"',
     "--blocker": '--blocker "access=no key to the shed=the key"',
 }
-_Deliverables = Annotated[_Texts, typer.Option("--deliverable", help="What there is now; repeat it.")]
+_Deliverables = Annotated[
+    _Texts, typer.Option("--deliverable", help="A deliverable that now exists; repeatable.")
+]
 _Met = Annotated[
     _Texts,
     typer.Option(
-        "--met", metavar="CRITERION=HOW", help="CRITERION=HOW: its number or words, and how you checked it."
+        "--met",
+        metavar="CRITERION=HOW",
+        help="CRITERION=HOW: a criterion that is met (its number or text), and how you checked it.",
     ),
 ]
 _Unmet = Annotated[
     _Texts,
     typer.Option(
-        "--unmet", metavar="CRITERION=HOW", help="CRITERION=HOW: the same for one that does not hold."
+        "--unmet",
+        metavar="CRITERION=HOW",
+        help="CRITERION=HOW: a criterion that is not met, and how you checked it.",
     ),
 ]
-_Completed = Annotated[_Texts, typer.Option("--completed", help="A part of the task that is done.")]
-_Incomplete = Annotated[_Texts, typer.Option("--incomplete", help="A part that is not.")]
+_Completed = Annotated[
+    _Texts, typer.Option("--completed", help="A part of the task that is done; repeatable.")
+]
+_Incomplete = Annotated[
+    _Texts, typer.Option("--incomplete", help="A part of the task that is not done; repeatable.")
+]
 _Blockers = Annotated[
     _Texts,
     typer.Option(
         "--blocker",
         metavar="KIND=TEXT=REQUIRED",
-        help="KIND=TEXT=REQUIRED: what is in the way, and what would remove it. KIND is one of"
+        help="KIND=TEXT=REQUIRED: what blocks the task, and what would unblock it. KIND is one of"
         f" {', '.join(BLOCKER_KINDS)}.",
     ),
 ]
-_Questions = Annotated[_Texts, typer.Option("--question", help="An open question.")]
+_Questions = Annotated[_Texts, typer.Option("--question", help="An open question; repeatable.")]
 _Next = Annotated[str, typer.Option("--next", help="What should be done next.")]
-_Skips = Annotated[bool, typer.Option("--skip-checks", help="Run none of its commands.")]
+_Skips = Annotated[bool, typer.Option("--skip-checks", help="Do not run the handoff's check commands.")]
 _Proposed = Annotated[
-    bool, typer.Option("--run-proposed", help="Also run the commands that an agent proposed.")
+    bool, typer.Option("--run-proposed", help="Also run check commands that an agent proposed.")
 ]
 _Limit = Annotated[
-    int, typer.Option("--limit", min=1, max=_LONGEST_CHECK_S, help="Seconds each command may take.")
+    int, typer.Option("--limit", min=1, max=_LONGEST_CHECK_S, help="Time limit for each command, in seconds.")
 ]
 
 
@@ -76,14 +86,16 @@ def complete(
     suggested: _Next = "",
     skip_checks: _Skips = False,
     run_proposed: _Proposed = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Although a criterion is unmet.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Complete the handoff even if a criterion is not met.")
+    ] = False,
     limit_s: _Limit = _CHECK_S,
     as_json: AsJson = False,
 ) -> int:
-    """Mark a handoff as completed: what was expected of it is there.
+    """Mark a handoff as completed.
 
-    Its commands (--check) are run first, in the session's folder. It stays open, with status 1, if a
-    criterion is unmet. Ctrl-C cancels the command that runs.
+    Its check commands (--check) are run first, in the session's folder. If a criterion is not met, the
+    handoff stays open and the exit status is 1. Ctrl-C cancels the running command.
     """
     report = _build_report(
         deliverable=deliverable,
@@ -113,12 +125,14 @@ def fail(
     blocker: _Blockers = None,
     question: _Questions = None,
     suggested: _Next = "",
-    run_checks: Annotated[bool, typer.Option("--run-checks", help="Run its commands all the same.")] = False,
+    run_checks: Annotated[
+        bool, typer.Option("--run-checks", help="Run the handoff's check commands.")
+    ] = False,
     run_proposed: _Proposed = False,
     limit_s: _Limit = _CHECK_S,
     as_json: AsJson = False,
 ) -> int:
-    """Mark a handoff as failed; its rollback agent takes over, with what was achieved."""
+    """Mark a handoff as failed; its rollback agent, if it has one, takes over with what was achieved."""
     report = _build_report(
         deliverable=deliverable,
         met=met,
@@ -148,7 +162,7 @@ def _build_report(
     question: _Texts,
     suggested: str,
 ) -> dict[str, object]:
-    """Return the report as the operation takes it; raise WrongUseError for a half of one of its pairs."""
+    """Return the report as the operation takes it; raise WrongUseError for an incomplete pair."""
     criteria = [
         {"criterion": criterion.strip(), "met": option == "--met", "how": how.strip()}
         for option, given in (("--met", met), ("--unmet", unmet))
@@ -171,7 +185,7 @@ def _build_report(
 
 
 def _split(option: str, form: str, given: str) -> tuple[str, str]:
-    """Return what stands before the first equals sign, and behind it; raise WrongUseError without one."""
+    """Return the text before and after the first equals sign; raise WrongUseError if there is none."""
     first, equals, second = given.partition("=")
     if not (equals and first.strip() and second.strip()):
         raise WrongUseError(f"{option} needs both halves of {form}", hint=f"Example: {_EXAMPLES[option]}")
