@@ -34,7 +34,7 @@ _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
 
 
 class ProxiedLaunch(msgspec.Struct, frozen=True):
-    """What is different about the launch of an agent whose requests pass through the proxy.
+    """The changes to the launch of an agent whose requests pass through the proxy.
 
     `merges` are variables and the JSON that is merged into what they hold.
     """
@@ -61,7 +61,7 @@ class ProxiedLaunch(msgspec.Struct, frozen=True):
 
 
 def restore_base_urls(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the user's environment as it was before an agent, from within which it comes, was given ours."""
+    """Return the user's environment without the base URLs that relay set for an agent around it."""
     note = _parse_object(environ.get(_CHANGED, ""))
     if not note:
         return environ

@@ -30,7 +30,7 @@ _MARK = "# owned by agent-relay, made="
 _MARKED = re.compile(r"# owned by agent-relay, made=([0-4])$")
 _TABLE = "hooks"
 _FILE, _FOLDER = 3, 4
-"""How much was made: a list is 1, the object of the events 2."""
+"""The levels created for a hook: a list is 1, the object of the events 2."""
 
 
 class HookFile(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class HookFile(msgspec.Struct, frozen=True):
 
 
 class HookStatus(msgspec.Struct, frozen=True):
-    """What a file has of our hooks.
+    """The state of relay's hooks in a file.
 
     `other` hooks belong to another installation, at `program`, `gone` ones to one that is no longer there.
     `why` is why the file cannot be read.
@@ -102,7 +102,7 @@ def read_status(file: HookFile, command: str) -> HookStatus:
 
 
 def plan_install(file: HookFile, command: str) -> HookChange:
-    """Return the change that makes the file have our hooks, and these alone of ours.
+    """Return the change that gives the file relay's current hooks and no older ones.
 
     Raise ConfigurationError if the file is not one that can be edited.
     """
@@ -234,7 +234,7 @@ def _list_hooks(item: object) -> list[object]:
 
 
 def _find_command(hook: object) -> str:
-    """Return the command of a hook of ours; empty for any other."""
+    """Return the command of one of relay's hooks; empty for any other hook."""
     command = hook.get("command") if isinstance(hook, dict) else None
     return command if isinstance(command, str) and _MARKED.search(command) else ""
 

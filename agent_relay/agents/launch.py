@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OWN_PREFIX = "AGENT_RELAY_"
 STREAM_FILE = "stream.jsonl"
 LEG_TOKEN = "leg_token"  # noqa: S105 - its name among a leg's values
-"""Among a leg's values what its agent proves by that it is the one at work; no argument may hold it."""
+"""The value by which a leg's agent proves its identity; no argument may contain it."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 

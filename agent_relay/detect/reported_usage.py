@@ -35,7 +35,7 @@ class UsageWindows:
         self._tracks = WindowTracks(wishes)
 
     def hear(self, record: Record, at: datetime, now: datetime) -> tuple[WindowReading, ...]:
-        """Return the readings this record, written `at` that moment, brought."""
+        """Return the readings in this record, written at `at`."""
         found = tuple(
             reading
             for window in self._windows

@@ -18,7 +18,7 @@ _ROUNDING = timedelta(minutes=10)
 _DROP = 5.0
 """A window whose reset moved and whose use fell by more than so many points has begun anew."""
 _SLACK = 10.0
-"""So many points below the mark, a window is not near its limit any more."""
+"""The points below the mark at which a window is no longer near its limit."""
 _NOISE = 2.0
 """Sources round differently; use that is lower by more than this is a claim of its own."""
 _AGREED = timedelta(minutes=1)
@@ -61,7 +61,7 @@ class WindowTrack(msgspec.Struct, frozen=True):
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How long an agent has worked, and works on one prompt, in seconds of its own working time.
+    """The time an agent has worked in all and on one prompt, in seconds of its own working time.
 
     `turn_began_s` is when its turn began, `turns_s` how long the last ones took.
     """
@@ -72,7 +72,7 @@ class Pace(msgspec.Struct, frozen=True):
 
     @property
     def left_s(self) -> float:
-        """How long the turn under way may still take: as its forerunners, or as long again as it has."""
+        """The time the current turn may still take: as long as earlier turns, or as long again as so far."""
         elapsed = self.worked_s - self.turn_began_s
         usual = max(self.turns_s, default=_USUAL_TURN_S)
         return min(max(usual - elapsed, elapsed, _SHORTEST_TURN_S), _LONGEST_TURN_S)
@@ -88,7 +88,7 @@ _SHORTEST_BASE_S = 180.0
 _LONGEST_UNSEEN_S = 1800.0
 """A reading that stands still while the agent works is extended by its rate for at most so long."""
 _LEAST_BY_RATE = 50.0
-"""Below this use, a rate alone says nothing: the first requests of a window are the dearest."""
+"""The use below which a rate alone is ignored: the first requests of a window cost most."""
 _ANSWERED_S = 30.0
 """An agent that works on for so long after its window was full has not met its limit yet."""
 

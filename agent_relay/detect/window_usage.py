@@ -20,7 +20,7 @@ _NO_PERCENTAGE = 1000
 
 
 class WindowUsage(msgspec.Struct, frozen=True):
-    """What an agent last said of one usage window; `minutes` is how long that is, 0 if unknown.
+    """The last reading an agent reported of one usage window; `minutes` is how long that is, 0 if unknown.
 
     `model` is the one it is of, empty for the whole account; `source` is which of the agent's records said so
     and `read_at` when.

@@ -87,14 +87,14 @@ class HandoffWished(msgspec.Struct, frozen=True):
 
 
 class AcceptSaid(msgspec.Struct, frozen=True):
-    """The leg's agent accepted the handoff that brought it."""
+    """The leg's agent accepted the handoff that started it."""
 
     leg: str
     note: str = ""
 
 
 class VerdictSaid(msgspec.Struct, frozen=True):
-    """The leg's agent said what came of the handoff that brought it: completed or failed."""
+    """The leg's agent judged the handoff that started it: completed or failed."""
 
     leg: str
     verdict: str
@@ -102,7 +102,7 @@ class VerdictSaid(msgspec.Struct, frozen=True):
 
 
 class NoteSaid(msgspec.Struct, frozen=True):
-    """The leg's agent said where its work stands."""
+    """The leg's agent saved a note on its work."""
 
     leg: str
     text: str

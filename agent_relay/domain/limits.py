@@ -160,7 +160,7 @@ NO_WISHES = ContextWishes()
 
 
 class NearLimitWishes(msgspec.Struct, frozen=True):
-    """When a usage window counts as near its limit: from `percent` on; 0 is what the agent's adapter says.
+    """The near limit of a usage window: from `percent` on; 0 is what the agent's adapter says.
 
     With `by_rate` also when it would be full before the turn under way ends, as the agent uses it now.
     """

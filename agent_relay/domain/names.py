@@ -40,7 +40,7 @@ def is_ulid(text: str) -> bool:
 LEG_VARIABLE = "AGENT_RELAY_LEG"
 """The leg's id: its processes are found by it."""
 TOKEN_VARIABLE = "AGENT_RELAY_LEG_TOKEN"  # noqa: S105 - a variable's name
-"""By it an agent proves that it is the one at work in the leg."""
+"""The secret by which an agent proves that it is at work in the leg."""
 HOME_VARIABLE = "AGENT_RELAY_HOME"
 """The user's one folder for all that is ours, if they want one: what runs in a leg must find the same."""
 RACE_VARIABLE = "AGENT_RELAY_RACE"
@@ -52,7 +52,7 @@ KEY_VARIABLE = "AGENT_RELAY_AT_KEY"
 
 
 BY_HAND = "stopped by hand"
-"""Why a session, turn or race ended that a person stopped."""
+"""The recorded reason of a session, turn or race that a person stopped."""
 
 DEFAULT_RELAY_KEY = "ctrl-]"
 

@@ -181,7 +181,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class PreparedSuccessor(msgspec.Struct, frozen=True):
-    """Who would take over from an agent near its limit, empty for nobody, and why the others would not."""
+    """The agent that would take over near a limit, empty for none, and why the others would not."""
 
     agent: str
     skipped: tuple[str, ...] = ()

@@ -18,16 +18,16 @@ from agent_relay.domain.values import replace
 from agent_relay.packet.extract.quotable import find_measured
 
 MOST_TEXT = 12_000
-"""How many characters of one message a checkpoint keeps: its two ends."""
+"""The characters of one message that a checkpoint keeps, from its two ends."""
 _MARGIN = 2_000
-"""How far beyond a cut secrets are looked for, in characters: no rule knows half of one."""
+"""The characters beyond a cut that are searched for secrets: no rule recognises half of one."""
 _MOST_OUTPUT = 1_500
-"""How much is kept of what a command printed, from its end: as much as a packet quotes."""
+"""The part kept from the end of a command's output: as much as a packet quotes."""
 _MOST_RUNS, _MOST_CHANGES, _MOST_ERRORS = 200, 400, 32
 _THIN_TEXT = (2_000, 400)
-"""What is left of each message of an old checkpoint, and of a very old one."""
+"""The characters left of each message in an old checkpoint, and in a very old one."""
 LEVELS = len(_THIN_TEXT)
-"""How often a checkpoint can be thinned; after that it is removed."""
+"""The number of times a checkpoint can be thinned before it is removed."""
 
 _Fact = TypeVar("_Fact", Message, CommandRun, FileChange, ToolError)
 _Numbered = TypeVar("_Numbered", Message, CommandRun, FileChange, ToolError, TodoItem)

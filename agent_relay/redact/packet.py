@@ -165,7 +165,7 @@ def _redact_entry(key: str, value: object, cleaner: _Cleaner, depth: int) -> obj
 MOST_PROMPT = 8000
 """How many characters of a prompt are journalled."""
 _MARGIN = 4000
-"""How far beyond a cut secrets are looked for, in characters: no rule knows half of one."""
+"""The characters beyond a cut that are searched for secrets: no rule recognises half of one."""
 
 
 def count_redacted(body: events.Body) -> int:

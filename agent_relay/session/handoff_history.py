@@ -14,7 +14,7 @@ from agent_relay.session.fold import read_terms
 
 
 class HandoffStatus(StrEnum):
-    """What became of a handoff. The first four are open: something is still to happen to it."""
+    """The status of a handoff; the first four are open."""
 
     REQUESTED = "requested"
     UNDER_WAY = "under-way"
@@ -105,7 +105,7 @@ FEWEST_FOR_ESTIMATE = 3
 
 
 class DurationEstimate(msgspec.Struct, frozen=True):
-    """How long a handoff to an agent may take, by the median of past ones; `None` where too few are known.
+    """The estimated length of a handoff to an agent, by the median of past ones; `None` if too few are known.
 
     `takeover_s` is until the successor works, by `takeovers` past handoffs, `work_s` from then until it was
     completed, by `works`.

@@ -39,7 +39,7 @@ RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
 """Where a handoff can go on without a leg."""
 VERDICTS = ("completed", "failed")
 _DIGITS = 4
-"""No handoff has more criteria than numbers of so many digits."""
+"""The most digits in the number of a criterion."""
 
 
 def cancel(session: Session, asked: CancelAsked) -> Outcome:

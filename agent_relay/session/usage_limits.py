@@ -170,7 +170,7 @@ def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
 
 
 def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
-    """Choose who would take over from an agent near its limit, and have a packet drafted for it.
+    """Choose the agent to take over near a limit, and have a packet drafted for it.
 
     Without a screen nobody waits for the next agent: there the limit itself is time enough.
     """

@@ -139,10 +139,10 @@ def test_what_is_printed_is_bounded_cleaned_and_without_secrets(world: RelayWorl
 @pytest.mark.parametrize(
     ("report", "why"),
     [
-        ({"criteria": [{"criterion": "1", "met": True, "how": " "}]}, "without how it was checked"),
+        ({"criteria": [{"criterion": "1", "met": True, "how": " "}]}, "lacks how it was checked"),
         ({"blockers": [{"kind": "mood", "text": "x"}]}, "there is no kind of blocker 'mood'"),
-        ({"completed": ["x"] * 21}, "--completed takes 20 texts"),
-        ({"suggested_next": "x" * 2001}, "--next takes 20 texts"),
+        ({"completed": ["x"] * 21}, "--completed takes at most 20 texts"),
+        ({"suggested_next": "x" * 2001}, "--next takes at most 20 texts"),
         ({"criteria": [{"criterion": "9", "met": True, "how": "x"}]}, "there is no criterion 9"),
     ],
 )

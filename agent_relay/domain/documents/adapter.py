@@ -324,9 +324,9 @@ class VersionChange(VersionRange):
 
 
 Accepted = Literal["text", "conversation", "model", "headless"]
-"""What an agent can be given: text, its own earlier conversation, a model's name, a turn without a screen."""
+"""The inputs of an agent: text, its own earlier conversation, a model's name, a turn without a screen."""
 Produced = Literal["edits", "commands", "document", "record"]
-"""What an agent leaves: changed files, commands it ran, a handoff document, a record that relay reads."""
+"""The outputs of an agent: changed files, commands it ran, a handoff document, a record that relay reads."""
 
 
 class Adapter(Strict):

@@ -1,4 +1,4 @@
-"""The model of an adapter's `[proxy]`: where an agent's providers are, and how it is told another place."""
+"""The model of an adapter's `[proxy]`: the base URLs of an agent's providers, and how to replace them."""
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class BaseUrl(Strict):
 
 
 class ProxySpec(Strict):
-    """How the agent's requests can pass through relay's proxy.
+    """The settings to send the agent's requests through relay's proxy.
 
     Response headers named in `keeps` (in lower case, `*` at the end for any further letters) are evidence for
     the detector. `certificates` are the variables that name files of further certificates the agent trusts.

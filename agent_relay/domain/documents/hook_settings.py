@@ -1,4 +1,4 @@
-"""The model of an adapter's `[hooks]`: where hooks of ours may stand in the agent's own configuration."""
+"""The model of an adapter's `[hooks]`: the places for relay's hooks in the agent's own configuration."""
 
 from typing import Literal
 

@@ -177,7 +177,7 @@ class CriterionChecked(msgspec.Struct, frozen=True):
 
 
 class BlockerNamed(msgspec.Struct, frozen=True):
-    """Something stands in the way of the handoff's task; `requires` is what would remove it."""
+    """Something blocks the handoff's task; `requires` is what would unblock it."""
 
     name: ClassVar[str] = "blocker.named"
     handoff: str
@@ -244,7 +244,7 @@ class HandoffAccepted(msgspec.Struct, frozen=True):
 
 
 class AgentNoted(msgspec.Struct, frozen=True):
-    """The leg's agent said where its work stands, for whoever takes over from it."""
+    """The leg's agent saved a note on its work for the agent that takes over."""
 
     name: ClassVar[str] = "agent.noted"
     leg: str

@@ -1,4 +1,4 @@
-"""The fields of operations that an agent asks for itself, by its tools."""
+"""The fields of operations that an agent requests through its tools."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ class AgentFields(Fields):
 
 
 class AgentRecallFields(AgentFields):
-    """What the session's earlier agents are searched for; with `turn` one whole turn."""
+    """A search of the session's earlier agents; with `turn`, one whole turn."""
 
     query: str = ""
     turn: str = ""
@@ -47,24 +47,24 @@ class AgentHandoffFields(AgentFields):
 
 
 class AgentPlanFields(AgentFields):
-    """A handoff that might be."""
+    """A handoff to plan."""
 
     needs: tuple[str, ...] = ()
 
 
 class AgentNoteFields(AgentFields):
-    """What the agent says of its work, or of the handoff that brought it."""
+    """A note of the agent on its work, or on the handoff that started it."""
 
     note: str = ""
 
 
 class AgentVerdictFields(AgentNoteFields, kw_only=True):
-    """What came of the handoff that brought the agent."""
+    """The agent's verdict on the handoff that started it."""
 
     verdict: str
 
 
 class AgentCheckpointFields(AgentNoteFields):
-    """Where the agent's work stands."""
+    """A note on the state of the agent's work."""
 
     next_step: str = ""

@@ -4,7 +4,7 @@ import msgspec
 
 
 class Fields(msgspec.Struct, kw_only=True, rename=lambda name: name.removesuffix("_")):
-    """What a client sends with an operation, checked; a client of a later version may send more."""
+    """The checked fields of an operation; a client of a later version may send more."""
 
     def __repr__(self) -> str:
         """Return the fields by name; of an environment, which holds the user's keys, and a token no value."""

@@ -9,7 +9,7 @@ import msgspec
 
 
 class CriterionVerdict(StrEnum):
-    """Whether a criterion holds; `UNCHECKED` if nobody looked."""
+    """The verdict on a criterion; `UNCHECKED` if nobody checked it."""
 
     MET = "met"
     UNMET = "unmet"
@@ -17,15 +17,15 @@ class CriterionVerdict(StrEnum):
 
 
 RELAY = "relay"
-"""Who checked a criterion that is a command: relay itself, by running it."""
+"""The name under which relay itself reports a criterion that it checked by a command."""
 BLOCKER_KINDS = ("access", "decision", "dependency", "environment", "information", "limit", "other")
 """What may stand in the way: what is missing is a permission, a choice, somebody else's work, and so on."""
 LONGEST_OUTPUT = 2000
-"""How many characters are kept of the end of what a command printed."""
+"""The number of characters kept from the end of a command's output."""
 
 
 class CriterionReport(msgspec.Struct, frozen=True):
-    """What somebody says of a criterion, given by its words or its number; `how` is how they checked it."""
+    """A report on a criterion, named by its text or number; `how` is how it was checked."""
 
     criterion: str
     met: bool
@@ -33,7 +33,7 @@ class CriterionReport(msgspec.Struct, frozen=True):
 
 
 class BlockerReport(msgspec.Struct, frozen=True):
-    """What stands in the way, of one of `BLOCKER_KINDS`, and what is required to remove it."""
+    """An obstacle of one of `BLOCKER_KINDS`, and what is required to remove it."""
 
     kind: str
     text: str

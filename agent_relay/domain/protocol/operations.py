@@ -253,7 +253,7 @@ class WatchFields(Fields):
 
 
 class HandoffPlanFields(SessionFields):
-    """A handoff that might be."""
+    """A handoff to plan."""
 
     env: dict[str, str] = msgspec.field(default_factory=dict)
     needs: Texts = ()

@@ -34,7 +34,7 @@ _FILES, _CHECKS, _NAME_LENGTH = 40, 8, 200
 
 
 class CheckpointProgress(msgspec.Struct, frozen=True):
-    """How far a conversation's checkpoints have come.
+    """The progress of a conversation's checkpoints.
 
     `asked` is the prompt the last one was made after, `mark` the state of the record before it was read.
     """
@@ -60,7 +60,7 @@ class CheckpointOrder(Confidential, frozen=True):
 
     @property
     def asked(self) -> str:
-        """What the leg was asked last, as the journal has it."""
+        """The last prompt of the leg, according to the journal."""
         turn = self.session.turn if self.leg.headless else None
         return self.leg.asked.text if self.leg.asked is not None else turn.prompt if turn is not None else ""
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LIMIT = WorkLimit(processor_s=5, wall_s=30)
 _SETTLE_S = 0.5
-"""How long after its turn's end an agent may take to write its last answer into its own record."""
+"""The time an agent may take after its turn to write the last answer into its own record."""
 _LAST_S = 2.0
-"""How long the end of a leg waits for its last checkpoint: then it is told without."""
+"""The longest that the end of a leg waits for its last checkpoint."""
 _REST = frozenset({State.READY, State.RESTING})
 _WORK = frozenset({State.BUSY, State.ASKING, State.LIMITED})
 

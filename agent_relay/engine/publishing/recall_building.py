@@ -34,7 +34,7 @@ _MOST_TEXT = 200_000
 
 
 class RecallOrder(msgspec.Struct, frozen=True):
-    """What is looked for, and where: `leg` is the asker's, `environ` the user's environment."""
+    """A search and its place: `leg` is the asker's, `environ` the user's environment."""
 
     root: str
     session: str

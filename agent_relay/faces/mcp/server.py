@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
 NAME = "agent-relay"
 IDLE_S = 15.0
-"""How long the server stays without a connection: agents come and go in a handoff."""
+"""The time the server stays without a connection: agents come and go in a handoff."""
 HELLO_S = 10.0
 LEAVE_S = 5.0
-"""How long a server that listens no more may take to be gone."""
+"""The time a server that no longer listens may take to exit."""
 _ANSWER_S = 90.0
-"""How long the daemon may take: a long record is searched for up to a minute."""
+"""The time the daemon may take: searching a long record takes up to a minute."""
 READY = b"ready\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever is behind a connection, as its first line says; the daemon judges whether that is true."""
+    """The caller that a connection's first line names; the daemon checks whether it is true."""
 
     leg: str = ""
     token: str = ""

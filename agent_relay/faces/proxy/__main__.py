@@ -30,7 +30,7 @@ from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.net.reserved_port import READY, open_reserved, write_running
 
 LOOK_S = 30.0
-"""How often is looked whether any leg is left."""
+"""The interval at which the proxy checks whether any leg is left."""
 _BACKLOG = 512
 
 
@@ -86,7 +86,7 @@ async def _serve(folders: Folders, listening: socket.socket) -> None:
 
 
 def _tell(line: str) -> None:
-    """Tell whoever started this process, who may have left, and close the pipe."""
+    """Report to the starting process, which may be gone, and close the pipe."""
     with contextlib.suppress(OSError):
         os.write(1, line.encode() + b"\n")
     null = os.open(os.devnull, os.O_RDWR)

@@ -19,7 +19,7 @@ from agent_relay.system.disk.locks import append_line
 
 FIRST_ERROR = 400
 LIMIT_BYTES = 64 << 10
-"""So much of an error's body is read; all of it is passed on."""
+"""The part of an error's body that is read; all of it is passed on."""
 _FILE_LIMIT_BYTES = 16 << 20
 _MOST_LETTERS = 1000
 _MOST_DETAILS = 20
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 
 class ResponseNote:
-    """What will be noted of one response, while its body passes."""
+    """The evidence of one response, gathered while its body passes."""
 
     def __init__(
         self, evidence: "LegEvidence", *, path: str, client: str, status: int, headers: Headers
@@ -55,7 +55,7 @@ class ResponseNote:
 
     @property
     def is_error(self) -> bool:
-        """Whether the response is an error."""
+        """Tell whether the response is an error."""
         status = self._row["status"]
         return isinstance(status, int) and status >= FIRST_ERROR
 

@@ -68,7 +68,7 @@ class ProxyServer:
 
     @property
     def is_used(self) -> bool:
-        """Whether somebody is connected."""
+        """Tell whether anyone is connected."""
         return bool(self._serving)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -252,7 +252,7 @@ class _Client:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _refuse(self, status: int, why: str) -> bool:
-        """Answer for ourselves, in the form of a provider's error; the connection ends then."""
+        """Answer in the form of a provider's error, and end the connection."""
         body = json.dumps({"error": {"type": "agent_relay_proxy", "message": why}}).encode()
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
         await self._write(h11.Response(status_code=status, headers=[*headers, ("Connection", "close")]))

@@ -12,7 +12,7 @@ from agent_relay.usage.packet_use import PacketUse
 from agent_relay.usage.table_format import render_span
 
 _SHORT_S = 60
-"""Work of less than a minute is not told: the line is long enough."""
+"""The shortest work shown: less would only lengthen the line."""
 
 
 @dataclass(slots=True)

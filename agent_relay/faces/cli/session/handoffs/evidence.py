@@ -9,7 +9,7 @@ from agent_relay.session.handoff_history import HandoffRecord, render_evidence
 _TICKS = {CriterionVerdict.MET: "✓", CriterionVerdict.UNMET: "✗", CriterionVerdict.UNCHECKED: "?"}
 _PLAIN_TICKS = {CriterionVerdict.MET: "[x]", CriterionVerdict.UNMET: "[ ]", CriterionVerdict.UNCHECKED: "[?]"}
 _SHOWN_OUTPUT = 10
-"""How many lines of what a failed command printed are shown."""
+"""The number of output lines shown of a failed command."""
 
 
 def list_criteria(record: HandoffRecord) -> list[dict[str, object]]:

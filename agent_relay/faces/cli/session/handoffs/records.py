@@ -151,7 +151,7 @@ def measure_work(chain: Lineage, record: HandoffRecord, now: datetime) -> float 
 
 
 def read_uses(chain: Lineage) -> dict[str, PacketUse]:
-    """Return by handoff what its successor did with the packet, as far as its own record tells."""
+    """Return, by handoff, how its successor used the packet, as far as its own record shows."""
     from agent_relay.usage.gather import Wanted, gather_metrics
     from agent_relay.usage.packet_uses import read_packet_uses
 
@@ -171,7 +171,7 @@ def estimate(agent: str) -> DurationEstimate:
 
 
 def render_estimate(estimated: Mapping[str, object], agent: str) -> str:
-    """Render an estimate for people; what too few past handoffs tell is unknown."""
+    """Render an estimate for people; with too few past handoffs it is unknown."""
     told = []
     for name, count, what in (("takeover_s", "takeovers", "made"), ("work_s", "works", "completed")):
         seconds = estimated[name]
