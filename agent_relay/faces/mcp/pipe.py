@@ -41,29 +41,40 @@ class Pipe:
         while True:
             sources: list[int | socket] = [0] if self._sock is None else [0, self._sock]
             ready, _, _ = select.select(sources, [], [])
+            # A server that has gone is noticed before anything more is asked of it.
+            if self._sock is not None and self._sock in ready:
+                self._receive()
             if 0 in ready:
                 part = os.read(0, PART_BYTES)
                 if not part:
                     return 0
                 for line in _take_lines(self._agent, part):
                     self._ask(line)
-            if self._sock is not None and self._sock in ready:
-                self._receive()
 
     def _ask(self, line: bytes) -> None:
         """Pass the agent's line on; answer it with an error if it cannot be."""
         is_request = b'"id"' in line and b'"method"' in line
-        try:
-            sock = self._sock or self._connect()
-            if is_request:
-                self._asked.append(line)
-            self._keep_opening(line)
-            sock.sendall(line)
-        except Unreachable as error:
-            if is_request:
-                _refuse([line], [], str(error))
-        except OSError:
-            self._lose()
+        why = _LOST
+        for _ in range(2):
+            try:
+                self._pass_on(line, is_request=is_request)
+            except Unreachable as error:
+                why = str(error)
+                break
+            except OSError:
+                # Gone before it had heard the line: another server can answer it.
+                self._lose()
+            else:
+                return
+        if is_request:
+            _refuse([line], [], why)
+
+    def _pass_on(self, line: bytes, *, is_request: bool) -> None:
+        sock = self._sock or self._connect()
+        sock.sendall(line)
+        self._keep_opening(line)
+        if is_request:
+            self._asked.append(line)
 
     def _keep_opening(self, line: bytes) -> None:
         """Keep the handshake: a server that is started later has to hear it, too."""
