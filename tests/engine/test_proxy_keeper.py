@@ -30,7 +30,7 @@ def folders(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folde
     write_proxied_leg(leg, ProxiedLeg("s3cret", (ProxyRoute((Upstream("http://127.0.0.1:9"),)),)))
     yield found
     pid, _ = read_running(found.proxy_lock)
-    if pid:
+    if pid > 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 

@@ -69,7 +69,7 @@ class ToolClient:
     def try_call(self, tool: str, **arguments: object) -> tuple[str, bool]:
         """What the tool answers, and whether it refused."""
         answer = self.request("tools/call", name=tool, arguments=arguments)
-        result = answer["result"]
+        result = answer.get("result")
         assert isinstance(result, dict), answer
         return result["content"][0]["text"], bool(result.get("isError"))
 
