@@ -19,6 +19,7 @@ TASK = {
 }
 EVERY = ["status", "recall", "handoff", "list", "limits", "plan", "accept", "complete", "fail", "checkpoint"]
 REFUSED = "this is not the agent at work in that session"
+ASK_AGAIN = "agent-relay's MCP server was restarted: ask again"
 
 
 def find_servers(world: RelayWorld) -> list[int]:
@@ -140,6 +141,9 @@ def test_a_killed_server_and_a_killed_daemon_are_survived(world: RelayWorld) -> 
         for pid in find_servers(world):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not find_servers(world), "the server is gone")
+        # What a dying server took in is not known to have been done: the agent is asked to say it again.
+        first = client.request("tools/call", name="status", arguments={})
+        assert "result" in first or first["error"] == {"code": -32000, "message": ASK_AGAIN}
         assert json.loads(client.call("status"))["session"] == session
         restart(world)
         assert json.loads(client.call("status"))["session"] == session
@@ -154,7 +158,7 @@ def test_a_killed_server_and_a_killed_daemon_are_survived(world: RelayWorld) -> 
         assert isinstance(refusal, dict)
         assert refusal["message"] in {
             "agent-relay's daemon is not running",
-            "agent-relay's MCP server was restarted: ask again",
+            ASK_AGAIN,
         }
 
 
