@@ -198,7 +198,7 @@ def test_the_packet_of_this_moment_needs_no_handoff(world: RelayWorld) -> None:
     document = json.loads(run_command(world, "packet", "show", "--now", "--json"))
     assert (document["previous_agent"], document["target_agent"]) == ("demo", "understudy")
     assert world.session(session).packets == 0
-    assert "nothing was written" in run_command(world, "packet", "show", session, "--now")
+    assert "Nothing was written" in run_command(world, "packet", "show", session, "--now")
 
 
 def test_recall_searches_what_checkpoints_kept_of_a_lost_record(world: RelayWorld) -> None:
