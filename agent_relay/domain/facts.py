@@ -128,7 +128,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class RecordCursor(msgspec.Struct, frozen=True):
-    """How far an agent's record was read: a file up to `offset`, or a database up to the message `newest`.
+    """The end of what was read of an agent's record: `offset` in a file, the message `newest` in a database.
 
     `seal` is a check sum of what surrounds the read part: another file at that path has another one. `oldest`
     is the first message read of a database. `lines` were read in all. `is_other` once the record was found to

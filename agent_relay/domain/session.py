@@ -159,7 +159,7 @@ class HandoffRequest(msgspec.Struct, frozen=True):
 
 
 class AgentNote(msgspec.Struct, frozen=True):
-    """What the agent of `leg` last said of its work, for whoever takes over; `files` are as in its event."""
+    """The newest note of `leg`'s agent on its work, for its successor; `files` are as in its event."""
 
     leg: str
     text: str

@@ -188,7 +188,7 @@ _SEALED_BYTES = 256
 
 
 class RecordGrowth(msgspec.Struct, frozen=True):
-    """What was added: its facts, numbered from turn 1, and the cursor after it.
+    """The facts added to a record, numbered from turn 1, and the cursor after them.
 
     `is_from_start` is whether nothing had been read of this record before, or it has become another one.
     """

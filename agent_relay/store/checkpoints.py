@@ -17,8 +17,8 @@ MOST_LINE_BYTES = 1 << 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-class _Head(msgspec.Struct, frozen=True):
-    """The part of a line that identifies its conversation, and how far it was read."""
+class CheckpointHead(msgspec.Struct, frozen=True):
+    """The part of a line that identifies its conversation, with the position up to which that was read."""
 
     leg: str
     agent: str
@@ -27,9 +27,8 @@ class _Head(msgspec.Struct, frozen=True):
     turns: int
 
 
-_heads = msgspec.json.Decoder(_Head)
+_heads = msgspec.json.Decoder(CheckpointHead)
 _kept = msgspec.json.Decoder(CheckpointFacts)
-CheckpointHead = _Head
 
 
 def render_checkpoint(kept: CheckpointFacts) -> bytes:

@@ -19,7 +19,7 @@ _SECRET_BYTES = 24
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where requests go: a base URL without a slash at its end.
+    """The target of requests: a base URL without a slash at its end.
 
     With a `header`, only those that have it.
     """
@@ -39,7 +39,7 @@ class ProxyRoute(msgspec.Struct, frozen=True):
 
 
 class ProxiedLeg(msgspec.Struct, frozen=True):
-    """What the proxy knows of one leg.
+    """The proxy's knowledge of one leg.
 
     `secret` is part of its address. `keeps` are the response headers that are evidence, in lower case, `*` at
     the end for any further letters, and `sides` what requests begin with that are none of the conversation.

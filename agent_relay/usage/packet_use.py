@@ -1,4 +1,4 @@
-"""What a successor did with its packet, counted from its own record: a pure fold over facts.
+"""Count a successor's use of its packet from its own record: a pure fold over facts.
 
 Nothing is planted in the packet and nothing is asked of the agent. What a record cannot tell is `None`.
 """
@@ -28,12 +28,12 @@ _LIKE = 0.6
 _FEWEST = 3
 """With fewer longer words in common two questions may be about anything."""
 _SEARCHED = 4000
-"""How many characters of a command or of an answer's end are looked at."""
+"""The characters of a command, or of an answer's end, that are looked at."""
 _OWN_FOLDER = ".agent-relay"
 
 
 class PacketUse(msgspec.Struct, frozen=True):
-    """What a successor did with its packet; `lacks` is why nothing of it is known, empty if it is.
+    """A successor's use of its packet; `lacks` is why nothing of it is known, empty if it is.
 
     Of the files and commands that the packet named, it read and ran some again; of the questions that had
     been answered it asked some again, among all its questions. `recalls` are its searches of the record.

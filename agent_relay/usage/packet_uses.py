@@ -27,7 +27,7 @@ from agent_relay.usage.packet_use import (
 _EARLY = timedelta(seconds=2)
 """A native record may be dated a moment before the journal's line about it."""
 _LATE = timedelta(seconds=10)
-"""What an agent wrote while it was being ended is still its own."""
+"""The time for which writings of an agent that is being ended still count as its own."""
 
 
 def read_packet_uses(

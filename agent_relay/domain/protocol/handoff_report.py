@@ -1,4 +1,4 @@
-"""What is reported of a handoff when it is judged: criteria and how they were checked, blockers, parts done.
+"""Define the report on a handoff that is judged: criteria and how they were checked, blockers, parts done.
 
 The command line, the MCP server and the daemon share these types: a request carries a `HandoffReport`.
 """
@@ -19,7 +19,7 @@ class CriterionVerdict(StrEnum):
 RELAY = "relay"
 """The name under which relay itself reports a criterion that it checked by a command."""
 BLOCKER_KINDS = ("access", "decision", "dependency", "environment", "information", "limit", "other")
-"""What may stand in the way: what is missing is a permission, a choice, somebody else's work, and so on."""
+"""The kinds of blockers, by what is missing: a permission, a choice, somebody else's work, and so on."""
 LONGEST_OUTPUT = 2000
 """The number of characters kept from the end of a command's output."""
 
@@ -41,9 +41,9 @@ class BlockerReport(msgspec.Struct, frozen=True):
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
-    """What came of a handoff, as whoever judges it says; empty for what nobody said.
+    """The outcome of a handoff, as reported by its judge; fields nobody filled in are empty.
 
-    `deliverables` are what there is now, paths or words. `completed` and `incomplete` are the parts of the
+    `deliverables` exist now, and are paths or words. `completed` and `incomplete` are the parts of the
     task, `questions` are open ones, `suggested_next` is what should be done next.
     """
 

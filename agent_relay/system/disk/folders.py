@@ -82,7 +82,7 @@ class Folders:
 
     @property
     def usage_windows(self) -> str:
-        """What agents last said of their usage windows."""
+        """Return the newest usage windows that agents reported."""
         return f"{self.state}/usage-windows.json"
 
     @property
