@@ -82,7 +82,7 @@ class Folders:
 
     @property
     def usage_windows(self) -> str:
-        """Return the newest usage windows that agents reported."""
+        """The file of the usage windows that agents last reported."""
         return f"{self.state}/usage-windows.json"
 
     @property
