@@ -18,7 +18,7 @@ from agent_relay.store.journal import read_events
 from agent_relay.system.disk.folders import Folders, get_folders
 from agent_relay.system.processes import PAUSE_VARIABLE
 from tests.support.measured import is_measured, measured
-from tests.support.world_end import end_processes, end_world, find_belonging, find_children
+from tests.support.world_end import end_processes, end_world, find_belonging, list_roots
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private
@@ -143,8 +143,8 @@ class RelayWorld:
 
     def find_daemons(self) -> set[int]:
         """The ids of living daemons, without what is forked from them."""
-        found = {pid for pid, command in self.processes().items() if "daemon/__main__.py" in command}
-        return found - find_children(found)
+        commands = self.processes().items()
+        return list_roots({pid for pid, command in commands if "daemon/__main__.py" in command})
 
     def find_workers(self) -> set[int]:
         """The ids of those among them that are neither a daemon nor what it builds packets by."""

@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from agent_relay.system.disk.removal import remove_tree
 from agent_relay.system.processes import list_open, list_pids
@@ -42,6 +42,15 @@ def find_children(parents: Iterable[int]) -> set[int]:
     """The processes that one of `parents` started and still has."""
     wanted = set(parents)
     return {pid for pid in list_pids() if (stat := _read_stat(pid)) and int(stat[1]) in wanted}
+
+
+def list_roots(pids: Collection[int]) -> set[int]:
+    """Those of `pids` that still run and that none of the others started.
+
+    Each is asked for its parent: one that ended since it was listed is left out, whoever started it.
+    """
+    stats = ((pid, _read_stat(pid)) for pid in pids)
+    return {pid for pid, stat in stats if stat and stat[0] != _ZOMBIE and int(stat[1]) not in pids}
 
 
 def end_world(folder: str, find: Callable[[], dict[int, str]]) -> None:
