@@ -12,7 +12,7 @@ from agent_relay.domain.events.work import CheckpointMade
 from agent_relay.domain.names import get_session_folder
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, restart, say
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 
 
 def list_checkpoints(world: RelayWorld, session: str) -> list[CheckpointMade]:
@@ -170,6 +170,31 @@ def test_the_next_daemon_goes_on_where_the_last_one_was(world: RelayWorld) -> No
     with open(path, "rb") as file:
         texts = [[said["text"] for said in json.loads(line)["facts"]["conversation"]] for line in file]
     assert texts == [["paint the shed", "demo heard you"], ["and the door", "demo heard you"]]
+
+
+@pytest.mark.parametrize("point", ["before checkpoint", "after checkpoint"])
+def test_a_daemon_killed_while_it_keeps_a_checkpoint_leaves_nothing_to_repair(
+    world: RelayWorld, point: str
+) -> None:
+    """The next one keeps what is missing with its own first checkpoint, and nothing twice."""
+    session = begin(world)
+    world.kill_daemons()
+    daemon = world.start_daemon(pause_at=point)
+    world.wait_for(session, lambda found: found.state is State.READY, "it was adopted")
+    say(world, session, "paint the shed")
+    wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {point}")
+    restart(world)
+    world.wait_for(session, lambda found: found.state is State.READY, "it was adopted again")
+    assert take_turns(world, session, "and the door")[-1].turns == 2
+    path = f"{get_session_folder(world.project, session)}/checkpoints.jsonl"
+    with open(path, "rb") as file:
+        said = [said["text"] for line in file for said in json.loads(line)["facts"]["conversation"]]
+    assert said == ["paint the shed", "demo heard you", "and the door", "demo heard you"]
+    os.unlink(find_record(world, session))
+    world.open("understudy", no_launch=True)
+    text, _ = read_packet(world, session, "0001-understudy")
+    assert "paint the shed" in text
+    assert "and the door" in text
 
 
 def test_a_torn_line_costs_that_checkpoint_only(world: RelayWorld) -> None:
