@@ -2,7 +2,7 @@
 
 
 class ExitCode:
-    """What a command's exit status means; the same for every face.
+    """Exit statuses of commands; the same for every face.
 
     Plain numbers: every hot command imports this module, and an enum would cost it a third of a bare
     Python.
@@ -20,7 +20,7 @@ class ExitCode:
 
 
 class RelayError(Exception):
-    """What could not be done, to what, and why, in one sentence; `hint` says what to try."""
+    """A failure in one sentence: what could not be done, to what, and why; `hint` says what to try."""
 
     code = ExitCode.FAILED
 

@@ -11,7 +11,7 @@ from agent_relay.domain.values import AgentName
 
 
 class Scope(StrEnum):
-    """What a limit covers; the remedy follows from it."""
+    """Extent of a limit; the remedy follows from it."""
 
     TRANSIENT = "transient"
     MODEL = "model"
@@ -22,7 +22,7 @@ class Scope(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a signal says happened."""
+    """Kind of event that a signal reports."""
 
     LIMIT = "limit"
     NEAR_LIMIT = "near-limit"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Source(StrEnum):
-    """Where evidence was found; everything but the screen is structured."""
+    """Place where evidence was found; everything but the screen is structured."""
 
     SCREEN = "screen"
     HOOK = "hook"
@@ -53,7 +53,7 @@ DATED = frozenset({Source.TRANSCRIPT, Source.LOG, Source.TELEMETRY})
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Why a signal is believed: the source, its words quoted (at most 400 characters), and the place."""
+    """Reason to believe a signal: the source, its words quoted (at most 400 characters), and the place."""
 
     source: Source
     text: str
@@ -127,7 +127,7 @@ _LEVELS = tuple(Level)
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What an agent's own record says: `used` tokens of the `room` it has until it compacts by itself.
+    """An agent's own report: `used` tokens of the `room` it has until it compacts by itself.
 
     `room` is 0 if unknown. `at` is when, by the record's own time (aware).
     """
@@ -139,7 +139,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class ContextWishes(msgspec.Struct, frozen=True):
-    """What the user wants done: the marks in percent of the room, and an absolute one in tokens (0 for none).
+    """The user's wishes for a full context: marks in percent of the room, and one in tokens (0 for none).
 
     `mode` is off, handoff, compact or ask. `rearm` is the mark below which a context has to fall before
     anything is done about the same leg again, `cooldown` the time between two handoffs or compactions. `to`
@@ -206,7 +206,7 @@ UNKNOWN_CONTEXT = Context()
 
 
 class Mark(StrEnum):
-    """How much of a budget is used.
+    """Degree to which a budget is used.
 
     `uncounted` while that cannot be counted, or not all of it; `unpriced` while it is not known because some
     model has no known price.
@@ -249,7 +249,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """How much of a budget is used: `text` says it in words, `mark` in one.
+    """Use of a budget: `text` says it in words, `mark` in one.
 
     `period` is the day it is about (ISO 8601), until the moment `until`; both empty for a session's. `agent`
     and `then` are the budget's. `is_done` once the session did what `then` says; `at` is when it was noted.

@@ -60,9 +60,9 @@ def render_age(at: datetime, now: datetime) -> str:
 
 
 _UNKNOWN_REST = timedelta(hours=1)
-"""How long a limit without a reset counts, unless it is about money: agents say "later", not "never"."""
+"""Time that a limit without a reset counts, unless it is about money: agents say "later", not "never"."""
 _FARTHEST_AHEAD = timedelta(days=1)
-"""What was seen later than this from now was dated by a clock that was wrong, and its reset with it."""
+"""Longest time a limit's sighting may be ahead of now; beyond it the clock and thus the reset is wrong."""
 
 
 def find_end(until: datetime | None, scope: str, seen_at: datetime) -> datetime | None:

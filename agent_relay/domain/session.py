@@ -17,7 +17,7 @@ PRIORITIES = ("low", "normal", "high", "urgent")
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What a person set for a handoff, in their own words; empty if nothing was said.
+    """A person's terms for a handoff, in their own words; empty if nothing was said.
 
     `checks` are criteria that are commands: relay runs them when the handoff is judged; they must succeed.
     `proposed_checks` are commands that an agent named: a person has to agree before relay runs them.
@@ -37,7 +37,7 @@ class Terms(msgspec.Struct, frozen=True):
 
     @property
     def expects(self) -> bool:
-        """Whether a person has to say that the handoff is complete, or failed."""
+        """True if a person has to say that the handoff is complete, or failed."""
         return bool(self.deliverables or self.all_criteria)
 
     @property
@@ -47,7 +47,7 @@ class Terms(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no terms were set."""
+        """True if no terms were set."""
         return not any(msgspec.structs.astuple(self))
 
 
@@ -55,7 +55,7 @@ NO_TERMS = Terms()
 
 
 class Step(StrEnum):
-    """How far a handoff has come: the last thing the journal says is true."""
+    """Progress of a handoff: the last thing the journal says is true."""
 
     BEGUN = "begun"
     STOPPED = "stopped"
@@ -66,7 +66,7 @@ class Step(StrEnum):
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """What a leg was asked, as in `PromptSeen`; `is_over` once its screen showed the turn's end."""
+    """A prompt that a leg was given, as in `PromptSeen`; `is_over` once its screen showed the turn's end."""
 
     text: str
     at: datetime
@@ -109,7 +109,7 @@ class Leg(msgspec.Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the leg's process is known to be gone."""
+        """True if the leg's process is known to be gone."""
         return bool(self.how)
 
 
@@ -210,7 +210,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def is_spent(self) -> bool:
-        """Whether it may take no further leg."""
+        """True if it may take no further leg."""
         return 0 < self.most <= self.taken
 
 
@@ -303,15 +303,15 @@ class Session(msgspec.Struct, frozen=True):
 
     @property
     def is_held(self) -> bool:
-        """Whether the session rests because a person cancelled its handoff: only a person ends that."""
+        """True if the session rests because a person cancelled its handoff: only a person ends that."""
         return self.state is State.RESTING and self.retriable is not None and self.retriable.is_cancelled
 
     @property
     def may_owe_packet(self) -> bool:
-        """Whether a packet may wait for an agent: one was saved, or a handoff can be retried."""
+        """True if a packet may wait for an agent: one was saved, or a handoff can be retried."""
         return bool(self.saved) or self.retriable is not None
 
     @property
     def refusal(self) -> Limit | None:
-        """What the agent at work said when it was signed out or its key refused; `None` otherwise."""
+        """The report of the agent at work that it was signed out or its key refused; `None` without one."""
         return next((found for found in self.refused if found.agent == self.agent), None)

@@ -46,7 +46,7 @@ class Owner(msgspec.Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is recorded."""
+        """True if anything is recorded."""
         return bool(self.boot or self.host or self.runtime)
 
 

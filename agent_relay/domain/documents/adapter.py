@@ -18,7 +18,7 @@ Token = Literal["input", "cached", "cache_write", "output", "reasoning"]
 
 
 class Steps(Strict):
-    """Where a plan's steps stand: `each` is the list of a whole plan; without it the part is one step of it.
+    """Place of a plan's steps: `each` is the list of a whole plan; without it the part is one step of it.
 
     A step is known again by its `id`; what is not told of it stays as it was.
     """
@@ -30,7 +30,7 @@ class Steps(Strict):
 
 
 class Totals(Strict):
-    """Which records of the transcript tell what a conversation used so far, and where its `tokens` stand."""
+    """Records of the transcript that total what a conversation used so far, and the paths of its `tokens`."""
 
     where: Where
     tokens: dict[Token, str]
@@ -120,7 +120,7 @@ class Launch(Strict):
 
 
 class Deliver(Strict):
-    """How text reaches a ready agent.
+    """Delivery of text to a ready agent.
 
     `packet_by` "args" means `launch.packet_args` name the packet's file and only `opening` is typed;
     "paste" means the packet's text and the opening are pasted (bracketed) and submitted.
@@ -196,7 +196,7 @@ class SourceSpec(Strict):
 
 
 class Transcript(Strict):
-    """Where the agent keeps native sessions, and the named reader that understands them.
+    """The place of the agent's native sessions, and the named reader that understands them.
 
     `usage` are patterns of every file that tells what was used, also those of subagents and those put aside:
     forms like a source's path, `{folder}/{pattern}` where there are none. `held_open` is as a source's.
@@ -221,7 +221,7 @@ class AnswerFailure(Strict):
 
 
 class Answer(Strict):
-    """Where the answer stands in a headless run's standard output.
+    """The answer's place in a headless run's standard output.
 
     "plain" is the output as it is. "json-lines" is one object a line: records whose dotted fields have the
     values of `when` hold text in the field `text`; of several the "last" counts, or the last unbroken "run"
@@ -251,7 +251,7 @@ class UserServers(Strict):
 
 
 class Narrative(Strict):
-    """How the agent writes a handoff document: headless, in a fork of its native session, without tools.
+    """A run in which the agent writes a handoff document: headless, in a fork of its session, without tools.
 
     The request comes on standard input. `args` and `env` hold a launch's values: `{native_id}` is the
     session to go on from, `{leg_folder}` a private folder that lives as long as the run, with `files`
@@ -279,7 +279,7 @@ class Narrative(Strict):
 
 
 class Headless(Strict):
-    """How the agent works on one turn without a screen, in a leg of its own.
+    """A run of the agent for one turn without a screen, in a leg of its own.
 
     Its words stand in for the launch's: `fresh_args` or `resume_args`, then `args`; the model's and the
     packet's are the launch's own. `env` is added to the launch's; `files`, where there are any, take the
@@ -317,7 +317,7 @@ class LaunchChange(Strict):
 
 
 class VersionChange(VersionRange):
-    """What is different for a range of versions: keys of `launch`, and `quit` as a whole."""
+    """Differences for a range of versions: keys of `launch`, and `quit` as a whole."""
 
     launch: LaunchChange = LaunchChange()
     quit: tuple[QuitStep, ...] | None = None

@@ -99,7 +99,7 @@ class AgentConfig(Strict):
 
 
 class RedactionConfig(Strict):
-    """What looks like a secret and is none: texts as they stand, and regular expressions for whole values."""
+    """Values that look like secrets and are none: literal texts, and regular expressions for whole values."""
 
     allow: tuple[str, ...] = ()
     allow_patterns: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class RedactionConfig(Strict):
 
 
 class HandoffConfig(Strict):
-    """What handoffs leave behind, and what is prepared for them.
+    """Settings of handoffs: what they leave behind, and what is prepared for them.
 
     With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
     as `handoff-<time>.md` beside the packets. With `draft_near_limit`, an agent that is near a limit is asked
@@ -151,7 +151,7 @@ class HandoffConfig(Strict):
 
 
 class ContextConfig(Strict):
-    """What is done when an agent's context fills up: nothing unless `mode` says so.
+    """Actions when an agent's context fills up: none unless `mode` says so.
 
     The marks are percent of the room it has until it compacts by itself: at `advise` the user is told, at
     `draft` the agent writes a handoff document (mode handoff), at `act` it is handed over, told to compact,
@@ -290,7 +290,7 @@ class UserConfig(Strict):
 
     @property
     def may_ever_continue(self) -> bool:
-        """Whether there is an hour of the day at which an agent may go on by itself after its limit."""
+        """True if there is an hour of the day at which an agent may go on by itself after its limit."""
         return self.resume_at_reset is not False and not self.build_quiet_hours().always
 
     def build_quiet_hours(self) -> QuietHours:

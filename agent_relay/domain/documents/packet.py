@@ -14,7 +14,7 @@ VERSION = 1
 
 
 class Reason(StrEnum):
-    """Why the session changed hands."""
+    """Reason for which the session changed hands."""
 
     RATE_LIMIT = "rate_limit"
     MANUAL = "manual"
@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 class Provenance(Document):
-    """Where an extracted entry was quoted from. `turn` counts the user's prompts from 1."""
+    """Source from which an entry was quoted. `turn` counts the user's prompts from 1."""
 
     agent: str
     transcript: str = ""
@@ -101,7 +101,7 @@ class Exchange(Document):
 
 
 class Blocker(Document):
-    """What stands in the way, with where its evidence can be read."""
+    """An obstacle to the work, and where its evidence can be read."""
 
     id: str
     summary: str
@@ -209,7 +209,7 @@ class LineageEntry(Document):
 
 
 class Redaction(Document):
-    """How many secrets of one kind were removed, or spared by the user's allow-list."""
+    """Number of secrets of one kind that were removed, or spared by the user's allow-list."""
 
     kind: str
     count: int
@@ -226,7 +226,7 @@ class Usage(Document):
 
 
 class Cut(Document):
-    """What did not fit the budget, and where it can be read."""
+    """A part that did not fit the budget, and where it can be read."""
 
     section: str
     omitted: int

@@ -51,7 +51,7 @@ Pattern = Annotated[str, AfterValidator(_check_pattern)]
 
 
 class Where(Strict):
-    """Which structured records are meant.
+    """Condition that selects structured records.
 
     Paths step through objects and lists by `/` (`error/data/statusCode`, `content/0/text`); a key may
     hold dots. `equals` compares values, `matches` searches a pattern in the value as text, `absent`
@@ -72,7 +72,7 @@ class Near(Strict):
 
 
 class ScreenPlace(Strict):
-    """Where on the screen an agent's own notices stand, which is what tells them from its prose.
+    """Place of an agent's own notices on the screen, which tells them from its prose.
 
     `starts` opens the notice's first row; up to `join` rows below it, until an empty one or one that
     `stops`, are its wrapped continuation and are joined by one space each. `colour` (any of
@@ -183,7 +183,7 @@ class ContinueRule(VersionRange):
 
 
 class AutoContinue(Strict):
-    """How an agent that goes on by itself at a limit's reset says so.
+    """Announcement by an agent that it will go on by itself at a limit's reset.
 
     It does within `late_s` seconds of the reset. `cancel` are the keys that keep it from doing so.
     """
@@ -271,7 +271,7 @@ class SideTalk(Strict):
 
 
 class ContextRules(Strict):
-    """How full the agent's context is, by its own records.
+    """Rules for how full the agent's context is, by its own records.
 
     An agent compacts by itself before its window is full: `usable_percent` of the window less
     `reserve_tokens` is the room it has.

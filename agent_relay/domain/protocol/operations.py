@@ -68,7 +68,7 @@ Side = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 """Rows or columns of a terminal."""
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 Turns = Annotated[int, msgspec.Meta(ge=0, le=1000)]
-"""How many legs or turns there may be; 0 for no limit."""
+"""Most legs or turns there may be; 0 for no limit."""
 Seconds = Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Texts = tuple[str, ...]
 LISTEN_S = 20.0
@@ -171,7 +171,7 @@ class UseFields(HandoffTermsFields, kw_only=True):
 
 
 class RestAgreementFields(SessionFields):
-    """Whether work goes on by itself when the rest is over."""
+    """A person's answer to whether work goes on by itself when the rest is over."""
 
     agreed: bool = True
 
@@ -184,7 +184,7 @@ class NarrateFields(SessionFields):
 
 
 class EnvironmentFields(SessionFields):
-    """What the session's next agent may start with."""
+    """Environment and terminal size that the session's next agent may start with."""
 
     env: dict[str, str] = msgspec.field(default_factory=dict)
     rows: Side = 24
@@ -207,7 +207,7 @@ class RunFields(Fields):
 
 
 class StreamCursor(msgspec.Struct, frozen=True):
-    """How far a follower has read: the journal's line, and in a leg's stream the record and its events."""
+    """Position of a follower: the journal's line, and in a leg's stream the record and its events."""
 
     number: Count
     leg: str = ""
@@ -216,7 +216,7 @@ class StreamCursor(msgspec.Struct, frozen=True):
 
 
 class RunFollowFields(SessionFields, kw_only=True):
-    """How much of a turn is known."""
+    """A turn to follow, and the part of it that is known."""
 
     told: StreamCursor
 
@@ -244,7 +244,7 @@ class ChatNextFields(SessionFields, kw_only=True):
 
 
 class WatchFields(Fields):
-    """Which sessions are watched, and the newest change that is known."""
+    """The sessions to watch, and the newest change that is known."""
 
     root: str = ""
     session: str = ""

@@ -48,7 +48,7 @@ class Text(Printed):
 
 
 class Thought(Printed):
-    """What the agent thinks to itself, as far as it tells; told once, and kept nowhere by relay."""
+    """The agent's thoughts, as far as it tells them; printed once, and kept nowhere by relay."""
 
     type: Literal["thought"] = "thought"
     leg: str
@@ -70,7 +70,7 @@ class ToolCalled(Printed):
 
 
 class ToolAnswered(Printed):
-    """What came of it, cut to 4,000 characters."""
+    """Result of a tool call, cut to 4,000 characters."""
 
     type: Literal["result"] = "result"
     leg: str
@@ -100,7 +100,7 @@ class RunPlanStep(Printed):
 
 
 class PlanTold(Printed):
-    """What the agent means to do: the `whole` plan, or what is new of it."""
+    """The agent's plan: the `whole` plan, or what is new of it."""
 
     type: Literal["plan"] = "plan"
     leg: str
@@ -110,7 +110,7 @@ class PlanTold(Printed):
 
 
 class UsageTold(Printed):
-    """What requests took; what the agent does not tell is left out. `cost` is in US dollars."""
+    """Tokens and cost of requests; what the agent does not tell is left out. `cost` is in US dollars."""
 
     type: Literal["usage"] = "usage"
     leg: str

@@ -13,7 +13,7 @@ from agent_relay.domain.text.plain import clean_text, count_columns
 
 
 class TokensUsed(Printed):
-    """What the session's legs have used, by the agents' own records, as `agent-relay metrics` counts it."""
+    """Tokens the session's legs used, by the agents' own records, as `agent-relay metrics` counts them."""
 
     input: int
     cached: int
@@ -38,7 +38,7 @@ class WindowUsed(Printed):
 
 
 class ContextUsed(Printed):
-    """How full the running agent's context is; `room` is 0 where nobody knows it."""
+    """Use of the running agent's context; `room` is 0 where nobody knows it."""
 
     used: int
     room: int
@@ -81,7 +81,7 @@ class SessionTold(Printed):
 
 
 class ScreenTold(Printed):
-    """What the agent's screen shows, without secrets; printed at most a few times a second."""
+    """The agent's screen, without secrets; printed at most a few times a second."""
 
     type: Literal["screen"] = "screen"
     session: str
@@ -122,7 +122,7 @@ class RestsTold(Printed):
 
 
 class DaemonTold(Printed):
-    """Whether a daemon runs. While it is away, agents work on and only files are seen."""
+    """State of the daemon. While it is away, agents work on and only files are seen."""
 
     type: Literal["daemon"] = "daemon"
     state: Literal["here", "away"]

@@ -27,7 +27,7 @@ OP_HELLO = "hello"
 OP_SUBSCRIBE = "subscribe"
 
 AT_WORK = "at-work"
-"""Why a turn was refused that may be asked for again; other refusals do not say it in a word."""
+"""Reason for refusing a turn that may be asked for again; other refusals do not say it in a word."""
 
 NOTICE_SESSION = "session"
 NOTICE_STOPPING = "stopping"

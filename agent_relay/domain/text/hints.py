@@ -25,7 +25,7 @@ KEY_COMMANDS = frozenset(
         "use",
     }
 )
-"""What the prompt behind the relay key knows; a test holds it against that prompt."""
+"""Commands that the prompt behind the relay key knows; a test compares them with that prompt."""
 _OF_SESSION = frozenset({"relay", "stop", "undo-handoff"})
 """Commands that take a session, and are about the one at hand where they are typed without it."""
 _SESSION = r"[0-9A-Z]{26}"
