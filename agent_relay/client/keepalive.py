@@ -43,9 +43,9 @@ def bring_environment(
 
 
 FIRST_S = 0.2
-"""How soon after its end a daemon is replaced; doubled each time the next one does not last."""
+"""Seconds from a daemon's end until it is replaced; doubled each time the next one does not last."""
 LATER_S = 1.0
-"""How long to wait before anything else, so that the agent's screen is painted first."""
+"""Wait before anything else, in seconds, so that the agent's screen is painted first."""
 LONGEST_S = 20.0
 """The longest pause between two tries, and how long a daemon must have lived to reset the pause to the first.
 

@@ -74,7 +74,7 @@ _FOLLOW_LIMIT_S = 60.0
 """Longer than the daemon delays an answer."""
 _BEGIN_LIMIT_S = 120.0
 _STOP_LIMIT_S = 30.0
-"""How long an agent may take to end before the command leaves it to the daemon."""
+"""Longest wait for an agent to end, in seconds; then the command leaves it to the daemon."""
 _AGAIN_S = 0.5
 _FAILURES = 5
 _WAITS = "the daemon does not answer, and this command waits for it (see: agent-relay daemon status)"

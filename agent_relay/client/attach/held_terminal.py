@@ -58,7 +58,7 @@ class HeldTerminal:
 
     @property
     def is_held(self) -> bool:
-        """Whether the terminal shows the bar, and nothing may be printed on it."""
+        """True if the terminal shows the bar, and nothing may be printed on it."""
         return bool(self._texts)
 
     def attach(self, socket_path: str, *, on_relay_key: "Command", line: str = "") -> "AttachOutcome":

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 IGNORE_KEYS_S = 0.7
 """Keys count only after a pause this long: a person typing to an agent must not choose by accident."""
 _LOOK_S = 30.0
-"""How often the daemon is asked without a notice: a ledger may be changed from another terminal."""
+"""Seconds between questions to the daemon without a notice: another terminal may change the ledger."""
 _AGAIN_S = 1.0
 _ANSWER_S = 30.0
 _SPLIT_S = 0.1
-"""How long the rest of an escape sequence may take; Escape alone is a key."""
+"""Longest wait for the rest of an escape sequence, in seconds; Escape alone is a key."""
 # The screen is put aside, keys arrive plain, and pastes between marks: none of their letters is a key.
 _ENTER = b"\x1b[?1049h\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?2004h\x1b[?25l\x1b[2J"
 _BELL = b"\x07"

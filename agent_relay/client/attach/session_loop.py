@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     ShowRest = Callable[["SessionPlace"], tuple[str, str]]
 
 NEXT_LIMIT_S = 900.0
-"""How long the next agent may take; a trust question of its own may have to be answered first."""
+"""Longest wait for the next agent, in seconds; a trust question of its own may have to be answered first."""
 PATIENCE_S = 3.0
 """After this long without an agent a line says what is being waited for."""
 STUCK_S = 15.0
-"""How long a limited session without an agent may take to find one."""
+"""Longest time, in seconds, for a limited session without an agent to find one."""
 FAILURES = 3
-"""How often attaching to a leg that the daemon names may fail."""
+"""Most failures allowed in attaching to a leg that the daemon names."""
 NO_AGENT_STATUS = 3
 LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
-"""How the resting screen ended: the person left, wants the agent's screen, or the rest is over."""
+"""Ends of the resting screen: the person left, wants the agent's screen, or the rest is over."""
 _BY_A_PERSON = frozenset({130, 143})
 """The exit statuses of an agent that its person, or the end of its terminal, ended."""
 
 
 class SessionPlace:
-    """Where a session is now, as the daemon answers `open` and `where`."""
+    """Place and state of a session now, as the daemon answers `open` and `where`."""
 
     def __init__(self, answer: "dict[str, object]") -> None:
         self.session, self.folder = _text(answer, "session"), _text(answer, "folder")
@@ -51,12 +51,12 @@ class SessionPlace:
 
     @property
     def is_over(self) -> bool:
-        """Whether no agent will come by itself."""
+        """True if no agent will come by itself."""
         return self.state in {"ended", "gone"} or (not self.leg and self.state == "resting")
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the session is limited and has no leg: the end, unless a next try is about to begin."""
+        """True if the session is limited and has no leg: the end, unless a next try is about to begin."""
         return not self.leg and self.state == "limited"
 
 
