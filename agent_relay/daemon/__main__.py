@@ -38,11 +38,11 @@ DETACHED = "--detached"
 """Detach from the starter, and report readiness or the reason of failure on standard error, which then
 closes."""
 START_LIMIT_S = 15.0
-"""How long to wait for another daemon that is starting or stopping."""
+"""Longest wait for another daemon that is starting or stopping, in seconds."""
 ANSWER_LIMIT_S = 5.0
-"""How long a daemon that holds the lock may take to answer before it counts as busy."""
+"""Longest wait, in seconds, for an answer of the daemon that holds the lock; then it counts as busy."""
 LEAVE_LIMIT_S = 13.0
-"""When SIGALRM ends a daemon that hangs while it stops, even in a worker thread on a dead disk."""
+"""Seconds until SIGALRM ends a daemon that hangs while it stops, even in a worker thread on a dead disk."""
 
 
 def main(

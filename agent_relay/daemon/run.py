@@ -209,7 +209,7 @@ class RuntimeKeeper:
 
 
 STOP_LIMIT_S = 10.0
-"""How long the application may take to stop; then the daemon exits as if it had been killed."""
+"""Longest time for the application to stop, in seconds; then the daemon exits as if it had been killed."""
 
 _THREADS = 64
 """Threads wait, for git, locks and ends of processes: their number depends on sessions, not on cores."""

@@ -76,7 +76,7 @@ class Notices:
 CONNECTION_LIMIT = 400
 """Far above what faces open, and below half of the usual 1024 descriptors."""
 HELLO_LIMIT_S = 5.0
-"""How long a connection may take to say hello; afterwards it may be silent for ever."""
+"""Longest wait for a connection to say hello, in seconds; afterwards it may be silent for ever."""
 _ID_LIMIT = 64
 _OTHER_VERSION = "It may be of another version. Run: agent-relay daemon restart"
 _BACKLOG = 512
@@ -109,7 +109,7 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Number of connected clients."""
         return len(self._tasks)
 
     async def start(self, listening: socket.socket) -> None:
