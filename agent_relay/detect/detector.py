@@ -108,7 +108,7 @@ class Detector:
 
     @property
     def windows(self) -> tuple[WindowReading, ...]:
-        """What the agent last said of each of its usage windows."""
+        """The agent's last report of each of its usage windows."""
         return self._windows.newest
 
     @property
