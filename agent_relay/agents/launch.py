@@ -191,7 +191,7 @@ exit 0"""
 
 
 class LegStart(Confidential, frozen=True):
-    """What a leg is started from, beyond its adapter.
+    """Everything a leg is started from, beyond its adapter.
 
     `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
     for none. `may_continue` is whether the agent may go on by itself when a limit of its own is over.
