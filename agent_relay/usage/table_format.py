@@ -3,7 +3,6 @@
 The groupings are the values of `--by`; both are apart from `aggregation`, which loads slowly.
 """
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal, get_args
 
@@ -13,7 +12,6 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 _BLOCKS = " ▏▎▍▌▋▊▉█"
-_STEPS = "▁▂▃▄▅▆▇█"
 
 
 def render_count(count: int) -> str:
@@ -52,12 +50,3 @@ def draw_bar(part: int, most: int, width: int, *, is_plain: bool = False) -> str
         return "#" * max(1, round(part * width / most))
     eighths = max(1, round(part * width * 8 / most))
     return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
-
-
-def draw_line(values: Sequence[int], *, is_plain: bool = False) -> str:
-    """Draw a sparkline, one character a value, higher for more; empty if there is nothing to compare."""
-    most = max(values, default=0)
-    if len(values) < 2 or most <= 0:  # noqa: PLR2004 - one value is no line
-        return ""
-    steps = "_.-=+*%#" if is_plain else _STEPS
-    return "".join(steps[min(7, value * 8 // most)] for value in values)

@@ -159,6 +159,11 @@ class MetricsRow(msgspec.Struct):
     untold: int = 0
     relay_tokens: int = 0
 
+    @property
+    def lacks_usage(self) -> bool:
+        """Whether what was used is unknown: no leg of the row left a transcript."""
+        return bool(self.untold) and not self.bill.answers
+
     def merge(self, row: "MetricsRow") -> None:
         """Add all of another row except its key and its agents."""
         self.bill.merge(row.bill)

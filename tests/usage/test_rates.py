@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from agent_relay.transcripts.usage_records import AnswerUsage
-from agent_relay.usage.table_format import draw_bar, draw_line, render_cost, render_count, render_span
+from agent_relay.usage.table_format import draw_bar, render_cost, render_count, render_span
 from agent_relay.usage.totals import Bill, Rate
 
 SMALL = Rate(0, Decimal(3), Decimal("0.3"), Decimal("3.75"), Decimal(6), Decimal(15))
@@ -69,10 +69,7 @@ def test_times_are_read_at_a_glance() -> None:
 
 
 def test_small_pictures_never_hide_something_and_never_show_nothing() -> None:
-    """A bar for one token of a million is still a bar; a line needs two values."""
+    """A bar for one token of a million is still a bar."""
     assert (draw_bar(10, 10, 4), draw_bar(5, 10, 4), draw_bar(1, 1_000_000, 4)) == ("████", "██", "▏")
     assert (draw_bar(0, 10, 4), draw_bar(0, 0, 4)) == ("", "")
     assert (draw_bar(10, 10, 4, is_plain=True), draw_bar(1, 1000, 4, is_plain=True)) == ("####", "#")
-    assert draw_line([0, 50, 100]) == "▁▅█"
-    assert draw_line([0, 50, 100], is_plain=True) == "_+#"
-    assert (draw_line([5]), draw_line([0, 0]), draw_line([])) == ("", "", "")

@@ -24,13 +24,13 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.aggregation import QUARTER_MS, Question, sum_rows
+from agent_relay.usage.days import draw_days
 from agent_relay.usage.gather import Gathered, Wanted, check_agent, gather_metrics
 from agent_relay.usage.session_work import SessionWork
 from agent_relay.usage.table_format import (
     GROUPINGS,
     Grouping,
     draw_bar,
-    draw_line,
     render_cost,
     render_count,
     render_span,
@@ -47,7 +47,8 @@ journals, without a daemon and without the network. A turn that ended at a limit
   SESSION       only this one: the beginning or end of its id
   --chain       also the sessions it goes back to, or went on in
   --all         all agents' sessions on this machine
-  --by WHAT     rows: {", ".join(GROUPINGS[:-1])} or {GROUPINGS[-1]} (default: {GROUPINGS[0]})
+  --by WHAT     rows: {", ".join(GROUPINGS[:-1])} or {GROUPINGS[-1]} (default: {GROUPINGS[0]});
+                day also draws tokens and cost as bars, days without usage included
   --since WHEN  only what came later: 12h, 7d, 2w or a date
   --agent A     only this agent's work
   --json        as JSON: {{"rows": [...], "total": {{...}}, "prices": {{...}}}}
@@ -199,7 +200,7 @@ def build_row(row: MetricsRow, label: str, use: Mapping[str, object] | None = No
         "key": row.key,
         "label": label,
         "agents": row.agents,
-        **(dict.fromkeys(used) if _lacks_usage(row) else used),
+        **(dict.fromkeys(used) if row.lacks_usage else used),
         "cost_is_whole": not bill.unpriced and not row.untold,
         "unpriced_tokens": dict(sorted(bill.unpriced.items())),
         "turns": row.turns,
@@ -237,7 +238,7 @@ def list_cells(row: MetricsRow) -> list[str]:
         render_cost(bill.cost, is_whole=not bill.unpriced and not row.untold),
     ]
     return [
-        *([EMPTY_CELL] * len(used) if _lacks_usage(row) else used),
+        *([EMPTY_CELL] * len(used) if row.lacks_usage else used),
         *(render_count(count) if row.turns else EMPTY_CELL for count in (row.turns, row.failed)),
         *(render_span(length) for length in (row.wall_ms, row.active_ms, row.waiting_ms)),
         *(render_count(count) if count else EMPTY_CELL for count in (row.handoffs, row.limits)),
@@ -246,10 +247,6 @@ def list_cells(row: MetricsRow) -> list[str]:
         if row.added or row.removed
         else EMPTY_CELL,
     ]
-
-
-def _lacks_usage(row: MetricsRow) -> bool:
-    return bool(row.untold) and not row.bill.answers
 
 
 def name_row(row: MetricsRow, by: Grouping, works: Mapping[str, SessionWork]) -> str:
@@ -337,8 +334,8 @@ def print_report(report: MetricsReport) -> None:
     sys.stdout.write(render_tables(headers, cells, width=get_width()))
     plain = is_plain_output()
     if by == "day":
-        line = draw_line([row.bill.tokens for row in rows], is_plain=plain)
-        print_lines(*(["", f"tokens a day  {line}"] if line else []))
+        days = draw_days(rows, width=get_width(), is_plain=plain)
+        print_lines(*(["", *days] if days else []))
     elif len(rows) > 1:
         most, width = max(row.bill.tokens for row in rows), max(map(len, labels.values()))
         bars = [

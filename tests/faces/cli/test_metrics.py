@@ -147,6 +147,19 @@ def test_rows_by_day_since_and_agent_choose(world: World) -> None:
     assert "No usage was found here." in world.run("metrics", "--since", "0h").out
 
 
+def test_days_are_drawn_as_bars_also_where_only_ascii_can_be_written(world: World) -> None:
+    """A pipe of another alphabet must not fail, and a price nobody knows is no zero."""
+    bars = world.run("metrics", "--all", "--by", "day").out.split("\n\n")[-2]
+    assert bars.splitlines()[1:] == [
+        "2026-11-20  3,100,000  ███████████████████████    $8.50  ███████████████████████",
+        "2026-11-21  3,100,000  ███████████████████████  unknown",
+    ]
+    plain = {"PYTHONIOENCODING": "ascii"}
+    drawn = world.run_with(plain, "metrics", "--all", "--by", "day")
+    assert (drawn.status, drawn.err) == (0, "")
+    assert "2026-11-21  3,100,000  #######################  unknown\n" in drawn.out
+
+
 def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(world: World) -> None:
     """Of a misspelt name it would be believed; journals tell of agents whose adapters are gone."""
     refused = world.run("metrics", "--all", "--agent", "cluade")
