@@ -161,7 +161,7 @@ class MetricsRow(msgspec.Struct):
 
     @property
     def lacks_usage(self) -> bool:
-        """Whether what was used is unknown: no leg of the row left a transcript."""
+        """True if what was used is unknown: no leg of the row left a transcript."""
         return bool(self.untold) and not self.bill.answers
 
     def merge(self, row: "MetricsRow") -> None:
