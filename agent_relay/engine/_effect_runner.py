@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
 
 _UPGRADE_S = 8.0
-"""How long our own files may be missing during an upgrade: package managers remove before they write."""
+"""Longest absence of our files during an upgrade, in seconds: package managers remove before they write."""
 _UPGRADE_LOOK_S = 0.25
 _ENVIRONMENT_S = 4.0
-"""How long a terminal that was attached may take to find the next daemon and send its environment."""
+"""Longest wait for an attached terminal to find the next daemon and send its environment, in seconds."""
 
 
 EnterTree = Callable[[str], contextlib.AbstractAsyncContextManager[None]]
@@ -87,13 +87,13 @@ class EffectRunner:
 
     @property
     def trouble(self) -> str:
-        """What keeps an effect from being performed; empty if nothing does."""
+        """The reason why an effect cannot be performed; empty if there is none."""
         waits = self._supervisor.trouble or self._deliveries.trouble
         return waits or next(iter(self._troubles.values()), "")
 
     @property
     def bar(self) -> HandoffBar:
-        """What the bottom line of the session's terminals should show now."""
+        """The bottom line that the session's terminals should show now."""
         return self._bar.bar
 
     def take(self, launch_environment: LaunchEnvironment, task: str = "") -> None:
@@ -296,7 +296,7 @@ class EffectRunner:
 
     @property
     def is_collecting(self) -> bool:
-        """Whether the end of an agent, or of a holder no longer needed, is still being processed."""
+        """True while the end of an agent, or of a holder no longer needed, is being processed."""
         return self._supervisor.is_collecting(self._host.session)
 
     async def close(self) -> None:

@@ -37,7 +37,7 @@ async def sleep_until(clock: Clock, at: datetime) -> None:
 _KEYS_S = 5.0
 """Seconds without a key press after which nobody counts as typing."""
 _SHOWN_S = 3.0
-"""How long an agent may take to show that its timer is cancelled."""
+"""Longest wait for an agent to show that its timer is cancelled, in seconds."""
 _FIRST_LOOK_S = 0.5
 _LONGEST_LOOK_S = 10.0
 

@@ -104,7 +104,7 @@ class RunFolders:
 
 
 class NarrativeRequest(Confidential, frozen=True):
-    """Who is to write: the agent of `leg`, with the user's environment and the model they chose."""
+    """A document to write by the agent of `leg`, with the user's environment and the model they chose."""
 
     session: Session
     leg: Leg

@@ -1,4 +1,4 @@
-"""What the parts of the engine are given: services all sessions share, a leg's launch environment, a host.
+"""Arguments of the engine's parts: services all sessions share, a leg's launch environment, a host.
 
 Of the services nothing belongs to one session. The last screens and usage windows outlive the legs while the
 daemon runs: screens go into packets of agents whose own records do not hold their prompts, and windows belong
@@ -64,7 +64,7 @@ _OWN_STATES = ("ready", "busy", "asking")
 
 
 class LastScreen(msgspec.Struct):
-    """What an agent last showed as its own screen."""
+    """The last screen an agent showed as its own."""
 
     screen: str = ""
 
@@ -140,7 +140,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Services(msgspec.Struct, frozen=True):
-    """What every session shares; nothing here belongs to one.
+    """Objects that every session shares; none belongs to one.
 
     `owner` is who owns the daemon, `booted_at` when the machine was started, by the clock of that time. Usage
     is counted in the `counting` threads: every count in one home waits for the same files.
@@ -287,7 +287,7 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
 
 
 class LaunchEnvironment(Confidential, frozen=True):
-    """What a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
+    """Data a terminal sent for its legs, kept by the holder in memory so that it never touches the disk.
 
     `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values` are
     what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the journal

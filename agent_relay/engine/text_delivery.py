@@ -18,24 +18,24 @@ from agent_relay.terminal.holder_client import HolderError
 _log = logging.getLogger(__name__)
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _READY_S = 600.0
-"""How long a packet waits for the agent's prompt: a person may have to answer a trust question first."""
+"""Longest wait for the agent's prompt, in seconds: a person may have to answer a trust question first."""
 _SHOWN_S = 5.0
-"""How long a paste may take to appear in the agent's input line; a return sent earlier is swallowed:
-measured on two agents whose first prompt had just been painted."""
+"""Longest time for a paste to appear in the agent's input line, in seconds; a return sent earlier is
+swallowed: measured on two agents whose first prompt had just been painted."""
 _READ_S = 25.0
-"""How much longer an agent may take that shows neither the paste nor anything that swallowed it."""
+"""Further seconds for an agent that shows neither the paste nor anything that swallowed it."""
 _TYPING_S = 0.5
 _PAINTED_S = 1.0
 _WORK_S = 10.0
-"""How long an agent may take to open the page on which it works."""
+"""Longest time for an agent to open the page on which it works, in seconds."""
 _REFUSALS = 3
 _TOLD_REFUSALS = 20
 _PASTES = 3
 
 _TURN_S = 600.0
-"""How long an agent may ask, or still be starting its tools, before a return may be pressed."""
+"""Longest wait, in seconds, for an agent that asks or still starts its tools before a return is pressed."""
 _PAUSES_S = (1.5, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
-"""How long to wait after each return. Measured from a return to the first sign of work: 0.1-3 s; on a
+"""Seconds to wait after each return. Measured from a return to the first sign of work: 0.1-3 s; on a
 machine with ten times the work it can do, fifteen times as long. A text that has disappeared after all
 waits but the last was lost."""
 
@@ -43,7 +43,7 @@ _Shown = Literal["shown", "asked", "lost"]
 
 
 class TurnInput(msgspec.Struct, frozen=True):
-    """What a leg is to be given as one turn; `name` distinguishes it from anything else it may be given.
+    """Text for a leg as one turn; `name` distinguishes it from anything else the leg may be given.
 
     `packet` (may be empty) is pasted with the adapter's escapes, `prompt` as it is.
     """

@@ -126,7 +126,7 @@ async def _run(work: Awaitable[None], report: Callable[[BaseException], None]) -
 
 
 _LOOK_S = 0.25
-"""How often a condition is checked while no change is counted: not everything that matters is."""
+"""Seconds between checks of a condition while no change is counted: not everything that matters is."""
 _LOST_S = 60.0
 """A follower of a turn asks three times as often; one silent for longer counts as gone."""
 
@@ -178,7 +178,7 @@ async def wait_for(change: "asyncio.Future[None]", limit_s: float) -> None:
 
 
 class TurnFollowers(msgspec.Struct):
-    """Who follows a headless turn, and when each last read from it (monotonic seconds).
+    """Followers of a headless turn, and when each last read from it (monotonic seconds).
 
     `is_done` once all have read it.
     """

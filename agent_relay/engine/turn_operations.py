@@ -44,8 +44,8 @@ from agent_relay.store.session_journals import find_journal
 from agent_relay.system.config_file import gather_secrets
 
 _REFUSED_S = 7.0
-"""How long a disk may refuse what a turn has to write before its followers get an error; one more try is
-made."""
+"""Longest time, in seconds, that a disk may refuse what a turn has to write before its followers get an
+error; one more try is made."""
 
 
 class HeadlessTurns:

@@ -81,7 +81,7 @@ class LegListener(Protocol):
 
 
 _NEW_S = 10.0
-"""How long the screen alone is not believed for a leg that announces its state; measured: 0.4 s."""
+"""Seconds in which the screen alone is not believed, for a leg that announces its state; measured: 0.4 s."""
 
 
 class SignalFilter:
@@ -119,7 +119,7 @@ class AgentStateTracker:
         self.input: InputState = "hidden"
         self.screen: Screen | None = None
         self.moment = 0
-        """How often the agent was reported to work, whatever its screen showed."""
+        """Number of times the agent was reported to work, whatever its screen showed."""
         self._seen_at = 0
         self._began = start_at(leg.starting_at)
         self._rules = config.rules
@@ -310,7 +310,7 @@ _KEPT_LENGTH = 2000
 
 
 class RelayPrompt:
-    """What relay gives one leg, and whether a record that holds it was read.
+    """The text that relay gives one leg, and whether a record that holds it was read.
 
     A prompt of somebody else's is no sign that the agent took ours, and neither is work. `tells_words` is
     whether the records that show a prompt include its words.
@@ -324,7 +324,7 @@ class RelayPrompt:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether records can show the text at all: it may be too short to be recognized by its words."""
+        """True if records can show the text at all: it may be too short to be recognized by its words."""
         return any(self._tells_words or len(mark) >= _SURE_LENGTH for mark in self._marks)
 
     def expect(self, *texts: str) -> None:

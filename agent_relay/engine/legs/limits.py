@@ -25,11 +25,11 @@ from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
 
 _log = logging.getLogger(__name__)
 _PAUSE_S = 5.0
-"""How long an agent works between two counts."""
+"""Pause between two counts while an agent works, in seconds."""
 _SHARE = 20
 """Counting takes at most one part in this many of the time: a slow count is made less often."""
 _SETTLE_S = 0.5
-"""How long after a turn its last record may be written."""
+"""Longest time from a turn's end until its last record is written, in seconds."""
 _IDLE_S = 86_400.0
 _OUR_MISTAKE = "agent-relay made a mistake in counting; a crash report was written"
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _REPAINT_S = 0.5
-"""How long an agent that is known to work may take to show it; then its screen is read again."""
+"""Longest time for an agent known to work to show it, in seconds; then its screen is read again."""
 _RECORD_S = 1.5
-"""How long a prompt's row is waited for; the slowest of the agents writes its rows ten times a second."""
+"""Longest wait for a prompt's row, in seconds; the slowest agent writes its rows ten times a second."""
 _RECORD_LOOK_S = 0.1
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
@@ -99,12 +99,12 @@ class LegMonitor:
 
     @property
     def state(self) -> "AgentState":
-        """What the agent was last seen doing."""
+        """The agent's state as last seen."""
         return self._state_tracker.state
 
     @property
     def input(self) -> "InputState":
-        """What the input line was last seen to hold."""
+        """The state of the input line as last seen."""
         return self._state_tracker.input
 
     @property
@@ -114,12 +114,12 @@ class LegMonitor:
 
     @property
     def reading(self) -> "Reading | None":
-        """What the agent last reported of its context."""
+        """The agent's last report of its context."""
         return self._context_tracker.reading
 
     @property
     def windows(self) -> "tuple[Window, ...]":
-        """What the agent last reported of its usage windows."""
+        """The agent's last report of its usage windows."""
         return self._detector.windows
 
     @property

@@ -158,7 +158,7 @@ async def _take(monitor: LegMonitor, quit_step: QuitStep) -> None:
 
 
 UNREAD_RETENTION = timedelta(hours=1)
-"""How long the output of a headless turn is kept for a follower that has not read it to its end."""
+"""Longest time the output of a headless turn is kept for a follower that has not read it to its end."""
 
 
 async def find_launch_environment(services: Services, session: Session) -> LaunchEnvironment | None:

@@ -30,15 +30,15 @@ from agent_relay.system.failures import find_passing
 _Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
 _STARTING_S = 5.0
-"""How long a new daemon waits for a holder whose start was not journalled."""
+"""Longest wait of a new daemon for a holder whose start was not journalled, in seconds."""
 _LOOK_S = 0.1
 _AGAIN_S = 0.5
 _SLOWEST_S = 30.0
 """Longest pause between two requests to a holder that lives and does not answer."""
 _GRACE_S = 15.0
-"""How long an agent that reported the end of its headless turn may stay silent without exiting."""
+"""Longest silence, in seconds, of an agent that reported the end of its headless turn without exiting."""
 _SHORT_S = 600.0
-"""How long an agent's end waits for what this machine is short of; then it is reported as far as known."""
+"""Seconds an agent's end waits for what this machine is short of; then it is reported as far as known."""
 _ERROR_BYTES = 1 << 14
 _REPORTS = 3
 """A bug of ours that comes back with every look is reported this often for one leg."""

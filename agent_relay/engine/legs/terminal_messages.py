@@ -1,4 +1,4 @@
-"""What people see of a session: messages, a slow start and the bar on its terminals; notifications.
+"""A session as people see it: messages, a slow start and the bar on its terminals; notifications.
 
 What lasts less than ten seconds is not reported: it is over before anybody could have read it. For a person
 who looks elsewhere, a handoff nobody asked for, a rest, a reset, and an agent's question are worth a
@@ -42,7 +42,7 @@ Tell = Callable[[str], Awaitable[None]]
 Announce = Callable[[DeliveryStage], Awaitable[bool]]
 """Announces the stage of a delivery; returns whether the keys of the leg's terminals are held meanwhile."""
 SILENT_S = 10.0
-"""How long nothing is reported: what lasts less is over before anybody could have read it."""
+"""Seconds in which nothing is reported: what lasts less is over before anybody could have read it."""
 
 
 async def wait_with_reports(
@@ -118,7 +118,7 @@ async def show_message(live: LegMonitor | None, session: Session, zone: tzinfo) 
 _AGAIN_S = 0.5
 """Pause before a holder that did not take the bar gets it again: an old bar would hold a person's keys."""
 _SHOWN_S = 1.0
-"""How long a caller that needs the bar on the screen waits for a holder that does not answer."""
+"""Longest wait, in seconds, for a holder that does not answer, by a caller that needs the bar shown."""
 _PASSING = frozenset({"gone", "slow", ""})
 """Reasons for which a holder that supports bars may not have taken one."""
 

@@ -53,7 +53,7 @@ _LINE_LENGTH = 1000
 
 
 class Extent(StrEnum):
-    """What a packet is made of besides the tree and what the journal knows.
+    """Contents of a packet besides the tree and what the journal knows.
 
     Everything; only relay's own earlier packets; or nothing else.
     """
@@ -95,7 +95,7 @@ class PacketOrder(msgspec.Struct, frozen=True):
 
     @property
     def allow(self) -> AllowList:
-        """What the user declares to be no secret; a project cannot do that."""
+        """Values that the user declares to be no secret; a project cannot do that."""
         return build_allow(self.config.redaction.allow, self.config.redaction.allow_patterns)
 
 

@@ -100,8 +100,7 @@ async def _prepare() -> None:
 
 
 MOST_AT_ONCE = 16_000
-"""How many characters are searched in this process, in some ten milliseconds: another process costs as
-much."""
+"""Most characters searched in this process, in some ten milliseconds: another process costs as much."""
 _REDACTION_LIMIT = WorkLimit(processor_s=20, wall_s=60)
 
 

@@ -1,4 +1,4 @@
-"""What agents themselves recorded of a leg: find it, read it, tell whether the user's own program uses it."""
+"""An agent's own record of a leg: find it, read it, tell whether the user's own program uses it."""
 
 import asyncio
 import logging

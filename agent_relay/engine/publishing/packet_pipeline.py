@@ -59,7 +59,7 @@ _LIMITS = (
     (Extent.OWN, WorkLimit(processor_s=5, wall_s=20)),
     (Extent.TREE, WorkLimit(processor_s=5, wall_s=20)),
 )
-"""What goes into a packet, and how long that may take; if it takes longer, less is tried."""
+"""Contents of a packet, and how long they may take; if they take longer, less is tried."""
 
 
 def publish_handoff_packet(

@@ -1,7 +1,6 @@
-"""What the server of processes with a limit imports: all that packets and redaction need, compiled.
+"""Imports of the server of processes with a limit: all that packets and redaction need, compiled.
 
-A process lives for one piece of work: what it had to compile, each would have to compile again while
-somebody waits.
+Each process does one piece of work: what is not compiled here, each would compile again while somebody waits.
 """
 
 from agent_relay.domain.text.plain import compile_all

@@ -37,11 +37,11 @@ from agent_relay.system.failures import find_passing
 
 _log = logging.getLogger(__name__)
 _START_S = 20.0
-"""How long a leg may take from exec to a living process before `open` gives up waiting for it."""
+"""Longest time from a leg's exec to a living process, in seconds; then `open` gives up waiting for it."""
 _SHORT_WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
 """Waits between tries to recover a session while this machine is short of descriptors or memory."""
 _AT_ONCE = 8
-"""How many sessions are recovered side by side: one whose holder is slow must not keep the others waiting."""
+"""Number of sessions recovered side by side: one whose holder is slow must not keep the others waiting."""
 
 
 async def recover_sessions(registry: SessionRegistry) -> None:
@@ -265,11 +265,11 @@ def _list_unended(index: str) -> list[tuple[str, str]]:
 
 
 _EARLIER_MS = 60_000
-"""How much older than the message the journal that has it may seem: clocks are set, disks count coarsely."""
+"""Most milliseconds a journal may seem older than its message: clocks are set, disks count coarsely."""
 
 
 class TurnStart(msgspec.Struct, frozen=True):
-    """Where a turn begins: its session, and the number of its first line.
+    """Beginning of a turn: its session, and the number of its first line.
 
     With `is_given_up` it is over, and no agent was asked.
     """

@@ -145,7 +145,7 @@ async def build_focus(request: OpenRequest, session: Session) -> str:
 
 
 _LOOKED_AT = 500
-"""How many of an agent's sessions, newest first, are searched for a name."""
+"""Most of an agent's sessions, newest first, that are searched for a name."""
 
 
 def find_adoptable(services: Services, request: OpenRequest) -> NativeSession:

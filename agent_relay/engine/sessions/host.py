@@ -55,7 +55,7 @@ _RETRY_S = 0.5
 _SHARES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Waits between tries of an effect, as multiples of `_RETRY_S`: half a minute in all; the last repeats."""
 _LOOK_S = 1.0
-"""How long a caller waits for a disk that has taken a line and does not confirm it."""
+"""Longest wait, in seconds, for a disk that has taken a line and does not confirm it."""
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 
 
@@ -113,7 +113,7 @@ class Host:
 
     @property
     def trouble(self) -> str:
-        """What keeps the session from going on, for the user; empty for nothing."""
+        """The reason why the session does not go on, for the user; empty if there is none."""
         return self._trouble or self.runner.trouble
 
     @property
@@ -123,24 +123,24 @@ class Host:
 
     @property
     def refusal(self) -> str:
-        """Why nothing can be journalled now; empty while it can."""
+        """The reason why nothing can be journalled now; empty while it can."""
         return self._refusal.sentence if self._refusal is not None else ""
 
     @property
     def is_idle(self) -> bool:
-        """Whether every input so far was processed; effects may still be running."""
+        """True if every input so far was processed; effects may still be running."""
         return self._queue.empty() and not self._is_working
 
     @property
     def is_ending(self) -> bool:
-        """Whether an end is under way that will be complete in a moment."""
+        """True while an end is under way that will be complete in a moment."""
         if self.refusal:
             return False
         return self.session.state is State.STOPPING or not self.is_idle or self.runner.is_collecting
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the end of its last turn is not complete yet.
+        """True while the end of its last turn is not complete.
 
         Followers of a turn learn of its end before its agent is gone; a journal between two lines of one
         decision is no state to decide anything from.

@@ -32,7 +32,7 @@ from agent_relay.store.session_journals import SessionJournal, ensure_indexed, o
 _log = logging.getLogger(__name__)
 
 _OURS_S = 15.0
-"""How long an earlier daemon may take to release its claim: longer than it waits for its own end."""
+"""Longest wait for an earlier daemon to release its claim, in seconds: more than it waits for its end."""
 _LOOK_S = 0.1
 
 
@@ -110,11 +110,11 @@ class TreeClaims:
 
 
 _REMEMBERED = timedelta(minutes=1)
-"""How long an ended session stays at work: terminals still ask how it ended."""
+"""Time an ended session stays at work: terminals still ask how it ended."""
 
 _SETTLED_S = 5.0
 _ENDINGS_S = 7.0
-"""How long a daemon that is stopped waits for what is ending: the polite steps of nearly every agent."""
+"""Longest wait of a stopped daemon for what is ending, in seconds: nearly every agent's polite steps."""
 
 
 class SessionRegistry:
