@@ -142,7 +142,7 @@ def _show(value: object) -> str:
 _Show = Callable[[Mapping[str, object]], None]
 _EVERY_S = 0.5
 _REVIVALS = 5
-"""How often a daemon that dies is replaced before that is taken for its nature."""
+"""Number of times a daemon that dies is replaced; after that the next one would die as well."""
 _SHOWN_WARNINGS = 5
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Form:
-    """How a command is typed in one place, and what it does there.
+    """A command as it is typed in one place, and what it does there.
 
     `more` are further lines of its help, `outside` is the command line that does the same, and `completes` is
     what its words are completed to: `agent`, `session`, `command`, or `word` for its sub-commands.

@@ -117,7 +117,7 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f]"
 )
 _BEGIN = re.compile(r"\n|\x1b\[\d{0,5}(?:;1)?H")
-"""What a row begins behind: the end of the one above, or the cursor put on its first column."""
+"""The beginning of a row: the end of the one above, or the cursor put on its first column."""
 _LONGEST_CONTROL = 4096
 _RECENT = 100
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SETTINGS_BYTES = 1 << 16
 BROKEN_PIPE = 141
-"""What a shell shows for a program that SIGPIPE ended."""
+"""The status a shell shows for a program that SIGPIPE ended."""
 _EXIT_AT_ONCE = frozenset({"metrics"})
 """Commands that leave nothing to be done, but much in memory: to give it back takes a fortieth of a look."""
 OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -185,7 +185,7 @@ _COSTS = {
     "config": "agent-relay can change no setting of yours",
     "cache": "usage is read anew each time it is asked for",
 }
-"""What it costs where a folder cannot be written to that no session needs."""
+"""Consequences where a folder that no session needs cannot be written to."""
 
 
 def _examine_folders() -> Iterator[CheckResult]:
@@ -316,7 +316,7 @@ LIMIT_S = 10.0
 _GIT = "git"
 _GIT_COST = "packets will not describe the working tree"
 _NOT_RUNNABLE = (126, 127)
-"""What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
+"""Exit statuses of a shell and of `env` for a program that cannot be run (POSIX, 2.8.2)."""
 _SHOWN = 60
 
 

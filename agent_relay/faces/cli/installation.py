@@ -23,7 +23,7 @@ _FOLLOW_S = 0.5
 
 
 _NAMES = {"daemon": "version", "started_at": "started at", "crashes": "crash reports"}
-"""What people call a field of the daemon's answer, where that is another word."""
+"""People's words for fields of the daemon's answer, where they are other words."""
 
 
 def start(*, as_json: AsJson = False) -> None:

@@ -176,7 +176,7 @@ COLUMNS = (
     "failover_max_s", "lines_added", "lines_removed", "legs_without_transcript", "first_at", "last_at",
     "relay_tokens", "packet_use",
 )  # fmt: skip
-"""What a row says, in JSON and CSV; absent figures are null and empty."""
+"""Columns of a row, in JSON and CSV; absent figures are null and empty."""
 
 
 def build_row(row: MetricsRow, label: str, use: Mapping[str, object] | None = None) -> dict[str, object]:

@@ -128,7 +128,7 @@ _OPEN_LISTS = ("--expect", "--accept", "--check", "--constraint", "--needs", "--
 _OPEN_FLAGS = ("--new", "--digest", "--no-launch", "--yes", "--json")
 
 OPEN_LIMIT_S = 120.0
-"""How long the daemon may take to find, hand over or start a session before we stop waiting."""
+"""Longest wait for the daemon to find, hand over or start a session, in seconds."""
 
 
 def parse_open_words(words: list[str], *, command: str = "AGENT") -> dict[str, object]:

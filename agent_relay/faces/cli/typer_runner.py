@@ -22,14 +22,14 @@ Functions = Mapping[str, Function | str]
 _AS_THEY_ARE = (str, int, float, bool)
 """Defaults of these kinds reach a function unchanged."""
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
-"""What every usage error of typer's is; of its names for them only the one below it is public."""
+"""Base of every usage error of typer's; of its names for them only the one below it is public."""
 _FORMS = (
     (re.compile(r"no such option: (\S+).*"), r"unknown option '\1'"),
     (re.compile(r"option '(\S+)' requires an argument"), r"\1 needs a value"),
     (re.compile(r"no such command (\S+)"), r"unknown command \1"),
     (re.compile(r"got unexpected extra argument(?:s|\(s\))? \((\S+).*\)"), r"unexpected argument '\1'"),
 )
-"""How we say what typer says of wrong words, so that every command says it alike."""
+"""Our words for what typer says of wrong words, so that every command says it alike."""
 
 
 def run_functions(functions: Functions, words: list[str], *, name: str, about: str) -> int:

@@ -35,7 +35,7 @@ from agent_relay.system.net.delivery_report import DeliveryCounter
 from agent_relay.system.net.webhook import LATE, Deadline, LookUp, Resolver, ask_system, describe_failure
 
 _LIMIT_S = 10.0
-"""How long one request may take from its beginning to the answer, however often a byte comes."""
+"""Longest time for a request from its beginning to the answer, in seconds, however often a byte comes."""
 
 _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 

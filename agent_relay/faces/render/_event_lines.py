@@ -119,7 +119,7 @@ _TELLING = (
     "subject",
     "prompt",
 )
-"""What a call's input is called where it says most of it."""
+"""Keys of a call's input whose values say most of it."""
 _CUT_TEXT = re.compile(r'"(\w+)":"((?:[^"\\]|\\.)*)')
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh -l?c (['\"])?(.*)(?(1)\1)")
 """A command as the shell that runs it was given it."""

@@ -38,7 +38,7 @@ def render_plain(text: str) -> str:
 
 
 class HintStyle:
-    """How this process renders commands in texts: `render` gives them as they are typed at its place.
+    """The way this process renders commands in texts: `render` gives them as they are typed at its place.
 
     By default that is a plain terminal, where they are unchanged; `dispatch` or the shell sets another one.
     """

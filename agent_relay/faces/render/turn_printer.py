@@ -11,7 +11,7 @@ from agent_relay.system.disk.folders import get_cwd
 
 _TOOL_LENGTH = 100
 _WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
-"""What an agent says or does: it is said before it who that is."""
+"""Kinds of what an agent says or does: its name is printed before them."""
 
 
 class _Asked:

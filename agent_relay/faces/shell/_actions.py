@@ -1,4 +1,4 @@
-"""What a command of the shell is given: the conversation, its turns, and the terminal."""
+"""Arguments of the shell's commands: the conversation, its turns, and the terminal."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which agent has the next turn: document handoffs, pending switches, and an agent's return.
+"""Choice of the agent for the next turn: document handoffs, pending switches, and an agent's return.
 
 `PendingSwitch` is an agent chosen while another one was taking over; it is requested again when that is done.
 `PreferredReturn` offers an agent that gave way to a limit once its window has reset, or gives it the next
@@ -40,7 +40,7 @@ class Job(Protocol):
 
     @property
     def label(self) -> str:
-        """What the person is shown meanwhile."""
+        """The text the person is shown meanwhile."""
         ...
 
     def run(self, ask: Ask) -> str:
@@ -208,7 +208,7 @@ class PreferredReturn:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the user wants work to go on by itself at the first reset."""
+        """True if the user wants work to go on by itself at the first reset."""
         config = self._read_config()
         return config.resume_at_reset is True and not config.build_quiet_hours().always
 

@@ -39,7 +39,7 @@ _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
 _STOP_LIMIT_S = 10.0
 _HINT_S = 5.0
-"""How long after one Ctrl-C a second one leaves."""
+"""Seconds after one Ctrl-C within which a second one leaves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ KEYS = (
     ("!COMMAND", "run a command of your own shell here"),
     ("Ctrl-D", "leave"),
 )
-"""What the keys do."""
+"""Keys, and what they do."""
 
 
 def render_shell_help(name: str = "", *, columns: int = _WIDEST) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from agent_relay.store.session_index import find_near_root, list_own_at, read_li
 from agent_relay.system.disk.locks import open_lock, try_flock, wait_for_flock
 
 _ENTER_S = 5.0
-"""How long another shell may take to look whether it is alone."""
+"""Longest time for another shell to look whether it is alone, in seconds."""
 
 
 class SessionLock:

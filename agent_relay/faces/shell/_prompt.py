@@ -264,7 +264,7 @@ _MUCH = 64
 """More characters than anybody types between two reads of the terminal."""
 _MOST = 4 << 20
 _PAUSE_S = 0.01
-"""How long a terminal may take for the next piece of what it is sending."""
+"""Longest wait for the next piece of what a terminal is sending, in seconds."""
 _BLANKS = {Keys.ControlJ: "\n", Keys.ControlI: "\t"}
 
 

@@ -25,7 +25,7 @@ _SPARED = (
     *("windows", "near", "windows", "cost", "model"),
     *("rests", "windows", "context", "windows", "rests"),
 )
-"""What is shortened, or left out, if there is no room for everything, in this order."""
+"""Parts that are shortened or left out, in this order, if there is no room for everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def _shorten(text: str) -> str:
 Windows = Mapping[str, Sequence[WindowUsage]]
 
 _WORKING_S = 15.0
-"""How often the daemon is asked while an agent works, because no change of state sends a notice then."""
+"""Seconds between requests to the daemon while an agent works: no change of state sends a notice then."""
 _BUNDLE_S = 0.5
-"""How long to wait for more notices after one."""
+"""Wait for more notices after one, in seconds."""
 _AGAIN_S = 5.0
 
 

@@ -73,7 +73,7 @@ def build_turn(
 _ASK_LIMIT_S = 30.0
 _AGAIN_S = 0.3
 _MOST_RACES = 20
-"""How often in a row another shell may be first; after that the error of the session at work is shown."""
+"""Times in a row that another shell may be first; then the error of the session at work is shown."""
 
 Prepare = Callable[[Callable[[str], None], threading.Event], None]
 """Frees the session for a turn, on a thread; reports what it waits for, gives up once the event is set."""
@@ -164,7 +164,7 @@ class Turns:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an agent works, or is about to."""
+        """True if an agent works, or is about to."""
         return self.is_working or bool(self._jobs or (len(self._queue) and not self.queue_state.why))
 
     async def stop(self) -> None:

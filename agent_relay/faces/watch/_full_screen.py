@@ -28,7 +28,7 @@ _LEAVE = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 # What is between these two is shown at once by terminals that know them, and ignored by the others.
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 _TICK_S = 1.0
-"""How often clocks are redrawn."""
+"""Seconds between two redraws of the clocks."""
 _QUIT = frozenset({"q", "Q"})
 _STEPS = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1, "\t": 1}
 
@@ -48,7 +48,7 @@ def show(loop: WatchLoop, zone: tzinfo) -> int:
 
 
 class _WatchScreen:
-    """What is on the terminal now, and which session is chosen."""
+    """The contents of the terminal now, and the session chosen."""
 
     def __init__(
         self, latest: LatestView, terminal: UserTerminal, whole: "FullScreen", signals: Signals, zone: tzinfo

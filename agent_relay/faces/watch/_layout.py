@@ -81,7 +81,7 @@ _WIDE = 140
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a drawing needs besides the view: its size, the session chosen, the moment and its zone."""
+    """Everything a drawing needs besides the view: its size, the session chosen, the moment and its zone."""
 
     rows: int
     cols: int

@@ -169,7 +169,7 @@ _VIEWS_SHARE = 10
 """Views take at most one part in this many of the time, however many sessions paint."""
 _FIGURES_S = 2.0
 _UNTOLD_S = 30.0
-"""How often figures are read if no daemon reports that an agent did something."""
+"""Seconds between readings of figures if no daemon reports that an agent did something."""
 _FIGURES_SHARE = 50
 """Reading figures takes at most one part in this many of the time, whatever a reading costs."""
 

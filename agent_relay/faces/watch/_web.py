@@ -31,7 +31,7 @@ from agent_relay.faces.watch.view import View, list_changes
 MOST_UNAUTHENTICATED = 256
 """Above this many the oldest are closed; a browser, which sends its request at once, is not among them."""
 UNAUTHENTICATED_LIMIT_S = 10.0
-"""How long one of them may stay open, whatever it does meanwhile."""
+"""Longest time one of them may stay open, in seconds, whatever it does meanwhile."""
 
 Address = tuple[str, int]
 
@@ -86,9 +86,9 @@ _FILES = {
 }
 _MOST_STREAMS = 16
 _WAITING = 128
-"""How many connections the kernel queues for us, and how many we take at once."""
+"""Most connections that the kernel queues for us, and that we take at once."""
 _ALIVE_S = 15.0
-"""How often something is sent if nothing changed: a reader that is gone is only noticed by writing."""
+"""Seconds until something is sent if nothing changed: only writing shows that a reader is gone."""
 _HEADERS = {
     b"content-security-policy": (
         b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -1,4 +1,4 @@
-"""What is watched at one moment, folded from journals, and the events from one moment to the next.
+"""The watched sessions at one moment, folded from journals, and the events from one moment to the next.
 
 Pure: journals, live facts and figures come in, a `View` comes out. Terminal, JSON, page and exporters all
 show this one view.
@@ -40,7 +40,7 @@ _AT_WORK = frozenset({State.BUSY, State.ASKING})
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What was read of a journal so far; `session` is `None` before the first event.
+    """Summary of a journal as far as it was read; `session` is `None` before the first event.
 
     `since` is when the session came into its state. `turn_since` is when the turn under way began, `None`
     between two; `turn_s` how long the last one took. `told` are the newest 200 events in words. `titled` is
@@ -112,7 +112,7 @@ _MOST_STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the agent's own records say of a session: read now and then, not at every change."""
+    """Figures of a session from the agent's own records: read now and then, not at every change."""
 
     tokens: TokensUsed | None = None
     plan: tuple[WatchPlanStep, ...] = ()

@@ -33,16 +33,16 @@ _ANSWER_LIMIT_S = 40.0
 """Longer than the daemon delays an answer."""
 _HELLO_LIMIT_S = 5.0
 _AGAIN_S = 1.0
-"""How often a missing daemon is looked for, and files are checked meanwhile."""
+"""Seconds between looks for a missing daemon, and between checks of files meanwhile."""
 _TOO_OLD = "the daemon that runs is of another version: agent-relay daemon restart"
 _COARSE_NS = 2_000_000_000
 _REMEMBERED = timedelta(minutes=1)
-"""How long a session that ended stays in view."""
+"""Time a session that ended stays in view."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedSessions:
-    """Which sessions: one, all of a working tree, or with neither all of this user."""
+    """The sessions to watch: one, all of a working tree, or with neither all of this user."""
 
     root: str = ""
     session: str = ""

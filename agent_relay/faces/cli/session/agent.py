@@ -44,7 +44,7 @@ It needs a terminal, except with --json or --no-launch; in a script or a pipe, u
 """
 
 _PLACEHOLDER = "AGENT"
-"""What hints and the help write for any agent's name."""
+"""Word for any agent's name in hints and the help."""
 
 
 def run_agent(name: str, words: list[str]) -> int:

@@ -24,7 +24,7 @@ from agent_relay.system.disk.files import open_stream
 from agent_relay.system.disk.folders import get_folders
 
 MOST = 20
-"""How many sessions of one agent are listed."""
+"""Most sessions of one agent that are listed."""
 _TITLE_LENGTH = 60
 _LINE_BYTES = 64 << 10
 """Journal lines that name a native session are far shorter; of a longer one the beginning is looked at."""

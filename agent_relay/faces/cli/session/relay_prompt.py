@@ -36,7 +36,7 @@ _ELSEWHERE = frozenset(("--new", "--session", "--from", "--json"))
 
 
 class PromptContext:
-    """What a line typed behind the relay key is about: the session, its folder, and how to reach the daemon.
+    """Context of a line typed behind the relay key: session, folder, and how to reach the daemon.
 
     `size` is the terminal's rows and columns, `modes` are its line discipline's for other programs.
     """
@@ -209,7 +209,7 @@ _OWN: "Mapping[str, Callable[[str, PromptContext], Answer | None]]" = {
     "/stop": _stop,
     "/use": _use,
 }
-"""What is done here; what gives `None` is left to the plain command of that name."""
+"""Commands that are done here; one that returns `None` is left to the plain command of its name."""
 
 
 def describe(session: str, folder: str) -> tuple[str, ...]:

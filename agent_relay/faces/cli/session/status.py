@@ -98,7 +98,7 @@ def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]
 
 
 HEADERS = ("state", "agent", "since", "session", "title", "about")
-"""What the cells of `list_columns` are."""
+"""Headers of the cells of `list_columns`."""
 
 
 def list_columns(view: dict[str, object]) -> list[str]:
