@@ -124,7 +124,7 @@ class _Passage(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """What stands before every line but the first."""
+        """The text before every line but the first."""
         return "  " if _ITEM.match(self.head) else self.head
 
     def is_followed_by(self, line: str) -> bool:

@@ -271,7 +271,7 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def is_perfect(self) -> bool:
-        """Whether nothing is missing and nothing leaked."""
+        """True if nothing is missing and nothing leaked."""
         return not self.missing and not self.leaked
 
 

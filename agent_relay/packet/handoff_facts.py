@@ -175,7 +175,7 @@ _CLOCK_SLACK = timedelta(seconds=2)
 
 
 class RecordGap(msgspec.Struct, frozen=True):
-    """What the predecessor's record lacks: `sentence` says it, and is empty for nothing.
+    """Gap in the predecessor's record: `sentence` tells of it, and is empty if there is none.
 
     `is_wordless` is whether the leg was asked something that its record does not mention.
     """
