@@ -154,7 +154,7 @@ class RaceDriver:
 
     @property
     def is_active(self) -> bool:
-        """Whether a task works on the race."""
+        """True while a task works on the race."""
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:

@@ -86,7 +86,7 @@ class RunnerEnded(msgspec.Struct, frozen=True):
 
 
 class RunnerCounted(msgspec.Struct, frozen=True):
-    """What the runner's agents used, by their records; `tokens` -1 and `cost` empty if unknown."""
+    """Usage of the runner's agents, by their records; `tokens` -1 and `cost` empty if unknown."""
 
     name: ClassVar[str] = "runner.counted"
     runner: int

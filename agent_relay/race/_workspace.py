@@ -35,7 +35,7 @@ from agent_relay.system.processes import end_marked
 
 
 class RunnerChanges(msgspec.Struct, frozen=True):
-    """What a runner has changed in its worktree so far."""
+    """Changes a runner has made in its worktree so far."""
 
     result: str
     changes: tuple[Change, ...]
@@ -61,7 +61,7 @@ class RaceWorkspace(msgspec.Struct, frozen=True):
 
     @property
     def luggage(self) -> str:
-        """Where uncommitted files are kept until every runner's tree has them."""
+        """The folder of uncommitted files, kept until every runner's tree has them."""
         return os.path.join(self.folder, "luggage")
 
     def carry(self) -> DirtyTree:

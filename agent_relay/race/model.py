@@ -22,7 +22,7 @@ class RaceState(StrEnum):
 
 
 class RunnerState(StrEnum):
-    """How far one runner has come, by the last line of the journal about it."""
+    """Progress of one runner, by the last line of the journal about it."""
 
     WAITING = "waiting"
     PLACING = "placing"
@@ -37,7 +37,7 @@ class RunnerState(StrEnum):
 
 
 class RunnerOutcome(StrEnum):
-    """How a runner ended, by itself or by its time limit."""
+    """End of a runner, by itself or by its time limit."""
 
     FINISHED = "finished"
     FAILED = "failed"

@@ -83,7 +83,7 @@ class RunnerActivity(msgspec.Struct, frozen=True):
 
 
 class RunnerResult(msgspec.Struct, frozen=True):
-    """How a runner's work ended; `status` is its agent's exit status, -1 for none.
+    """End of a runner's work; `status` is its agent's exit status, -1 for none.
 
     With `never_began` none of its agents ever ran: it can be started again without doing anything twice.
     """
