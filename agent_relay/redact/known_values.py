@@ -126,7 +126,7 @@ def find_known(text: str, pattern: re.Pattern[str] | None, *, rank: int) -> Iter
 
 
 class AllowList(msgspec.Struct, frozen=True):
-    """What to leave: everything inside an occurrence of a literal, and values a pattern matches whole."""
+    """Text to leave: everything inside an occurrence of a literal, and values a pattern matches whole."""
 
     literals: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()

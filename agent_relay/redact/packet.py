@@ -27,7 +27,7 @@ from agent_relay.redact.text import Redacted, redact_text
 from agent_relay.session.turns.chat import LONGEST_MESSAGE, shorten_message
 
 _SHORTEST_CUT = 300
-"""What agents ran and read is only excerpted above this length; shorter texts are whole in a packet."""
+"""Length in characters above which what agents ran and read is excerpted; shorter texts are kept whole."""
 
 
 def redact_facts(
@@ -94,7 +94,7 @@ _OURS = frozenset(
 
 
 class _Cleaner(msgspec.Struct, frozen=True):
-    """What to look for, and what was removed and spared so far."""
+    """The values to look for, and counts of what was removed and spared so far."""
 
     known: frozenset[str]
     allow: AllowList
@@ -163,7 +163,7 @@ def _redact_entry(key: str, value: object, cleaner: _Cleaner, depth: int) -> obj
 
 
 MOST_PROMPT = 8000
-"""How many characters of a prompt are journalled."""
+"""Most characters of a prompt that are journalled."""
 _MARGIN = 4000
 """The characters beyond a cut that are searched for secrets: no rule recognises half of one."""
 

@@ -10,7 +10,7 @@ LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9]m))"
 RIGHT = r"(?![A-Za-z0-9])"
 PLACEHOLDER = "[redacted: "
 LONGEST_JUDGED = 4000
-"""What is made by a generator shows it in so many characters; the rest of a long word is not looked at."""
+"""Characters that show whether a generator made a word; the rest of a long word is not looked at."""
 _LINE_BYTES = 4000
 _MOST_TRIES = 8
 _WORD = re.compile(r"[A-Za-z0-9_.=+/%-]*+")
