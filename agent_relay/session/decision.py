@@ -24,11 +24,11 @@ from agent_relay.domain.text.names import name_rest
 from agent_relay.domain.values import UNKNOWN_OWNER, Owner, replace
 
 _TRIES = 2
-"""How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
+"""Number of times an agent may fail to take over before the next one is asked: one crash is bad luck."""
 
 
 class Availability(msgspec.Struct, frozen=True):
-    """What is known about one agent now.
+    """One agent's availability, as far as it is known now.
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
     known reset. `full` is a usage window of its account that is used up, as it last said itself: whoever has
@@ -130,7 +130,7 @@ def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
 
 
 class DecisionContext(msgspec.Struct, frozen=True):
-    """What the machine may know beyond the session: the moment, who is available, fresh ids.
+    """Everything the machine may know beyond the session: the moment, who is available, fresh ids.
 
     `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
     native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents

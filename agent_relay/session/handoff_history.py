@@ -85,7 +85,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to happen to the handoff."""
+        """True if something is still to happen to the handoff."""
         return self.status in OPEN_STATUSES
 
 

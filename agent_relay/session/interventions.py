@@ -1,4 +1,4 @@
-"""What a person does to a handoff: preview, cancel, retry, or judge its result.
+"""A person's interventions in a handoff: preview, cancel, retry, or judge its result.
 
 A waiting packet is checked first: no agent is stopped for a packet that cannot be read.
 """
@@ -36,7 +36,7 @@ def check_waiting_packet(session: Session, agent: str, world: DecisionContext) -
 
 
 RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
-"""Where a handoff can go on without a leg."""
+"""States in which a handoff can go on without a leg."""
 VERDICTS = ("completed", "failed")
 _DIGITS = 4
 """The most digits in the number of a criterion."""

@@ -21,7 +21,7 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 4096
 
 
 class OwnerRelation(StrEnum):
-    """How another owner is related to us."""
+    """Relation of another owner to us."""
 
     SELF = "self"
     SAME_KERNEL = "same kernel"

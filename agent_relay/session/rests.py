@@ -87,7 +87,7 @@ def _lasts(rest: Rest, now: datetime) -> bool:
 
 
 CONTINUE_GRACE = timedelta(minutes=5)
-"""How long an agent that goes on by itself has for it: one sends its prompt 62 to 92 s after the reset."""
+"""Longest time for an agent to go on by itself: one sends its prompt 62 to 92 s after the reset."""
 _SENDS_WITHIN = timedelta(minutes=2)
 _EARLY = timedelta(minutes=1)
 """A countdown names a minute, rounded: its agent may act that much before it."""

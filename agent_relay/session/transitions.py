@@ -95,7 +95,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         events.Unknown: _stay(*S),
     }
 )
-"""Where each event leads from each state; a deciding limit also leads from a live state to limited."""
+"""Next state for each event and state; a deciding limit also leads from a live state to limited."""
 
 
 def fold_turn(session: Session, body: work.TurnBegun | work.TurnEnded) -> Session:

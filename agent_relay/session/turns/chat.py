@@ -27,7 +27,7 @@ _MARKUP = "*_`~# \t.!"
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
-    """What `speaker` said; empty means the user."""
+    """Message of `speaker`; empty means the user."""
 
     speaker: str
     text: str
@@ -153,7 +153,7 @@ def _end_turn(chat: Chat, ended: work.TurnEnded, speaker: str) -> Chat:
 _FEWEST = 2
 """Below that many nobody is left to talk to."""
 _MOST_RESTS = 3
-"""How many turns a seat, on average, may be given up to a limit before the chat is over."""
+"""Turns that a seat, on average, may be given up to a limit before the chat is over."""
 _AGAIN = "limits are met again and again"
 
 

@@ -70,7 +70,7 @@ _STATUSES: dict[str, Literal["pending", "doing", "done", "dropped"]] = {
     "cancelled": "dropped",
     "deleted": "dropped",
 }
-"""What agents call how a step stands, or whether it is completed."""
+"""Agents' words for the state of a step, or for whether it is completed."""
 _ENDS = frozenset({"done", "failed"})
 _NO_WORK = frozenset({*_ENDS, "refused"})
 _MOST_REFUSED = 20
@@ -81,7 +81,7 @@ _WRITTEN = ("output", "reasoning")
 
 
 class OutputItem(msgspec.Struct, frozen=True):
-    """What one record says.
+    """One thing that a record says.
 
     `tokens` by kind; `cost` in US dollars, `None` if the agent does not report it. An edit's `name` is its
     file and its `text` the diff. With `totals`, the tokens are the whole conversation's.
@@ -111,7 +111,7 @@ def read_record(sayings: Sequence[StreamRule], record: Mapping[str, object]) -> 
 
 
 class TurnVerdict:
-    """How a turn went, by the records so far: `is_done`, or `has_failed` and `why`, if they say so.
+    """Result of a turn, by the records so far: `is_done`, or `has_failed` and `why`, if they say so.
 
     An agent that says it is done and neither said, called, changed nor wrote anything is `is_idle`: it has
     failed, and `why` is what it said of its end. An agent whose adapter describes only ends is believed.
@@ -131,22 +131,22 @@ class TurnVerdict:
 
     @property
     def why(self) -> str:
-        """What the agent said of a turn that failed; empty for nothing."""
+        """The agent's words about a turn that failed; empty if there are none."""
         return self._last_words if self.is_idle else self._refusal
 
     @property
     def is_done(self) -> bool:
-        """Whether the turn ended successfully, as far as the records say."""
+        """True if the turn ended successfully, as far as the records say."""
         return self._is_told and self._has_worked and not self._is_refused
 
     @property
     def is_idle(self) -> bool:
-        """Whether the agent reported the turn as done although it did nothing."""
+        """True if the agent reported the turn as done although it did nothing."""
         return self._is_told and not self._has_worked and not self._is_refused
 
     @property
     def has_failed(self) -> bool:
-        """Whether the turn failed, as far as the records say."""
+        """True if the turn failed, as far as the records say."""
         return self._is_refused or self.is_idle
 
     def hear(self, record: Mapping[str, object]) -> None:

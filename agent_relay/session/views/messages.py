@@ -25,7 +25,7 @@ _CANCELLING = {
     Step.SPAWNED: "{0.from_agent} has already ended; its packet is written. {0.to_agent} is being stopped.",
     Step.DELIVERED: "{0.to_agent} has its packet.",
 }
-"""What cancelling means at each step: whoever gave way is gone or going."""
+"""Effect of cancelling at each step: whoever gave way is gone or going."""
 
 
 _FOLLOWS = {

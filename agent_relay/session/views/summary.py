@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TITLE_COLUMNS = 60
-"""How many columns a title takes at most."""
+"""Widest title, in columns."""
 NO_TITLE = "(no prompt seen)"
-"""What is shown of a session without one: nothing was asked yet, or its journal is older than prompts are."""
+"""Title of a session without one: nothing was asked yet, or its journal is older than prompts are."""
 _SEARCHED = 1000
-"""How many characters of a text are looked at: a prompt may be a whole file."""
+"""Characters of a text that are looked at: a prompt may be a whole file."""
 
 
 def make_title(text: str) -> str:
@@ -106,9 +106,9 @@ _HANDOFFS = {
     ("left", "leg.starting"): "none",
     ("left", "handoff.retried"): "under-way",
 }
-"""What becomes of a handoff that is under way, or that was left and can be gone on with."""
+"""Next state of a handoff that is under way, or that was left and can be gone on with."""
 _MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
-"""How much of a budget is used, rising."""
+"""Marks of a budget's use, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 
 

@@ -16,14 +16,14 @@ from agent_relay.session.transitions import find_spent
 from agent_relay.session.views.messages import render_limit
 
 SHORTEST_COLUMNS = 18
-"""What the last text of a bar fits into: a terminal of 20 columns, and one on either side."""
+"""Columns that the last text of a bar fits into: a terminal of 20, less one on either side."""
 _HOW = "Esc cancels"
 _LONGEST_WHY = 200
 """A reason may quote an agent: what is longer fits into no terminal."""
 
 
 class DeliveryStage(StrEnum):
-    """What a delivery is doing now, beyond what the journal says."""
+    """Stage of a delivery now, beyond what the journal says."""
 
     NONE = ""
     GIVING = "giving"
@@ -59,7 +59,7 @@ NO_BAR = HandoffBar()
 
 
 class _Awaited(msgspec.Struct, frozen=True):
-    """What a handoff waits for: a clause, one word, who gets the keys, and whether it can be cancelled.
+    """The thing a handoff waits for: a clause, one word, who gets the keys, and whether it can be cancelled.
 
     `agent` is the one the word is about if that is not the successor.
     """
@@ -191,7 +191,7 @@ def _list_falling(texts: list[str]) -> tuple[str, ...]:
 
 
 class RestView(msgspec.Struct, frozen=True):
-    """What a person sees while agents rest.
+    """View of a rest for a person.
 
     `until` is the first reset (ISO 8601, empty if none is known), `first` the agent it belongs to. `agents`
     are (name, what keeps it, whether it may be chosen all the same). `plan` says what happens at the reset.
