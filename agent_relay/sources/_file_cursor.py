@@ -132,7 +132,7 @@ class TailCursor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether complete lines were read that belong to a record still open."""
+        """True if complete lines were read that belong to a record still open."""
         return self._framer.is_waiting
 
     def look(self) -> list[Framed]:

@@ -54,7 +54,7 @@ class SourceReader:
 
     @property
     def is_literal(self) -> bool:
-        """Whether the file is found without a walk through folders."""
+        """True if the file is found without a walk through folders."""
         return self._pattern is None or self._pattern.literal is not None
 
     @property
@@ -69,12 +69,12 @@ class SourceReader:
 
     @property
     def has_more(self) -> bool:
-        """Whether the last look left bytes unread."""
+        """True if the last look left bytes unread."""
         return any(cursor.has_more for cursor in self._cursors.values())
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a log entry waits for the file to be quiet."""
+        """True while a log entry waits for the file to be quiet."""
         return any(cursor.is_waiting for cursor in self._cursors.values())
 
     def update(self, place: LegPlace) -> None:

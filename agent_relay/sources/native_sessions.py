@@ -102,7 +102,7 @@ def _runs(pid: int, program: str) -> bool:
 _ROUNDING_S = 1.0
 _TITLE_LENGTH = 200
 _WEIGHED = 16
-"""How many conversations, newest first, are considered."""
+"""Most conversations, newest first, that are considered."""
 
 
 class FoundSessions(msgspec.Struct, frozen=True):
