@@ -20,7 +20,7 @@ _NAME = re.compile(r"edit-[A-Za-z0-9_]{8}")
 _BEFORE = ".before"
 _ATTEMPTS = 5
 _SWEEP_S = 5.0
-"""How long another process may take to sweep a copy away."""
+"""Longest time for another process to sweep a copy away, in seconds."""
 
 
 class EditBuffer(msgspec.Struct, frozen=True):

@@ -175,7 +175,7 @@ def _link(name: str, path: str) -> None:
 
 
 class ImportPlace(msgspec.Struct, frozen=True):
-    """Where an imported session belongs: `root` holds its `.agent-relay`, agents work in `cwd`."""
+    """Place of an imported session: `root` holds its `.agent-relay`, agents work in `cwd`."""
 
     root: str
     cwd: str

@@ -31,7 +31,7 @@ Edited = Literal["nothing", "text", "document", "both"]
 
 
 class DeliveryText(msgspec.Struct, frozen=True):
-    """What is delivered to the successor, and what the user edited since publishing."""
+    """Text delivered to the successor, and what the user edited since publishing."""
 
     text: str
     edited: Edited = "nothing"
@@ -59,7 +59,7 @@ class _Now(msgspec.Struct, frozen=True):
 
     @property
     def is_text_edited(self) -> bool:
-        """Whether the text is not the published one."""
+        """True if the text is not the published one."""
         return self.edited in ("text", "both")
 
 
