@@ -24,7 +24,7 @@ _ANSWER_BYTES = 4096
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
-    """How a program ended: the exit status as a shell has it, its output, the end of its standard error."""
+    """End of a program: the exit status as a shell has it, its output, the end of its standard error."""
 
     status: int
     output: str

@@ -33,13 +33,13 @@ _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_server
 _PIECE = 1 << 16
 _ERRORS = 2
 _END_S = 10.0
-"""How long the end of a killed process may take; its memory may be on a slow disk."""
+"""Longest wait for the end of a killed process, in seconds; its memory may be on a slow disk."""
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 
 
 class WorkLimit(msgspec.Struct, frozen=True):
-    """How long work may take: seconds of processor time, and seconds of waiting for disks and programs.
+    """Limit of work: seconds of processor time, and seconds of waiting for disks and programs.
 
     The processor time is the limit that matters on a machine that is busy with something else.
     """

@@ -25,7 +25,7 @@ _ROUND_S = 0.2
 
 
 class _Stat:
-    """What `/proc/<pid>/stat` says. No dataclass: those cost half a holder's start."""
+    """Fields of `/proc/<pid>/stat`. No dataclass: those cost half a holder's start."""
 
     __slots__ = ("born", "parent", "session", "state")
 

@@ -20,7 +20,7 @@ _KILLED_LIMIT_S = 1.0
 
 
 class Ending(Enum):
-    """How the run of a program ended."""
+    """End of a program's run."""
 
     ANSWERED = auto()
     """It ended by itself: with a status, or by a signal."""
@@ -47,12 +47,12 @@ class ProgramAnswer(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself and reported success."""
+        """True if it ended by itself and reported success."""
         return self.status == 0
 
     @property
     def is_cut(self) -> bool:
-        """Whether it was ended at one of the limits."""
+        """True if it was ended at one of the limits."""
         return self.ending in {Ending.LATE, Ending.LONG}
 
 

@@ -77,7 +77,7 @@ class Folders:
 
     @property
     def ledger(self) -> str:
-        """Which agent rests until when."""
+        """The file of the agents that rest, and until when."""
         return f"{self.state}/ledger.json"
 
     @property
@@ -117,7 +117,7 @@ class Folders:
 
     @property
     def usage_index(self) -> str:
-        """What has been read of the agents' usage so far."""
+        """The index of what has been read of the agents' usage so far."""
         return f"{self.cache}/usage.db"
 
 

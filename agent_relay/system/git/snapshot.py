@@ -32,7 +32,7 @@ _EXECUTABLE = {b"100644": False, b"100755": True}
 
 
 class ChangeKind(StrEnum):
-    """How a path changed."""
+    """Kind of change to a path."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -47,7 +47,7 @@ class LineSpan(msgspec.Struct, frozen=True):
 
     @property
     def is_insertion(self) -> bool:
-        """Whether no line of the base is replaced or removed."""
+        """True if no line of the base is replaced or removed."""
         return self.first > self.last
 
 
@@ -149,7 +149,7 @@ _SOME_LEFT_OUT = 1
 _TRIES = 3
 """A file deleted between git's two looks at it makes git fail: a process left running may still write."""
 WORK_S = 600.0
-"""How long git may take for a big tree; far longer than it takes for one it has read before."""
+"""Longest time for git on a big tree, in seconds; far more than it takes for one it has read before."""
 _INDEX_BYTES = 256 << 20
 _PATCH_BYTES = 64 << 20
 _OLDEST = (2, 38)

@@ -38,7 +38,7 @@ _STATES = (
 
 
 class DirtyTree(msgspec.Struct, frozen=True):
-    """What was copied of the uncommitted work: how many files, and notes on what was not."""
+    """Copy of the uncommitted work: how many files, and notes on what was left out."""
 
     files: int
     notes: tuple[str, ...] = ()

@@ -15,11 +15,11 @@ from agent_relay.domain.values import replace
 QUIET_S = 60.0
 """A receiver that fails, works and fails again is reported no more often than this."""
 SELDOM_S = 300.0
-"""How often an ongoing failure is reported again."""
+"""Seconds between reports of an ongoing failure."""
 
 
 class Receiver(msgspec.Struct, frozen=True):
-    """Where things are sent: `key` is for figures; `name`, `thing` and its plural `things` are for people."""
+    """Destination of things: `key` is for figures; `name`, `thing` and its plural `things` are for people."""
 
     key: str
     name: str
@@ -28,7 +28,7 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How many things were `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
+    """Number of things `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
 
     taken: int = 0
     lost: int = 0
@@ -36,7 +36,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class ReportState(msgspec.Struct, frozen=True):
-    """What was reported last: whether things fail, whether that loses any, and how many are `lost` in all.
+    """The last report: whether things fail, whether that loses any, and how many are `lost` in all.
 
     `at_s` is when, on any clock that goes on; `None` for never.
     """

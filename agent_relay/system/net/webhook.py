@@ -175,7 +175,7 @@ MOST_WAITING = 256
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
 """Seconds between two tries of the same event; after the last one it is given up."""
 _LIMIT_S = 10.0
-"""How long one try may take from its beginning to the answer, even if bytes keep coming."""
+"""Longest time for one try from its beginning to the answer, in seconds, even if bytes keep coming."""
 LATE = "it does not answer in time"
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
@@ -316,7 +316,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _PROGRAM = "notify-send"
 _DESKTOP_LIMIT_S = 5.0
 _KEPT = ("HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG")
-"""What the program needs to reach the desktop; it gets nothing else of the environment, keys included."""
+"""Variables the program needs to reach the desktop; it gets no others, and so no keys."""
 
 
 def find_desktop(environ: Mapping[str, str]) -> str:
