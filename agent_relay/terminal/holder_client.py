@@ -247,7 +247,7 @@ def _number(answer: dict[str, object], name: str) -> int:
 
 _CHECK_S = 20.0
 _AGAIN_S = 1.0
-"""How long a fault is remembered: frequent checks must not start a program each time."""
+"""Seconds that a fault is remembered: frequent checks must not start a program each time."""
 
 
 class HolderCheck:

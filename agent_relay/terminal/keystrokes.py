@@ -156,7 +156,7 @@ class KeyScanner:
 
     @property
     def answering(self) -> bool:
-        """Whether a long answer has begun and not ended."""
+        """True if a long answer has begun and not ended."""
         return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
@@ -305,12 +305,12 @@ class HeldKeys:
 
     @property
     def size(self) -> int:
-        """How many bytes are kept."""
+        """Number of bytes that are kept."""
         return len(self._data) + len(self._paste or b"")
 
     @property
     def is_within(self) -> bool:
-        """Whether a paste has begun and not ended."""
+        """True if a paste has begun and not ended."""
         return self._paste is not None
 
     def add(self, data: bytes) -> bool:

@@ -21,7 +21,7 @@ _NEW = ".new-"
 _MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
 _LEFT_BYTES = 1 << 20
 _REMOVED_S = 5.0
-"""How long a process that writes into a leg's folder meanwhile may delay its removal."""
+"""Longest delay, in seconds, of a leg folder's removal by a process that writes into it meanwhile."""
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -38,12 +38,12 @@ class LegFolder(msgspec.Struct, frozen=True):
 
     @property
     def socket(self) -> str:
-        """Where the holder listens."""
+        """The socket on which the holder listens."""
         return f"{self.folder}/sock"
 
     @property
     def left_file(self) -> str:
-        """Where the holder notes which processes left its agent while that lived."""
+        """The file in which the holder notes which processes left its agent while that lived."""
         return f"{self.folder}/{LEFT_FILE}"
 
 

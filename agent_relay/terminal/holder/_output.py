@@ -1,4 +1,4 @@
-"""What the child wrote: the emulated screen, the tail by byte offset, the states it announced."""
+"""Output of the child: the emulated screen, the tail by byte offset, the states it announced."""
 
 from collections import deque
 

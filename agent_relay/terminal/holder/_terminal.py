@@ -73,7 +73,7 @@ class Terminal:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether it gets the child's output as it comes."""
+        """True if it gets the child's output as it comes."""
         return not (self.lagging or self.covered or self.frame is not None)
 
     def take(self, size: int) -> None:

@@ -114,7 +114,7 @@ class Terminals:
 
     @property
     def holds_keys(self) -> bool:
-        """Whether what is typed is held."""
+        """True while what is typed is held."""
         return self.bar is not None and self.bar.holds_keys
 
     def set_bar(self, bar: "Bar | None") -> None:

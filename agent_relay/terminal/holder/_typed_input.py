@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
         @property
         def holds_keys(self) -> bool:
-            """Whether what is typed is held."""
+            """True while what is typed is held."""
 
         def activate(self, terminal: Terminal) -> None:
             """Give the child's terminal the size of this one."""
@@ -131,7 +131,7 @@ class TerminalInput:
 
     @property
     def held(self) -> int:
-        """How many bytes were typed that the agent has not been given."""
+        """Number of bytes that were typed and not given to the agent yet."""
         return self._paced.size + sum(terminal.held.size for terminal in self._terminals.all)
 
     def read(self, terminal: "Terminal") -> None:

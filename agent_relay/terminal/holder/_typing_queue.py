@@ -46,7 +46,7 @@ class TypingQueue:
 
     @property
     def size(self) -> int:
-        """How many bytes wait."""
+        """Number of bytes that wait."""
         return len(self._data) + sum(len(data) for _, data, _ in self._waiting)
 
     def may_read(self, source: object) -> bool:
@@ -187,7 +187,7 @@ class PacedKeys:
 
     @property
     def size(self) -> int:
-        """How many bytes wait."""
+        """Number of bytes that wait."""
         return sum(len(piece) for _, piece, _ in self._pieces)
 
     def waits(self, terminal: "Terminal") -> bool:

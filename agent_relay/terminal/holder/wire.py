@@ -106,7 +106,7 @@ _HEAD = 4
 
 
 class FrameError(ValueError):
-    """What came is not a frame; the connection it came on is to be dropped."""
+    """Error for input that is not a frame; the connection it came on is to be dropped."""
 
 
 def render_frame(message: dict[str, object]) -> bytes:
@@ -127,7 +127,7 @@ class FrameReader:
 
     @property
     def is_within(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """True if a frame has begun and not ended."""
         return bool(self._buffer)
 
     def feed(self, data: bytes) -> list[dict[str, object]]:
