@@ -31,7 +31,7 @@ SYNTHETIC_MODEL = "<synthetic>"
 
 
 class ClaudeLine(msgspec.Struct, rename="camel"):
-    """What both readers take from a row; each adds how far it looks into messages and results."""
+    """Fields of a row that both readers take; each adds how far it looks into messages and results."""
 
     type: str = ""
     uuid: str | None = None

@@ -84,7 +84,7 @@ class _Item(msgspec.Struct):
 
 
 class _Payload(msgspec.Struct):
-    """What of any payload tells of usage; nothing else is decoded, least of all what tools printed."""
+    """Fields of any payload that tell of usage; nothing else is decoded, least of all what tools printed."""
 
     type: object = None
     id: object = None

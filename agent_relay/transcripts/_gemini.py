@@ -36,7 +36,7 @@ from agent_relay.transcripts.lenient_json import (
 )
 
 SYSTEM_PROMPT = "[System: "
-"""How a prompt begins that the program itself sent when a turn ended on a tool's output."""
+"""Beginning of a prompt that the program itself sent when a turn ended on a tool's output."""
 
 
 def parse_tokens(tokens: Mapping[str, object]) -> records.TokenCounts:

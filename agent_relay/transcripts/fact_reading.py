@@ -61,7 +61,7 @@ class TranscriptSource(msgspec.Struct, frozen=True):
 
 
 class Peek(msgspec.Struct, frozen=True):
-    """What the first lines of a transcript say about it; what they do not say is empty."""
+    """A transcript as its first lines describe it; what they do not say is empty."""
 
     native_id: str = ""
     cwd: str = ""

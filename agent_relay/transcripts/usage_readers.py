@@ -8,7 +8,7 @@ from agent_relay.transcripts.usage_records import ReaderState, UsageRecord
 
 
 class UsageTables(msgspec.Struct, frozen=True):
-    """How usage is read from a database: queries for sessions and messages, and what a row of each means."""
+    """Reading of usage from a database: queries for sessions and messages, and what a row of each means."""
 
     sessions: str
     messages: str

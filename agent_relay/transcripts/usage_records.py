@@ -112,7 +112,7 @@ class LinesChanged(msgspec.Struct, frozen=True, array_like=True, tag="c", gc=Fal
 
 
 class SessionOpened(msgspec.Struct, frozen=True, array_like=True, tag="o", gc=False):
-    """What a transcript says about one of its sessions.
+    """A transcript's statement about one of its sessions.
 
     `parent` is the session it was forked from or works for; `is_side` marks the latter, a subagent, whose
     work belongs to its parent.
