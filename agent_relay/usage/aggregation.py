@@ -123,7 +123,7 @@ _LONGEST_MS = 7 * DAY_MS
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked: rows `by` which grouping, since when (epoch in ms), of which agent (empty for all).
+    """Rows asked for: `by` which grouping, since when (epoch in ms), of which agent (empty for all).
 
     `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
     quarter of an hour. `is_ours_only` leaves out work that no leg did.

@@ -30,7 +30,7 @@ from agent_relay.usage.table_format import render_cost
 from agent_relay.usage.totals import Bill, PriceList, Rate, Rates
 
 _NAMED = 3
-"""How many models without a known price are named."""
+"""Most models without a known price that are named."""
 _NAME_LENGTH = 40
 _NO_GAPS: Mapping[str, str] = {}
 

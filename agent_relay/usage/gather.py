@@ -89,7 +89,7 @@ def _is_there(place: str) -> bool:
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which work is asked about: one `session`, all on this machine, or else this repository's.
+    """Selection of work: one `session`, all on this machine, or else this repository's.
 
     With `is_chain` also the sessions it came from or went on in; without a `session`, the newest one's.
     """

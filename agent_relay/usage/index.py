@@ -28,7 +28,7 @@ _marks = msgspec.msgpack.Decoder(list[UsageRecord])
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """How far a file has been read: up to `offset`, in the state `found`; `guard` tells it from another.
+    """Progress in a file: read up to `offset`, in the state `found`; `guard` tells it from another.
 
     Its records are kept in `parts` pieces.
     """

@@ -12,7 +12,7 @@ WAITING = frozenset({State.LIMITED, State.RESTING})
 EARLY_MS = 2_000
 """A native record may be dated a moment before the leg's first journal line."""
 LATE_MS = 10_000
-"""What an agent wrote while it was being ended still belongs to the leg."""
+"""Milliseconds after a leg's end: an agent still writes while it is being ended."""
 
 
 class StateSpan(msgspec.Struct, frozen=True):

@@ -222,7 +222,7 @@ class PriceList:
 
     @property
     def source(self) -> str:
-        """Where the prices come from: the library and its version."""
+        """Source of the prices: the library and its version."""
         from genai_prices import __version__
 
         return f"genai-prices {__version__}"
