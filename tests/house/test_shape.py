@@ -10,6 +10,7 @@ from tests.house import tree
 FILE_LINES = 400
 FUNCTION_LINES = 45
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "core", "common", "manager", "service", "base", "misc"}
+QUESTION_WORDS = {"What", "How", "Who", "Whether", "Where", "Which", "When", "Why"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -82,6 +83,16 @@ def test_every_module_says_in_one_sentence_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_no_docstring_opens_with_a_question_word() -> None:
+    """The first words say what something returns, does or is; a question makes the reader work it out."""
+    assert [
+        f"{name}:{line}: {text}"
+        for name in tree.python_files("agent_relay")
+        for line, text in _docstrings(tree.parse(name))
+        if re.split(r"\W", text, maxsplit=1)[0] in QUESTION_WORDS
+    ] == []
+
+
 def test_agents_are_data() -> None:
     """Adding an agent is adding a folder: code that knows a name would have to change for the next one."""
     word = re.compile(rf"(?<![a-z])({'|'.join(tree.agent_names())})(?![a-z])", re.IGNORECASE)
@@ -115,6 +126,14 @@ def test_every_test_module_and_test_says_why_it_matters() -> None:
 
 def _functions(module: ast.Module) -> Iterator[FUNCTIONS]:
     return (node for node in ast.walk(module) if isinstance(node, FUNCTIONS))
+
+
+def _docstrings(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Lines and texts of all strings that stand alone, those below constants included."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text.lstrip()
 
 
 def _code_words(module: ast.Module) -> Iterator[tuple[int, str]]:
