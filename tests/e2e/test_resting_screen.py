@@ -102,6 +102,23 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
             leave(again)
 
 
+def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> None:
+    """Their first letter was taken for a choice: it saved a setting, or gave the rest of them to a shell."""
+    with resting_world() as world, resting_person(world) as person:
+        settings = f"{world.folders.config}/config.toml"
+        with open(settings, encoding="utf-8") as file:
+            before = file.read()
+        for word in (b"\x1d/handoff plan\r", b"always do that", b"leave it"):
+            person.type(word[:1])
+            person.type(word[1:])
+            person.look(1.5)
+        leave(person)
+        with open(settings, encoding="utf-8") as file:
+            assert file.read() == before
+        # Under its last row nothing of the agent's is left.
+        assert re.search(r"(?m)reset is at \d\d:\d\d\.$|^set is at \d\d:\d\d\.$", person.text())
+
+
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
     with resting_world(SOON) as world, resting_person(world) as person:

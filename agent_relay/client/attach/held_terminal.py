@@ -96,6 +96,9 @@ class HeldTerminal:
             self._terminal.write(_HELD_MODES + self._paint())
         else:
             self._leave()
+            if outcome.why == "resting":
+                # The agent's screen stays, with the cursor in the middle of it.
+                self._terminal.move_below()
         return outcome
 
     def show(self, texts: "Sequence[str]") -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 IGNORE_KEYS_S = 0.7
 """Keys count only after a pause this long: a person typing to an agent must not choose by accident."""
+ALONE_S = 0.25
+"""A key chooses if no other follows within this time, in seconds: the first letter of a word is no choice."""
 _LOOK_S = 30.0
 """Seconds between questions to the daemon without a notice: another terminal may change the ledger."""
 _AGAIN_S = 1.0
@@ -204,9 +206,10 @@ class _RestScreen:
             self._painted = ()
 
     def _read_keys(self) -> None:
-        """Obey a key that came alone; many at once are a paste, or were meant for the agent."""
+        """Obey a key that came alone; more than one are a paste, or words that were meant for the agent."""
         data = _read(self._terminal.source)
-        if data == ESCAPE and select.select([self._terminal.source], [], [], _SPLIT_S)[0]:
+        pause_s = _SPLIT_S if data == ESCAPE else ALONE_S
+        if select.select([self._terminal.source], [], [], pause_s)[0]:
             data += _read(self._terminal.source)
         now = time.monotonic()
         self._input.push(data)
@@ -218,8 +221,13 @@ class _RestScreen:
         elif len(units) == 1 and len(units[0]) == 1 and not self._input.in_paste:
             return self._press(units[0].lower())
         if any(len(unit) == 1 for unit in units):
-            self._terminal.write(_BELL)
+            self._refuse_key()
         return None
+
+    def _refuse_key(self) -> None:
+        """Ring for a key that chooses nothing; a person who types on types words, not choices."""
+        self._terminal.write(_BELL)
+        self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
 
     def _press(self, key: bytes) -> None:
         rest, self._notice = self._rest, ""
@@ -238,7 +246,7 @@ class _RestScreen:
         elif key in (b"v", ESCAPE) and rest.has_leg:
             self._how = SHOW_SCREEN
         else:
-            self._terminal.write(_BELL)
+            self._refuse_key()
 
     def _choose(self, key: bytes) -> None:
         """Let the agent whose number was pressed take over although it rests; Escape goes back."""
@@ -250,7 +258,7 @@ class _RestScreen:
         elif key in (ESCAPE, b"\x03", b"n"):
             self._chooses = False
         else:
-            self._terminal.write(_BELL)
+            self._refuse_key()
 
     def _agree_for_ever(self) -> None:
         try:

@@ -67,6 +67,7 @@ class Signals:
 # A terminal that takes nothing for this long will not be restored by waiting longer.
 _STALLED_MS = 1000
 _PIECE_BYTES = 512
+_BELOW = b"\x1b[9999B\r\n"
 
 
 class UserTerminal:
@@ -155,6 +156,11 @@ class UserTerminal:
             termios.tcsetattr(self.source, termios.TCSANOW, self._saved)
         except termios.error:
             return
+
+    def move_below(self) -> None:
+        """Move the cursor to a new row at the bottom, below all that an agent left on the screen."""
+        if os.isatty(self.target):
+            self.write(_BELOW)
 
     def line_modes(self) -> list[object] | None:
         """Return the line discipline as it was, for JSON (characters as numbers); `None` without a tty."""

@@ -4,13 +4,12 @@ import asyncio
 import signal
 import time
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.history import History
-from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from agent_relay.client.autostart import connect_or_start
@@ -26,7 +25,7 @@ from agent_relay.faces.shell._agent_switch import PreferredReturn, free_session
 from agent_relay.faces.shell._commands import ShellCompleter, is_command, run_line
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._message_queue import MessageQueue
-from agent_relay.faces.shell._prompt import PromptSuspendedError, ShellPrompt
+from agent_relay.faces.shell._prompt import PastingInput, PromptSuspendedError, ShellPrompt
 from agent_relay.faces.shell._status_line import Windows, render_status
 from agent_relay.faces.shell._terminal import Modes, Scrollback
 from agent_relay.faces.shell._turns import Turns
@@ -48,7 +47,7 @@ class ShellTerminal:
 
     scrollback: Scrollback
     modes: Modes
-    source: Input
+    source: PastingInput
     output: Output
 
 
@@ -69,6 +68,7 @@ class Shell:
         self._queue = MessageQueue(queue_path, self.changed)
         self._scrollback = terminal.scrollback
         self._modes = terminal.modes
+        self._source = terminal.source
         self._prompt = ShellPrompt(
             self,
             history=history,
@@ -210,12 +210,17 @@ class Shell:
 
     def run_plain(self, words: Sequence[str]) -> int:
         """Run a plain command on this terminal and return its exit status."""
-        with self._modes.given_away() if _needs_keys(words) else self._modes.interruptible():
+        with self.lend_terminal() if _needs_keys(words) else self._modes.interruptible():
             return run_command([*words])
 
-    def lend_terminal(self) -> AbstractContextManager[None]:
-        """Give the terminal to another program within the returned context."""
-        return self._modes.given_away()
+    @contextmanager
+    def lend_terminal(self) -> Iterator[None]:
+        """Give the terminal to another program in this context; the prompt gets what that leaves unread."""
+        try:
+            with self._modes.given_away():
+                yield
+        finally:
+            self._source.ahead = self._modes.count_waiting()
 
     def do_soon(self, act: Act) -> None:
         """Run `act` in place of the prompt, which comes back with what is half typed."""

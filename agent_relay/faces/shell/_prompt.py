@@ -271,18 +271,18 @@ _BLANKS = {Keys.ControlJ: "\n", Keys.ControlI: "\t"}
 class PastingInput(Vt100Input):
     """A terminal that may not bracket its pastes: old ones, and programs that drive this one, do not.
 
-    Its first `ahead` bytes were typed before the shell took it over.
+    Its next `ahead` bytes were typed while it was not the shell's: before its start, or while it was lent.
     """
 
     def __init__(self, stdin: TextIO, *, ahead: int = 0) -> None:
         super().__init__(stdin)
-        self._ahead = ahead
+        self.ahead = ahead
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys that have come; of a paste all of it, so that it is inserted and drawn once."""
-        if self._ahead:
-            typed = os.read(self.fileno(), self._ahead).decode("utf-8", "replace")
-            self._ahead = 0
+        if self.ahead:
+            typed = os.read(self.fileno(), self.ahead).decode("utf-8", "replace")
+            self.ahead = 0
             self.vt100_parser.feed(typed.replace("\n", "\r").replace("\0", "\x04"))
         keys = super().read_keys()
         newest = len(keys)

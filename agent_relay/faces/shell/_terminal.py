@@ -42,6 +42,10 @@ class Modes:
         interrupts.
         """
         self.quieten(signals=True)
+        return self.count_waiting()
+
+    def count_waiting(self) -> int:
+        """Return how many typed bytes wait to be read."""
         try:
             found = fcntl.ioctl(self._source, termios.FIONREAD, bytes(4))
         except OSError:

@@ -182,10 +182,16 @@ def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person:
     person.terminal.wait_quiet(0.7)
     person.terminal.send("q")
     person.terminal.wait_until(lambda: ALTERNATE not in person.terminal.modes_left_on(), "its end")
-    # An Enter typed before the shell has the terminal again would be another key.
-    person.terminal.wait_quiet(0.7)
     person.type("!echo back from there")
     person.wait_for("(?m)^back from there")
+
+
+def test_lines_typed_while_a_command_has_the_terminal_run_after_it_in_order(person: ShellPerson) -> None:
+    """Enter became a line feed there: all of it was one message, which the next Enter sent to the agent."""
+    person.type("!echo begun; sleep 1")
+    person.wait_for("(?m)^begun")
+    person.terminal.send("!echo one-$((1+1))\r/help order\r!echo two-$((2+2))\r")
+    person.wait_for(r"(?s)one-2.*two-4")
 
 
 def test_what_is_typed_before_the_prompt_is_there_arrives_as_the_keys_that_were_pressed(
