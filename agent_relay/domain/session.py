@@ -75,13 +75,23 @@ class Prompt(msgspec.Struct, frozen=True):
     is_over: bool = False
 
 
+class Lane(msgspec.Struct, frozen=True):
+    """How a successor learns what it takes over, and why so.
+
+    `native_id` is its own conversation that it resumes, empty if it begins one and has only the packet.
+    """
+
+    native_id: str
+    why: str
+
+
 class Leg(msgspec.Struct, frozen=True):
     """One agent process of the session. `how` is empty while it lives.
 
     `was_ready` once it waited for a prompt, `was_busy` once it took one.
     `was_given` is whether the session's task reached it, `model` the one relay chose; empty for the user's.
     A `headless` one works on one turn without a screen. `owner` is the agent-relay it belongs to, and where
-    its pids are valid. `asked` is the newest prompt its own signals reported.
+    its pids are valid. `asked` is the newest prompt its own signals reported, `lane_why` as in `LegStarting`.
     """
 
     id: str
@@ -106,6 +116,7 @@ class Leg(msgspec.Struct, frozen=True):
     headless: bool = False
     owner: Owner = UNKNOWN_OWNER
     asked: Prompt | None = None
+    lane_why: str = ""
 
     @property
     def is_over(self) -> bool:

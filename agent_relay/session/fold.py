@@ -252,6 +252,7 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
         model=body.model,
         headless=body.headless,
         owner=body.owner,
+        lane_why=body.lane_why,
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)

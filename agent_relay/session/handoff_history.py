@@ -9,6 +9,7 @@ import msgspec
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.session import NO_TERMS, Step, Terms
+from agent_relay.domain.text.names import name_lane
 from agent_relay.domain.values import replace
 from agent_relay.session.fold import read_terms
 
@@ -49,7 +50,8 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     """One handoff. `ended_at` is when it was made or given up, `closed_at` when it was judged, in `closing`.
 
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
-    `checked` is the newest that is known of each criterion.
+    `checked` is the newest that is known of each criterion. `resumes` is whether the successor's newest leg
+    resumed its own conversation, and `lane_why` why.
     """
 
     id: str
@@ -74,6 +76,8 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     text_path: str = ""
     fingerprint: str = ""
     legs: tuple[str, ...] = ()
+    resumes: bool = False
+    lane_why: str = ""
     ended_at: datetime | None = None
     closed_at: datetime | None = None
     note: str = ""
@@ -87,6 +91,11 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     def is_open(self) -> bool:
         """True if something is still to happen to the handoff."""
         return self.status in OPEN_STATUSES
+
+    @property
+    def lane(self) -> str:
+        """How its successor learned what it took over, in words; empty if none was started."""
+        return name_lane(resumes=self.resumes, why=self.lane_why) if self.legs else ""
 
 
 def render_evidence(checked: work.CriterionChecked) -> dict[str, object]:
@@ -192,7 +201,8 @@ class HandoffHistory:
                 self._legs[body.leg] = LegRecord(body.leg, body.agent, body.handoff, at, body.resumes)
                 known = self._records.get(body.handoff)
                 legs = (*known.legs, body.leg) if known is not None else ()
-                self._note(body.handoff, event, body.leg, step=Step.SPAWNING, legs=legs)
+                lane = {"resumes": body.resumes, "lane_why": body.lane_why}
+                self._note(body.handoff, event, body.leg, step=Step.SPAWNING, legs=legs, **lane)
             case events.LegStarted(leg) if leg in self._legs:
                 self._note(self._legs[leg].handoff, event, leg, step=Step.SPAWNED)
             case events.LegEnded(leg, how) if leg in self._legs:

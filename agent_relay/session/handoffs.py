@@ -12,7 +12,7 @@ from agent_relay.domain import effects
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, PublishFailed, TaskGiven
-from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
+from agent_relay.domain.session import Handoff, Lane, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
 from agent_relay.domain.values import replace
@@ -39,16 +39,28 @@ def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: 
 
 
 def find_native_id(session: Session, agent: str) -> str:
-    """Return the native session id of the agent's last leg here that took a prompt; empty for none.
+    """Return the native session id of the conversation that the agent resumes here; empty for none."""
+    return find_lane(session, agent).native_id
+
+
+def find_lane(session: Session, agent: str) -> Lane:
+    """Return the conversation that the agent resumes here, that of its last leg that took a prompt.
 
     A conversation that was handed over because its context was full is not continued.
     """
     known = (*session.done, *((session.handoff,) if session.handoff else ()))
     full = {handoff.from_leg for handoff in known if handoff.reason == "context"}
-    for leg in reversed(session.legs):
-        if leg.agent == agent and leg.was_busy and leg.native_id:
-            return "" if leg.id in full else leg.native_id
-    return ""
+    own = [leg for leg in session.legs if leg.agent == agent]
+    for leg in reversed(own):
+        if leg.was_busy and leg.native_id:
+            return (
+                Lane("", "its context was full")
+                if leg.id in full
+                else Lane(leg.native_id, "it worked here before")
+            )
+    if any(leg.was_busy for leg in own):
+        return Lane("", "the id of its conversation here is unknown")
+    return Lane("", "it took no prompt here before" if own else "it had no conversation here")
 
 
 def is_current(session: Session, handoff: str, *steps: Step) -> bool:
@@ -240,17 +252,18 @@ def published(session: Session, done: Published, world: DecisionContext) -> Outc
 
 def start_successor(session: Session, handoff: Handoff, world: DecisionContext, *, packet: str) -> Outcome:
     """Journal and start the leg of the handoff under way; its id makes it start only once."""
-    native_id = find_native_id(session, handoff.to_agent)
+    lane = find_lane(session, handoff.to_agent)
     starting = events.LegStarting(
         world.leg_id,
         handoff.to_agent,
         session.generation + 1,
-        native_id=native_id or world.native_ids.get(handoff.to_agent, ""),
+        native_id=lane.native_id or world.native_ids.get(handoff.to_agent, ""),
         handoff=handoff.id,
         packet=packet,
-        resumes=bool(native_id),
+        resumes=bool(lane.native_id),
         model=handoff.model,
         headless=session.open_turn is not None,
+        lane_why=lane.why,
         **asdict(world.owner),
     )
     return Outcome((starting,), (effects.SpawnLeg(world.leg_id),))

@@ -11,6 +11,7 @@ from agent_relay.domain.events.work import DigestEnded, HandoffBegun, HandoffCon
 from agent_relay.domain.names import IMPORTED
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
+from agent_relay.domain.text.names import name_lane
 from agent_relay.session.fold import fold_event
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.session_work import (
@@ -115,6 +116,7 @@ class _Work:
                 self._names.get(leg.id, []),
                 self._limits.get(leg.id, []),
                 leg.handoff,
+                name_lane(resumes=leg.resumes, why=leg.lane_why) if leg.handoff else "",
             )
             for leg in session.legs
             if leg.agent != IMPORTED

@@ -58,7 +58,10 @@ def read_packet_uses(
 def read_gathered_uses(
     gathered: Gathered, folders: Folders, environ: Mapping[str, str]
 ) -> dict[str, dict[str, object]]:
-    """Return the uses of all sessions gathered, as JSON objects by handoff; note unreadable journals."""
+    """Return the uses of all sessions gathered, as JSON objects by handoff; note unreadable journals.
+
+    Each also says by which lane its successor learned of the work.
+    """
     found: dict[str, dict[str, object]] = {}
     for work in gathered.works:
         try:
@@ -68,8 +71,16 @@ def read_gathered_uses(
         except RelayError as error:
             gathered.problems.append(error.sentence)
         else:
-            found |= {handoff: build_packet_use(use) for handoff, use in uses.items()}
+            lanes = {leg.handoff: leg.lane for leg in work.legs}
+            found |= {
+                handoff: _add_lane(build_packet_use(use), lanes.get(handoff, ""))
+                for handoff, use in uses.items()
+            }
     return found
+
+
+def _add_lane(use: dict[str, object], lane: str) -> dict[str, object]:
+    return {**use, "lane": lane, "text": f"{lane}; {use['text']}" if lane else use["text"]}
 
 
 def _find_delivery(record: HandoffRecord) -> datetime | None:

@@ -38,7 +38,7 @@ class LegWork(msgspec.Struct):
     """One leg's time, epoch in ms, and the native sessions it worked in.
 
     `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
-    present for a living one. `handoff` brought it, empty for none.
+    present for a living one. `handoff` brought it, empty for none; `lane` is how it learned of the work.
     """
 
     leg: str
@@ -48,6 +48,7 @@ class LegWork(msgspec.Struct):
     natives: list[str] = msgspec.field(default_factory=list)
     limits: list[int] = msgspec.field(default_factory=list)
     handoff: str = ""
+    lane: str = ""
 
 
 class RelayRequest(msgspec.Struct, frozen=True):

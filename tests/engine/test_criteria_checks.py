@@ -164,9 +164,9 @@ def test_what_the_successor_did_with_its_packet_is_said(world: RelayWorld) -> No
     assert (view["packet_use"]["commands_run"], view["packet_use"]["recalls"]) == (0, 0)
     assert "packet used: 0 of 0 named files read again" in run(world, "handoff", "show", handoff).out
     rows = json.loads(run(world, "metrics", session, "--by", "handoff", "--json").out)["rows"]
-    assert [(row["key"], row["handoffs"], row["packet_use"]) for row in rows] == [
-        (handoff, 1, view["packet_use"])
-    ]
+    lane = "read the packet: it had no conversation here"
+    told = {**view["packet_use"], "lane": lane, "text": f"{lane}; {view['packet_use']['text']}"}
+    assert [(row["key"], row["handoffs"], row["packet_use"]) for row in rows] == [(handoff, 1, told)]
     assert "how successors used their packets" in run(world, "metrics", session, "--by", "handoff").out
     (told,) = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
     assert told["packet_use"] == view["packet_use"]

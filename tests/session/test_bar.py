@@ -5,7 +5,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent_relay.domain.inputs import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
+from agent_relay.domain.inputs import (
+    CancelAsked,
+    Delivered,
+    DeliverFailed,
+    HandoffAsked,
+    RetryAsked,
+    StopAsked,
+)
 from agent_relay.domain.limits import Evidence, Scope, Source
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.text.plain import count_columns
@@ -20,7 +27,7 @@ from agent_relay.session.views.waiting import (
 )
 from tests.session.asked_handoff import asked
 from tests.session.filling_story import Filling
-from tests.session.story import Story
+from tests.session.story import HERE, Story
 from tests.session.turn_story import TurnStory
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -98,6 +105,14 @@ def test_in_twenty_columns_what_is_awaited_is_said_of_the_right_agent(step: Step
 def test_every_step_says_what_it_waits_for(begin: Callable[[Step], Story], step: Step, said: str) -> None:
     """For a handoff somebody asked for as for one a limit forced."""
     assert said in bar(begin(step).now).texts
+
+
+def test_an_agent_that_comes_back_is_said_to_resume_its_own_conversation() -> None:
+    """It takes longer than a fresh start, and what was said there is on the screen again."""
+    story = Story().start().says("busy").limit().take_over()
+    story.availability["ann"] = HERE
+    story.happens(HandoffAsked("ann")).gone().published()
+    assert "bob → ann · ann is starting in its own conversation" in bar(story.now).texts
 
 
 def test_a_handoff_somebody_asked_for_says_so() -> None:

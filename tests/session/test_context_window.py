@@ -87,6 +87,7 @@ def test_the_fresh_leg_of_the_same_agent_begins_a_new_conversation() -> None:
     story = Filling().start().turn(100).turn(950).quiet().relieved()
     before, after = story.now.legs
     assert (before.agent, after.agent, after.resumes) == ("ann", "ann", False)
+    assert after.lane_why == "its context was full"
     assert before.native_id != after.native_id
     assert story.now.context.used == 0
 

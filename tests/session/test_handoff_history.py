@@ -15,6 +15,7 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.values import replace
 from agent_relay.session.handoff_history import (
     DurationEstimate,
     HandoffHistory,
@@ -23,7 +24,7 @@ from agent_relay.session.handoff_history import (
     estimate_durations,
 )
 from tests.session.asked_handoff import RESTS, TERMS, asked, made, of
-from tests.session.story import NOW, Story
+from tests.session.story import HERE, NOW, Story
 
 
 def statuses(story: Story) -> list[HandoffStatus]:
@@ -50,6 +51,36 @@ def test_a_handoff_with_expectations_stays_open_until_somebody_judges_it() -> No
     (record,) = HandoffHistory(story.events).records
     assert (record.status, record.note, record.closed_at) == (HandoffStatus.COMPLETED, "it hangs", NOW)
     assert record.trail[-1].text == "completed; it hangs"
+
+
+def replace_why(event: Event) -> Event:
+    """As an older version wrote the line."""
+    body = event.body
+    return replace(event, body=replace(body, lane_why="")) if isinstance(body, LegStarting) else event
+
+
+def lanes(story: Story) -> list[str]:
+    return [record.lane for record in HandoffHistory(story.events).records]
+
+
+def test_a_handoff_says_by_which_lane_the_work_was_passed_on_and_why() -> None:
+    """Who comes back knows what it said; who is new has only the packet."""
+    story = Story().start().says("busy").limit().take_over()
+    story.availability["ann"] = HERE
+    for agent in ("ann", "bob"):
+        story.happens(HandoffAsked(agent)).take_over()
+    assert lanes(story) == [
+        "read the packet: it had no conversation here",
+        "resumed its own conversation with what changed: it worked here before",
+        "read the packet: the id of its conversation here is unknown",
+    ]
+    old = [replace_why(event) for event in story.events]
+    assert [record.lane for record in HandoffHistory(old).records] == [
+        "read the packet",
+        "resumed its own conversation with what changed",
+        "read the packet",
+    ]
+    assert lanes(asked(Step.STOPPED)) == [""]
 
 
 def test_one_without_expectations_is_done_when_it_is_made() -> None:

@@ -18,10 +18,11 @@ LIMIT = Evidence(Source.HOOK, "You've hit your session limit")
 def test_a_failover_is_one_line_with_the_limit_and_who_went_on() -> None:
     """The bar is gone by then; this is where it is read again."""
     story = Story().start().limit(evidence=LIMIT).take_over()
-    packet = "/r/.agent-relay/sessions/S/1.md"
+    went_on = "Continued with bob. Packet: /r/.agent-relay/sessions/S/1.md"
+    lane = "bob read the packet: it had no conversation here"
     assert list_history(story.events, ZONE) == [
         "Nov 21, 19:20  session begins in /r",
-        f"Nov 21, 19:20  ann hit its session limit (resets 22:20). Continued with bob. Packet: {packet}",
+        f"Nov 21, 19:20  ann hit its session limit (resets 22:20). {went_on} ({lane})",
     ]
 
 

@@ -76,8 +76,9 @@ class SessionCreated(msgspec.Struct, frozen=True):
 class LegStarting(msgspec.Struct, frozen=True):
     """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
 
-    A `headless` one works on one turn without a screen. The last five name its owner, as `Owner` has them;
-    empty in journals older than them.
+    A `headless` one works on one turn without a screen. `host` and the four after it name its owner, as
+    `Owner` has them. Of one that a handoff brought, `lane_why` is why it resumes a conversation or not. All
+    of these are empty in journals older than them.
     """
 
     name: ClassVar[str] = "leg.starting"
@@ -95,6 +96,7 @@ class LegStarting(msgspec.Struct, frozen=True):
     boot: str = ""
     pid_namespace: str = ""
     runtime: str = ""
+    lane_why: str = ""
 
     @property
     def owner(self) -> Owner:

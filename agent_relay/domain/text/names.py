@@ -53,6 +53,15 @@ def continue_command(agent: str, session: str, *words: str) -> str:
     return agent_command(agent, "--session", session, *words)
 
 
+def name_lane(*, resumes: bool, why: str) -> str:
+    """Return how a successor learned what it took over: `read the packet: it had no conversation here`.
+
+    `why` is as in its leg's `lane_why`.
+    """
+    how = "resumed its own conversation with what changed" if resumes else "read the packet"
+    return f"{how}: {why}" if why else how
+
+
 def retry_command(handoff: str, *words: str) -> str:
     """Return the command that resumes the handoff where it stopped."""
     return " ".join(("agent-relay handoff retry", handoff, *words))

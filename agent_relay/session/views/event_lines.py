@@ -9,7 +9,7 @@ from agent_relay.domain.events import work
 from agent_relay.domain.moments import render_moment_text
 from agent_relay.domain.names import BY_HAND
 from agent_relay.domain.session import Session, Step
-from agent_relay.domain.text.names import name_limit
+from agent_relay.domain.text.names import name_lane, name_limit
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.session.fold import fold_event, is_limit, is_refusal
 from agent_relay.session.transitions import build_limit
@@ -198,6 +198,14 @@ def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0
             return _render_judgement(event)
 
 
+def _tell_lane(session: Session) -> str:
+    """Return how the agent that took over learned what was done before it, to be added to a line."""
+    leg = session.leg
+    if leg is None or not leg.lane_why:
+        return ""
+    return f" ({leg.agent} {name_lane(resumes=leg.resumes, why=leg.lane_why)})"
+
+
 def _render_judgement(event: events.Event) -> str:
     match event.body:
         case work.CriterionChecked(_, _, verdict, _, by):
@@ -308,7 +316,8 @@ def _render(session: Session, event: events.Event, zone: tzinfo) -> str:  # noqa
             return render_event_line(session, event, zone)
         case work.HandoffConfirmed() if session.done:
             line = render_handoff_line(session, session.done[-1], zone)
-            return line.removeprefix("→ ").replace("Continuing with", "Continued with", 1)
+            told = line.removeprefix("→ ").replace("Continuing with", "Continued with", 1)
+            return f"{told}{_tell_lane(session)}"
         case work.HandoffFailed(_, step, why) if session.retriable is not None:
             return f"the handoff to {session.retriable.to_agent} failed {name_step(step)}: {why}"
         case work.HandoffCancelled() if session.handoff is not None:

@@ -118,13 +118,20 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: DeliveryProgress
         case Step.STOPPED:
             return _Awaited("writing the packet", "writing packet")
         case Step.PUBLISHED | Step.SPAWNING:
-            return _Awaited(f"{target} is starting", "starts")
+            return _await_start(session, target)
         case _:
-            return _find_awaited_of(target, session.state, handoff.step, delivery.stage)
+            return _find_awaited_of(session, target, handoff.step, delivery.stage)
 
 
-def _find_awaited_of(target: str, state: State, step: Step, stage: DeliveryStage) -> _Awaited:
+def _await_start(session: Session, target: str) -> _Awaited:
+    leg = session.leg
+    is_own = leg is not None and leg.resumes and leg.agent == target and not leg.is_over
+    return _Awaited(f"{target} is starting{' in its own conversation' if is_own else ''}", "starts")
+
+
+def _find_awaited_of(session: Session, target: str, step: Step, stage: DeliveryStage) -> _Awaited:
     """Return what is awaited of a living successor; what it asks comes first: only the user can answer."""
+    state = session.state
     if state is State.ASKING:
         return _Awaited(f"{target} needs an answer: give it here", "needs answer", holds_keys=False)
     if step is Step.DELIVERED or stage is DeliveryStage.SUBMITTED:
@@ -135,7 +142,7 @@ def _find_awaited_of(target: str, state: State, step: Step, stage: DeliveryStage
         return _Awaited(f"giving {target} the packet", "giving packet")
     if state is State.BUSY:
         return _Awaited(f"{target} is busy; it gets the packet next", "busy", holds_keys=False)
-    return _Awaited(f"{target} is starting", "starts")
+    return _await_start(session, target)
 
 
 def _find_cancelled(handoff: Handoff) -> _Awaited:

@@ -37,7 +37,7 @@ def _plant(world: World, *, said: str = "a door") -> str:
         words.LegEnded("L1", "stopped"),
         work.PredecessorStopped(HANDOFF, "L1"),
         work.PacketPublished(HANDOFF, "P", 1, "understudy", "resume/0001-u.json", "resume/0001-u.md", "f"),
-        words.LegStarting("L2", "understudy", 2, handoff=HANDOFF),
+        words.LegStarting("L2", "understudy", 2, handoff=HANDOFF, lane_why="it had no conversation here"),
         work.HandoffConfirmed(HANDOFF, "L2"),
     )
     for seconds, body in enumerate(bodies):
@@ -51,6 +51,9 @@ def test_records_are_read_without_a_daemon(world: World) -> None:
     _plant(world, said="doors/front.txt")
     (row,) = json.loads(world.run("handoff", "list", "--json").out)["handoffs"]
     assert (row["handoff"], row["status"], row["duration_s"]) == (HANDOFF, "working", 5.0)
+    lane = "read the packet: it had no conversation here"
+    assert row["lane"] == {"name": "packet", "why": "it had no conversation here", "text": lane}
+    assert f"lane: understudy {lane}" in world.run("handoff", "show", HANDOFF).out
     view = json.loads(world.run("handoff", "show", HANDOFF[-6:].lower(), "--json").out)
     assert view["deliverables"] == [
         {"text": "doors/front.txt", "exists": False},

@@ -112,6 +112,7 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
         "step": str(record.step),
         "reason": record.reason,
         "why": record.why,
+        "lane": build_lane(record),
         "began_at": record.began_at.isoformat(),
         "ended_at": ended.isoformat() if ended else "",
         "duration_s": round(((record.ended_at or now) - record.began_at).total_seconds(), 3),
@@ -133,6 +134,14 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
         },
         "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
     }
+
+
+def build_lane(record: HandoffRecord) -> dict[str, object] | None:
+    """Return how the successor learned what it took over, and why so; `None` if none was started."""
+    if not record.legs:
+        return None
+    name = "own-conversation" if record.resumes else "packet"
+    return {"name": name, "why": record.lane_why, "text": record.lane}
 
 
 def measure_work(chain: Lineage, record: HandoffRecord, now: datetime) -> float | None:
@@ -260,6 +269,7 @@ def list_full(view: dict[str, object]) -> list[str]:
         f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
         *([f"why: {view['why']}"] if view["why"] else []),
         *([f"note: {view['note']}"] if view["note"] else []),
+        *([f"lane: {view['to']} {lane['text']}"] if (lane := get_table(view, "lane")) else []),
         *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),
         *([f"priority: {view['priority']}"] if view["priority"] else []),
         *[
