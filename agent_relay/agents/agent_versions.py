@@ -16,7 +16,7 @@ _PACKAGE_BYTES = 1 << 20
 _FILE_BYTES = 1 << 20
 _LOCK_LIMIT_S = 2.0
 _FOLDERS_ABOVE = 4
-"""A package's own file stands at most so many folders above its program."""
+"""Most folders between a program and its package's own file above it."""
 _MOST_ANSWERS = 200
 _VERSION = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.][0-9A-Za-z.+-]{1,40})?")
 

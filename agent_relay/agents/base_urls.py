@@ -169,7 +169,7 @@ def _iterate_at(value: object, steps: Sequence[str], name: str = "") -> Iterator
 
 
 def _check_url(value: object) -> str:
-    """Return a base URL without the slash at its end; empty if it is none that requests can be sent to."""
+    """Return a base URL without the slash at its end; empty if no request can be sent to it."""
     if not isinstance(value, str) or not value.isascii() or any(mark in value for mark in "{}?# \t\r\n"):
         return ""
     try:
