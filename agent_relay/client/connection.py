@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_relay.system.disk.folders import Folders
 
 HELLO_LIMIT_S = 10.0
-"""A daemon that is starting answers only when it has taken up its sessions."""
+"""Longest wait for a greeting, in seconds: a starting daemon answers once it has taken up its sessions."""
 ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
 _UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_relay.client.connection import Connection
 
 WRITING_LIMIT_S = 1900.0
-"""More than any adapter allows its agent: the daemon gives up first."""
+"""Longest wait, in seconds: more than any adapter allows its agent, so that the daemon gives up first."""
 _USE_LIMIT_S = 30.0
 STARTED = "New session started with handoff context"
 
@@ -90,7 +90,7 @@ class Narration(PendingAnswer):
 
 
 LONGEST_BYTES = 1 << 20
-"""More than anybody reads behind a key; a last line says that the rest was left out."""
+"""Most bytes shown, more than anybody reads behind a key; a last line says that the rest was left out."""
 # Isolated Python runs our own package by its path, whatever folder and variables this terminal has.
 _RUN = (
     "import importlib, sys; root = sys.argv.pop(1); sys.path.insert(0, root); "

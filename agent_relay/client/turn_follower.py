@@ -71,7 +71,7 @@ class SignalTrap:
 
 
 _FOLLOW_LIMIT_S = 60.0
-"""Longer than the daemon delays an answer."""
+"""Longest wait for an answer, in seconds: longer than the daemon delays one."""
 _BEGIN_LIMIT_S = 120.0
 _STOP_LIMIT_S = 30.0
 """Longest wait for an agent to end, in seconds; then the command leaves it to the daemon."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 IGNORE_KEYS_S = 0.7
-"""Keys count only after a pause this long: a person typing to an agent must not choose by accident."""
+"""Seconds without a key before keys count: a person typing to an agent must not choose by accident."""
 ALONE_S = 0.25
-"""A key chooses if no other follows within this time, in seconds: the first letter of a word is no choice."""
+"""Seconds without another key before a key counts: the first letter of a word is no choice."""
 _LOOK_S = 30.0
 """Seconds between questions to the daemon without a notice: another terminal may change the ledger."""
 _AGAIN_S = 1.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEXT_LIMIT_S = 900.0
 """Longest wait for the next agent, in seconds; a trust question of its own may have to be answered first."""
 PATIENCE_S = 3.0
-"""After this long without an agent a line says what is being waited for."""
+"""Seconds without an agent after which a line says what is being waited for."""
 STUCK_S = 15.0
 """Longest time, in seconds, for a limited session without an agent to find one."""
 FAILURES = 3

@@ -260,9 +260,9 @@ def _set(modes: list[object]) -> None:
 
 LABEL = " relay "
 SHORTEST_S = 2.0
-"""The least time a message stays, so that a person who is typing sees it, too; keys reach the agent."""
+"""Shortest time a message stays, in seconds, so that a person who is typing sees it; keys reach the agent."""
 LONGEST_S = 10.0
-"""The most time a message stays: an agent's screen must not stay covered when nobody is there."""
+"""Longest time a message stays, in seconds: it must not cover the agent's screen when nobody is there."""
 # The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.
 _PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
 
