@@ -135,7 +135,7 @@ def build_watch_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
 
 
 AFTER_S = 2.0
-"""The first seconds are left to whoever started the daemon."""
+"""Seconds at the start that are left to whoever started the daemon."""
 
 MODULES = (
     "agent_relay.agents.adapters",

@@ -128,7 +128,7 @@ class RuntimeKeeper:
 
     @property
     def is_found(self) -> bool:
-        """Tell whether the socket that clients find is this daemon's."""
+        """True if the socket that clients find is this daemon's."""
         return identify(self._folders.daemon_socket) == self._named
 
     def start(self, listen_again: ListenAgain) -> None:
@@ -212,7 +212,7 @@ STOP_LIMIT_S = 10.0
 """Longest time for the application to stop, in seconds; then the daemon exits as if it had been killed."""
 
 _THREADS = 64
-"""Threads wait, for git, locks and ends of processes: their number depends on sessions, not on cores."""
+"""Most threads; they wait, for git, locks and ends of processes: sessions decide their number, not cores."""
 
 OpenApp = Callable[[Folders, Clock, NoticeSender], App]
 

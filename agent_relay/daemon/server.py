@@ -74,7 +74,7 @@ class Notices:
 
 
 CONNECTION_LIMIT = 400
-"""Far above what faces open, and below half of the usual 1024 descriptors."""
+"""Most connections: far above what faces open, and below half of the usual 1024 descriptors."""
 HELLO_LIMIT_S = 5.0
 """Longest wait for a connection to say hello, in seconds; afterwards it may be silent for ever."""
 _ID_LIMIT = 64
