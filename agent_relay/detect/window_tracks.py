@@ -1,6 +1,6 @@
 """Follow one leg's usage windows through their readings, and decide when one is near its limit.
 
-Readings lag, jump, stand still, go back and move their resets. What is made of that is decided here only.
+Readings lag, jump, stand still, go back and move their resets. Only this module decides what that means.
 """
 
 from datetime import datetime, timedelta
@@ -12,17 +12,17 @@ from agent_relay.domain.limits import FULL_PERCENT, NearLimitWishes
 from agent_relay.domain.values import is_later, replace
 
 MOST_PERCENT = 1000.0
-"""A provider may count above a hundred, but what is beyond this is no percentage."""
+"""Highest use that is believed: a provider may count above a hundred percent, but not so far."""
 _ROUNDING = timedelta(minutes=10)
-"""Windows are hours apart; clocks, countdowns and roundings move the same reset by minutes."""
+"""Closer times are one reset: windows are hours apart; clocks, countdowns and rounding, minutes."""
 _DROP = 5.0
-"""A window whose reset moved and whose use fell by more than so many points has begun anew."""
+"""Percentage points: a window whose reset moved and whose use fell by more has begun anew."""
 _SLACK = 10.0
-"""The points below the mark at which a window is no longer near its limit."""
+"""Percentage points below the mark at which a window is no longer near its limit."""
 _NOISE = 2.0
-"""Sources round differently; use that is lower by more than this is a claim of its own."""
+"""Percentage points by which sources round differently; a reading lower by more has to be confirmed."""
 _AGREED = timedelta(minutes=1)
-"""A lower reading is believed once another one says so this much later: one may come from a late answer."""
+"""Time after which a second lower reading is believed: a single one may come from a late answer."""
 
 
 class WindowReading(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Pace(msgspec.Struct, frozen=True):
 
     @property
     def left_s(self) -> float:
-        """The time the current turn may still take: as long as earlier turns, or as long again as so far."""
+        """Seconds the current turn may still take: as long as earlier turns, or as long again as so far."""
         elapsed = self.worked_s - self.turn_began_s
         usual = max(self.turns_s, default=_USUAL_TURN_S)
         return min(max(usual - elapsed, elapsed, _SHORTEST_TURN_S), _LONGEST_TURN_S)
@@ -84,19 +84,19 @@ _LONGEST_TURN_S = 900.0
 _MOST_TURNS = 5
 _MOST_GROWTHS = 12
 _SHORTEST_BASE_S = 180.0
-"""A rate is measured over at least so much work: use is told in whole percent, and in jumps."""
+"""Least work over which a rate is measured, in seconds: use is told in whole percent, and in jumps."""
 _LONGEST_UNSEEN_S = 1800.0
-"""A reading that stands still while the agent works is extended by its rate for at most so long."""
+"""Longest time, in seconds, a reading that stands still while the agent works is extended by its rate."""
 _LEAST_BY_RATE = 50.0
-"""The use below which a rate alone is ignored: the first requests of a window cost most."""
+"""Percent of use below which a rate alone is ignored: the first requests of a window cost most."""
 _ANSWERED_S = 30.0
-"""An agent that works on for so long after its window was full has not met its limit yet."""
+"""Seconds of work after its window was full that show that an agent has not met its limit yet."""
 
 
 def follow(
     track: WindowTrack | None, reading: WindowReading, worked_s: float, now: datetime
 ) -> WindowTrack | None:
-    """Return the track after one more reading; one that is older than the last, or of a past window, is none.
+    """Return the track after one more reading; one older than the last, or of a past window, is ignored.
 
     `worked_s` is how long the agent has worked by then. A window has begun anew if its old reset has passed,
     or if its reset moved and its use fell.
@@ -141,7 +141,7 @@ def estimate_rate(track: WindowTrack) -> float:
 def judge(track: WindowTrack, pace: Pace, wishes: NearLimitWishes) -> str:
     """Return why the window is near its limit: `share` or `rate`; empty if it is not.
 
-    By rate, it is if the window would be full before the turn under way ends. A full window is none: the
+    By rate it is near if it would be full before the turn under way ends. A full window is not near: the
     agent says itself that it met its limit, unless it works on.
     """
     used, window = track.reading.used, track.reading.window
@@ -167,7 +167,7 @@ def settle(track: WindowTrack, *, is_near: bool) -> WindowTrack:
 
 
 _LONGEST_STEP_S = 180.0
-"""An agent that is silent for longer runs something, or waits: neither takes of its windows."""
+"""Most seconds of a silence that count as work: in a longer one the agent runs something or waits."""
 
 
 def work_on(pace: Pace, since: datetime | None, at: datetime, *, is_prompt: bool) -> Pace:
