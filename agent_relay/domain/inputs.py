@@ -124,7 +124,7 @@ class RetryAsked(msgspec.Struct, frozen=True):
 
 
 class CloseAsked(msgspec.Struct, frozen=True):
-    """A person, or the agent `by`, said what came of the handoff: `verdict` is completed or failed.
+    """A person, or the agent `by`, judged the handoff's result: `verdict` is completed or failed.
 
     `checked` is what relay found by running commands. With `anyway` it is completed although a criterion is
     unmet.

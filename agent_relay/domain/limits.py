@@ -227,7 +227,7 @@ _MARKS = tuple(Mark)
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """So many `tokens`, or so many US dollars, may be used in a session or on a day (`per`).
+    """A budget of `tokens`, or of US dollars, for a session or a day (`per`).
 
     For a session, what its legs used counts; for a day, all the user's usage on this machine; `agent`
     narrows it to one agent. At `warn` percent the user is warned. When it is used up, `then` says what

@@ -51,7 +51,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 UNKNOWN_OWNER = Owner()
-"""Of a leg whose journal was written before owners were."""
+"""Owner of a leg whose journal was written before owners were recorded."""
 
 
 class TreeFile(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ class ClockJump(msgspec.Struct, frozen=True):
 
     @property
     def is_back(self) -> bool:
-        """Tell whether the clock was set back, so that newer moments seem older."""
+        """True if the clock was set back, so that newer moments seem older."""
         return self.by < timedelta(0)
 
 

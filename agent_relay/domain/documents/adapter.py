@@ -20,7 +20,7 @@ Token = Literal["input", "cached", "cache_write", "output", "reasoning"]
 class Steps(Strict):
     """Place of a plan's steps: `each` is the list of a whole plan; without it the part is one step of it.
 
-    A step is known again by its `id`; what is not told of it stays as it was.
+    A step is recognised by its `id`; fields that a record leaves out stay as they were.
     """
 
     each: str = ""

@@ -35,7 +35,7 @@ class ProxySpec(Strict):
 
     Response headers named in `keeps` (in lower case, `*` at the end for any further letters) are evidence for
     the detector. `certificates` are the variables that name files of further certificates the agent trusts.
-    A request that begins with any of `sides` (within its first 2 KiB) is none of the conversation.
+    A request that begins with any of `sides` (within its first 2 KiB) does not belong to the conversation.
     """
 
     keeps: tuple[str, ...]

@@ -61,7 +61,7 @@ class Decision(Document):
 
 
 class Attempt(Document):
-    """Something that was tried, and what came of it."""
+    """Something that was tried, and its result."""
 
     summary: str
     outcome: str = ""

@@ -21,7 +21,7 @@ class EventBody(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the event's name in the journal."""
+        """The event's name in the journal."""
         ...
 
 
@@ -30,17 +30,17 @@ class JournalEvent(Protocol):
 
     @property
     def number(self) -> int:
-        """Return the line's number, from 1."""
+        """The line's number, from 1."""
         ...
 
     @property
     def at(self) -> datetime:
-        """Return the moment it happened, with a time zone."""
+        """The moment it happened, with a time zone."""
         ...
 
     @property
     def body(self) -> EventBody:
-        """Return the event's data."""
+        """The event's data."""
         ...
 
 

@@ -187,7 +187,7 @@ class BlockerNamed(msgspec.Struct, frozen=True):
 
 
 class HandoffClosed(msgspec.Struct, frozen=True):
-    """The verdict on what came of the handoff: completed or failed, by the agent `by` or a person (empty).
+    """The verdict on the handoff's result: completed or failed, by the agent `by` or a person (empty).
 
     `skipped` says why its rollback agent does not take over after a failure: `agent: reason`. The rest is
     what was reported, as in `HandoffReport`; criteria and blockers are events of their own before it.

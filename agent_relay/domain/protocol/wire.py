@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WIRE_VERSION = 1
 LINE_LIMIT_BYTES = 1 << 20
-"""A line with its newline; longer ones are refused by either side."""
+"""Longest line with its newline, in bytes; longer ones are refused by either side."""
 
 OP_HELLO = "hello"
 OP_SUBSCRIBE = "subscribe"

@@ -38,9 +38,9 @@ _COMMAND = re.compile(
 )
 _BEFORE_HINTS = (": ", ", or ", "then ")
 _ELSEWHERE = "\0"
-"""Stands before a command that cannot be typed here until the whole text is known."""
+"""Mark before a command that cannot be typed here, until the whole text is known."""
 UNNAMED_KEY = "the relay key"
-"""Stands for the key in a text made where its setting is not known."""
+"""Name of the key in a text made where its setting is not known."""
 _PRESS = f"press {UNNAMED_KEY} and type "
 _TWICE = re.compile(rf"({_PRESS}/use [\w.-]+), or \1")
 

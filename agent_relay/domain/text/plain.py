@@ -143,9 +143,9 @@ LONGEST_RESULT = 4_000
 
 _LONGEST = 300
 _DEEPEST = 4
-"""So many messages stand within one another where a provider's answer is quoted in a program's own."""
+"""Most nested messages that are opened: a program's own quotes a provider's answer."""
 _FEWEST_WORDS = 3
-"""With fewer, a class before them says most of it: `KeyError: 'x'`."""
+"""Fewest words that say enough by themselves: with fewer, a class before them says most: `KeyError: 'x'`."""
 
 _STAMP = compile_late(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*\]?\s+")
 _LEVEL = compile_late(
