@@ -101,7 +101,7 @@ class DigestWriter:
         )
 
     def _find_kept(self, handoff: Handoff) -> NarrativeResult:
-        """Return what came of a document that another daemon began: one it kept is in the packet."""
+        """Return the outcome of a document that another daemon began: one it kept is in the packet."""
         from agent_relay.store.packets import read_digest
 
         kept = read_digest(make_session_folder(self._host.session.root, self._host.session.id), handoff.id)

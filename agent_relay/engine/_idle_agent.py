@@ -111,9 +111,9 @@ async def is_typing(monitor: LegMonitor) -> bool:
 
 
 _WAIT_S = 900.0
-"""Longest wait for a quiet moment; the end of the next turn starts another wait."""
+"""Longest wait for a quiet moment, in seconds; the end of the next turn starts another wait."""
 _SETTLE_S = 1.0
-"""Longest delay between the start of a turn and its first sign on the screen."""
+"""Longest delay between the start of a turn and its first sign on the screen, in seconds."""
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
 
@@ -263,7 +263,7 @@ class SessionDeliveries:
 
     @property
     def trouble(self) -> str:
-        """Return why a delivery under way waits, as a sentence; empty if none does."""
+        """The reason why a delivery under way waits, as a sentence; empty if none does."""
         return next((why for why in self._under_way.values() if why), "")
 
     async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Input | None:

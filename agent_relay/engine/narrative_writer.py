@@ -32,10 +32,10 @@ from agent_relay.system.headless import run_headless
 
 _log = logging.getLogger(__name__)
 _NO_LEG = "document"
-"""Stands for the leg's id in the environment of an agent that relay starts outside of any leg."""
+"""Value in place of the leg's id in the environment of an agent that relay starts outside of any leg."""
 _FOLDER, _DIGESTS = "narratives", "digests"
 _ENDED_S = 5.0
-"""The longest that a writing agent outlives its daemon; what it leaves is removed after that."""
+"""Longest time a writing agent outlives its daemon, in seconds; then what it leaves is removed."""
 
 
 def prepare_document_run(

@@ -79,7 +79,7 @@ class _Conversation(msgspec.Struct):
 
     @property
     def followed_as(self) -> str:
-        """Return the name its transcript is followed by."""
+        """The name by which its transcript is followed."""
         return f"conversation {self.agent} {self.native_id}"
 
 

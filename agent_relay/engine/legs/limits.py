@@ -159,7 +159,7 @@ def _has_news(session: Session, found: Sequence[Spending]) -> bool:
 
 
 _MOST_OFTEN_S = 5.0
-"""Answers come with every step of a turn; the ledger is read at most once in this time."""
+"""Shortest time between two readings of the ledger, in seconds; answers come with every step of a turn."""
 _WAITS_S = (0, 2, 5, 10, 15, 30)
 """Waits before each try: a disk that refuses is tried again for a minute."""
 
@@ -200,7 +200,7 @@ class RestWriter:
 
 
 _WRITE_S = 5.0
-"""Readings come with every answer; what agents said last is written at most once in this time."""
+"""Shortest time between two writes of what agents said last, in seconds; readings come with every answer."""
 
 
 class WindowRecorder:

@@ -218,6 +218,6 @@ def _quote(order: CheckpointOrder, facts: Facts, clean: Callable[[str], str]) ->
 
 
 def _list_checks(facts: Facts, agent: str) -> tuple[str, ...]:
-    """List the checks that ran, with what came of each."""
+    """List the checks that ran, each with its result."""
     runs = build_runs(facts, agent=agent)[-_CHECKS:]
     return tuple(f"{run.kind}: {run.command[:_NAME_LENGTH]} ({run.verdict or 'unknown'})" for run in runs)

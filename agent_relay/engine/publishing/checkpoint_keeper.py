@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LIMIT = WorkLimit(processor_s=5, wall_s=30)
 _SETTLE_S = 0.5
-"""The time an agent may take after its turn to write the last answer into its own record."""
+"""Seconds an agent may take after its turn to write the last answer into its own record."""
 _LAST_S = 2.0
-"""The longest that the end of a leg waits for its last checkpoint."""
+"""Longest wait of a leg's end for its last checkpoint, in seconds."""
 _REST = frozenset({State.READY, State.RESTING})
 _WORK = frozenset({State.BUSY, State.ASKING, State.LIMITED})
 
@@ -36,7 +36,7 @@ class LaunchedLeg(Protocol):
 
     @property
     def launch_environment(self) -> LaunchEnvironment:
-        """Return what the leg was launched with."""
+        """The environment, arguments and values the leg was launched with."""
         ...
 
 

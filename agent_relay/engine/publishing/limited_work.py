@@ -70,7 +70,7 @@ def run_limited(process: LimitedProcess, limit: WorkLimit, work: Callable[[], _M
 
 
 AFTER_S = 1.0
-"""The first moments of a leg are left to its agent: a program that starts takes a processor for a while."""
+"""Seconds at a leg's start left to its agent: a program that starts takes a processor for a while."""
 
 
 class HandoffPreparation:

@@ -176,8 +176,8 @@ def _build(
 ) -> BuiltPacket:
     """Build the packet, of less if everything takes too long or too much memory, or we make a mistake.
 
-    Mistakes are reported. Raises RelayError if there can be none, and RuntimeError for lack of what becomes
-    free by itself: then all of it is tried again later.
+    Mistakes are reported. Raises RelayError if no packet can be built, and RuntimeError for a lack of
+    resources that become free by themselves: then everything is tried again later.
     """
     lacks = ""
     for extent, limit in _LIMITS:

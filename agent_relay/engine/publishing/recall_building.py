@@ -30,7 +30,7 @@ from agent_relay.system.config_file import gather_secrets
 
 _LONGEST_QUERY = 2000
 _MOST_TEXT = 200_000
-"""Characters of an answer; of a longer turn the beginning."""
+"""Most characters of an answer; a longer turn is cut to its beginning."""
 
 
 class RecallOrder(msgspec.Struct, frozen=True):

@@ -332,7 +332,7 @@ def _read_since(services: Services, root: str, session_id: str, since_s: float) 
 async def take_turn(host: Host, launch_environment: LaunchEnvironment, asked: TurnAsked) -> TurnStart:
     """Begin the turn and return where; its legs get the launch environment and its prompt as it was asked.
 
-    Raises WrongUseError if something else is under way: what that is still to be given stays the same.
+    Raises WrongUseError if something else is under way, whose environment and prompt stay as they are.
     """
     check_free(host.session)
     host.runner.take(launch_environment, asked.prompt)

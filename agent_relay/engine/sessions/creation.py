@@ -102,7 +102,7 @@ def check_terms(request: OpenRequest, session: Session | None) -> None:
 
 
 async def check_use(request: OpenRequest, session: Session, running: LaunchEnvironment) -> None:
-    """Raise WrongUseError for what would be ignored if `session` is gone on with as `request` says.
+    """Raise WrongUseError for what would be ignored if `session` went on as `request` says.
 
     `running` is what its agent was started with: a repeated command asks for nothing new.
     """

@@ -22,11 +22,11 @@ from agent_relay.system.headless import run_headless
 from agent_relay.system.processes import end_marked
 
 LIMIT_S = 300
-"""The default time limit of a command."""
+"""The default time limit of a command, in seconds."""
 _FOLDER = "checks"
 _SHELL = "/bin/sh"
 _MARGIN = 4000
-"""The output searched for secrets beyond what is kept: no rule recognises half a secret."""
+"""Characters of output searched for secrets beyond what is kept: no rule recognises half a secret."""
 
 
 class CriteriaChecker:

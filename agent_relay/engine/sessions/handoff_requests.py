@@ -16,7 +16,7 @@ from agent_relay.domain.text.plain import clean_text
 
 _MOST = 20
 _LONGEST = 2000
-"""A handoff's expectations are read by people and agents: twenty pages belong in a file."""
+"""Most characters of an expectation: people and agents read it, and twenty pages belong in a file."""
 
 
 def build_terms(

@@ -282,7 +282,7 @@ class SessionRegistry:
             await self._resume(journal, root)
 
     def offer(self, launch_environment: LaunchEnvironment, *, root: str, session: str = "") -> None:
-        """Offer it from a terminal in `root` to its sessions that lost theirs, or to the one named."""
+        """Offer a terminal's environment to the sessions in `root` that lost theirs, or to the one named."""
         for host in self:
             if host.session.id == session or (not session and host.session.root == root):
                 host.runner.offer(launch_environment)
