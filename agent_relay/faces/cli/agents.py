@@ -216,7 +216,7 @@ def trust(
 
 
 ADAPTERS: Functions = {"list": list_adapters, "trust": trust}
-"""By sub-command."""
+"""The functions by sub-command."""
 
 
 def model(

@@ -163,7 +163,7 @@ _PLACE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path
 _START = (
     "import sys; sys.path.append(sys.argv.pop(1)); from agent_relay.__main__ import main; sys.exit(main())"
 )
-"""This very package, wherever it lies; nothing of it has to be on a path."""
+"""Program that runs this very package, wherever it lies; nothing of it has to be on a path."""
 _KEY_S = 0.02
 _READ_S = 1.2
 

@@ -102,7 +102,7 @@ def _say(view: dict[str, object], *, as_json: bool) -> None:
 
 
 DAEMON: Functions = {"start": start, "stop": stop, "restart": restart, "status": status, "logs": logs}
-"""By sub-command."""
+"""The functions by sub-command."""
 
 
 TEMPLATE = """\

@@ -296,4 +296,4 @@ RACE: Functions = {
     "resume": resume,
     "clean": clean,
 }
-"""By sub-command."""
+"""The functions by sub-command."""

@@ -88,7 +88,7 @@ def build_hook_event(told: EventTold) -> dict[str, object] | None:
 
 MOST_AGENTS = 32
 MOST_MODELS = 64
-"""Above this many, names become `other`: every name is a series somebody has to store."""
+"""Most names; others become `other`: every name is a series somebody has to store."""
 
 
 def build_figures(

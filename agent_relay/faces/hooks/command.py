@@ -152,7 +152,7 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 HOOKS: Functions = {"install": install, "uninstall": uninstall, "status": status}
-"""By sub-command."""
+"""The functions by sub-command."""
 
 
 def _open_place() -> _Place:

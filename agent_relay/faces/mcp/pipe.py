@@ -15,13 +15,13 @@ MAX_LINE_BYTES = 8 << 20
 PART_BYTES = 1 << 16
 CONNECT_S = 5.0
 START_S = 40.0
-"""The server loads a library that takes a second of a processor, and the machine may be busy."""
+"""Longest wait for the server to start, in seconds: loading its library takes one, on a busy machine more."""
 _OTHERS_MAY_WRITE = 0o022
 _LOST = "agent-relay's MCP server was restarted: ask again"
 
 
 class Unreachable(Exception):  # noqa: N818 - it is no error of a program
-    """The server cannot be reached, for the reason told."""
+    """The server cannot be reached; the text says why."""
 
 
 class Pipe:
@@ -52,7 +52,7 @@ class Pipe:
                     self._ask(line)
 
     def _ask(self, line: bytes) -> None:
-        """Pass the agent's line on; answer it with an error if it cannot be."""
+        """Pass the agent's line on, or answer it with an error."""
         is_request = b'"id"' in line and b'"method"' in line
         why = _LOST
         for _ in range(2):
@@ -101,7 +101,7 @@ class Pipe:
             self._answered.clear()
 
     def _lose(self) -> None:
-        """Answer what was asked of a server that is gone; the next line connects to another one."""
+        """Answer requests to a server that is gone with errors; the next line connects to another one."""
         if self._sock is not None:
             self._sock.close()
         self._sock = None
@@ -111,7 +111,7 @@ class Pipe:
         _refuse(asked, answered, _LOST)
 
     def _connect(self) -> socket:
-        """Return a new connection; raise Unreachable. The daemon starts a server that is not there."""
+        """Return a new connection, to a server that the daemon starts if none runs. Raise Unreachable."""
         try:
             os.chdir(self._folder)  # a path of any length can be connected to from inside
             found = os.stat(".")
@@ -173,7 +173,7 @@ def _read_id(parse: "Callable[[bytes], object]", line: bytes) -> object:
 
 
 def _open(name: str, limit_s: float) -> socket | None:
-    """Return a connection to the socket in the working folder; `None` if this user listens there no more."""
+    """Return a connection to the socket in the working folder; `None` if no process of this user listens."""
     sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC)
     sock.settimeout(limit_s)
     try:

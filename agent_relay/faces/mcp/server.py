@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
 NAME = "agent-relay"
 IDLE_S = 15.0
-"""The time the server stays without a connection: agents come and go in a handoff."""
+"""Seconds the server stays without a connection: agents come and go in a handoff."""
 HELLO_S = 10.0
 LEAVE_S = 5.0
-"""The time a server that no longer listens may take to exit."""
+"""Longest time for a server that no longer listens to exit, in seconds."""
 _ANSWER_S = 90.0
-"""The time the daemon may take: searching a long record takes up to a minute."""
+"""Longest wait for the daemon's answer, in seconds: searching a long record takes up to a minute."""
 READY = b"ready\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller that a connection's first line names; the daemon checks whether it is true."""
+    """The caller named in a connection's first line; the daemon checks whether that is true."""
 
     leg: str = ""
     token: str = ""
@@ -253,7 +253,7 @@ async def _write(
 def main() -> int:
     """Become this user's one MCP server, or leave at once if there is one; return the exit code.
 
-    Standard error is told that the server is ready, or why it cannot be, and then closed.
+    Standard error says that the server is ready, or why it cannot be, and is then closed.
     """
     if os.fork():
         return ExitCode.DONE  # whoever started us need not wait for the end

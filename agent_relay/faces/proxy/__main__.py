@@ -30,12 +30,12 @@ from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.net.reserved_port import READY, open_reserved, write_running
 
 LOOK_S = 30.0
-"""The interval at which the proxy checks whether any leg is left."""
+"""Seconds between checks whether any leg is left."""
 _BACKLOG = 512
 
 
 def main(words: list[str]) -> int:
-    """Serve until no leg is left; return the exit code. Whoever starts it reads the port, or why not."""
+    """Tell the starter the port, or why there is none; serve until no leg is left; return the exit code."""
     if len(words) != 1 or not words[0].isdigit():
         sys.stderr.write("usage: python -m agent_relay.faces.proxy PORT\n")
         return ExitCode.WRONG_USE
@@ -52,7 +52,7 @@ def main(words: list[str]) -> int:
 
 
 def _listen(folders: Folders, port: int) -> socket.socket:
-    """Return the listening socket; this process is the user's one proxy then. Raise RelayError, OSError."""
+    """Return the listening socket, which makes this the user's one proxy. Raise RelayError, OSError."""
     if not has_roots():
         raise RelayError("this machine has no root certificates, so no provider could be verified")
     listening = open_reserved(port)

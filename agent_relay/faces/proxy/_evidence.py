@@ -19,7 +19,7 @@ from agent_relay.system.disk.locks import append_line
 
 FIRST_ERROR = 400
 LIMIT_BYTES = 64 << 10
-"""The part of an error's body that is read; all of it is passed on."""
+"""Most bytes of an error's body that are read; all of it is passed on."""
 _FILE_LIMIT_BYTES = 16 << 20
 _MOST_LETTERS = 1000
 _MOST_DETAILS = 20
@@ -50,12 +50,12 @@ class ResponseNote:
         self._is_noted = False
 
     def mark_side(self) -> None:
-        """Note that the request is none of the conversation."""
+        """Note that the request does not belong to the conversation."""
         self._row["side"] = True
 
     @property
     def is_error(self) -> bool:
-        """Tell whether the response is an error."""
+        """True if the response is an error."""
         status = self._row["status"]
         return isinstance(status, int) and status >= FIRST_ERROR
 
@@ -87,7 +87,7 @@ class LegEvidence:
         self._written = 0
 
     def choose(self, headers: Headers) -> dict[str, object]:
-        """Return the headers that are evidence, by lower-case name; what reads as a number is one."""
+        """Return the headers that are evidence, by lower-case name; numbers as numbers."""
         found: dict[str, object] = {}
         for raw_name, raw_value in headers:
             name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
@@ -100,7 +100,7 @@ class LegEvidence:
         return headers != self._newest
 
     def write(self, row: Mapping[str, object]) -> None:
-        """Append the row to the leg's file. A leg that has ended has none; then nothing is kept."""
+        """Append the row to the leg's file; do nothing if the leg has ended and so has no file."""
         self._newest = row["headers"]
         line = json.dumps(row).encode()
         self._written += len(line) + 1
@@ -148,7 +148,7 @@ def _read_error(body: bytes, encoding: bytes) -> dict[str, object]:
 
 
 def _iterate_details(error: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """Yield the objects in which an error's details are: their own, their metadata and their violations."""
+    """Yield the objects that hold an error's details: each detail, its metadata and its violations."""
     listed = error.get("details")
     details = [*(listed if isinstance(listed, list) else [listed]), error]
     for detail in details[:_MOST_DETAILS]:

@@ -68,7 +68,7 @@ class ProxyServer:
 
     @property
     def is_used(self) -> bool:
-        """Tell whether anyone is connected."""
+        """True while anyone is connected."""
         return bool(self._serving)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -97,7 +97,7 @@ class Upstreams:
 def pass_on(headers: Headers) -> Headers:
     """Return the headers that are not about one connection alone, in their order and spelling.
 
-    A request to change the protocol is passed on; so is that answer.
+    A request to change the protocol is passed on; so is its answer.
     """
     named = {
         word.strip().lower()

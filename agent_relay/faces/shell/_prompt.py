@@ -261,7 +261,7 @@ def _bind(behind: PromptOwner, read: Callable[[], str]) -> KeyBindings:
 
 
 _MUCH = 64
-"""More characters than anybody types between two reads of the terminal."""
+"""Characters that are more than anybody types between two reads of the terminal."""
 _MOST = 4 << 20
 _PAUSE_S = 0.01
 """Longest wait for the next piece of what a terminal is sending, in seconds."""

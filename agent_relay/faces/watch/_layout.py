@@ -76,7 +76,7 @@ _STYLES = {
 _STEP_STYLES = {"in_progress": "bold", "completed": "dim", "cancelled": "dim"}
 _BAR = 16
 _WIDE = 140
-"""From this many columns on, the screen is shown beside the rest."""
+"""Fewest columns at which the screen is shown beside the rest."""
 
 
 @dataclass(frozen=True, slots=True)

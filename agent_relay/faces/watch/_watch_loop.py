@@ -164,7 +164,7 @@ def _no_day(_at: int) -> str:
 
 
 MOST_OFTEN_S = 0.25
-"""The shortest time between two views, however fast an agent paints."""
+"""Shortest time between two views, in seconds, however fast an agent paints."""
 _VIEWS_SHARE = 10
 """Views take at most one part in this many of the time, however many sessions paint."""
 _FIGURES_S = 2.0

@@ -29,7 +29,7 @@ from agent_relay.faces.watch._watch_loop import LatestView, WatchLoop
 from agent_relay.faces.watch.view import View, list_changes
 
 MOST_UNAUTHENTICATED = 256
-"""Above this many the oldest are closed; a browser, which sends its request at once, is not among them."""
+"""Most unauthenticated connections; more close the oldest: no browser's, which sends its request at once."""
 UNAUTHENTICATED_LIMIT_S = 10.0
 """Longest time one of them may stay open, in seconds, whatever it does meanwhile."""
 

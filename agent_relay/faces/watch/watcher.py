@@ -30,7 +30,7 @@ from agent_relay.store.session_index import find_ledger_trouble, list_index, lis
 from agent_relay.system.disk.folders import Folders
 
 _ANSWER_LIMIT_S = 40.0
-"""Longer than the daemon delays an answer."""
+"""Longest wait for an answer, in seconds: longer than the daemon delays one."""
 _HELLO_LIMIT_S = 5.0
 _AGAIN_S = 1.0
 """Seconds between looks for a missing daemon, and between checks of files meanwhile."""

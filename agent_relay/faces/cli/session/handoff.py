@@ -259,7 +259,7 @@ HANDOFF: Functions = {
     "fail": fail,
     "narrative": narrative,
 }
-"""By sub-command."""
+"""The functions by sub-command."""
 
 
 def relay(

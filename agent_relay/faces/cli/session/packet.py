@@ -311,4 +311,4 @@ PACKET: Functions = {
     "schema": schema,
     "build": f"{_HERE}.packet_transfer:build",
 }
-"""By sub-command."""
+"""The functions by sub-command."""

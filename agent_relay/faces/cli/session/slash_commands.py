@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _OF_SESSION = {"handoff": ("history",), "packet": ("show", "path", "diff", "verify", "export")}
 _HELP = frozenset({"--help", "-h"})
 _SIMILAR = 0.75
-"""As like as `shwo` and `show`."""
+"""Least similarity of a mistyped word, that of `shwo` and `show`."""
 _COMMAND_WORDS = 2
 """A text of more words is a sentence, not a misspelt sub-command and its argument."""
 
