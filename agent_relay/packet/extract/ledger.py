@@ -42,7 +42,7 @@ GAP = " […] "
 BEGINNING = ", beginning: "
 """Separates the number of pasted lines from the first of them."""
 FEW = 8
-"""With fewer heavy exchanges than this, all are included, and with them what the agent decided."""
+"""Number of heavy exchanges below which all are included, and with them what the agent decided."""
 _ROUTINE = -1
 _WEIGHTY = get_phrases("weighty")
 _PICKS = get_phrases("picks")
@@ -140,12 +140,12 @@ class _Reading(msgspec.Struct, frozen=True):
 
     @property
     def is_leave_to_edit(self) -> bool:
-        """Return true if the user only agreed to what the agent had proposed, and it was done."""
+        """True if the user only agreed to what the agent had proposed, and it was done."""
         return self.is_consent and bool(self.answers and self.turn.edits)
 
     @property
     def is_settled(self) -> bool:
-        """Return true if the user chose, ruled or confirmed something that was not taken back."""
+        """True if the user chose, ruled or confirmed something that was not taken back."""
         is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False

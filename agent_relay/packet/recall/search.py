@@ -70,7 +70,7 @@ class Search:
 
     @property
     def asks_anything(self) -> bool:
-        """Return true if the question contains a word to search for."""
+        """True if the question contains a word to search for."""
         return bool(self._terms)
 
     def rank(self, limit: int) -> list[tuple[PastTurn, float]]:
