@@ -56,7 +56,7 @@ RACE_TRANSITIONS: Mapping[type[RaceBody], Mapping[RaceState, RaceState]] = Mappi
         RaceCleaning: dict.fromkeys(R, R.CLEANING),
     }
 )
-"""By event: the states of the race it is allowed in, each with the state that follows."""
+"""The states of the race each event is allowed in, each with the state that follows."""
 
 RUNNER_TRANSITIONS: Mapping[type[RaceBody], Mapping[RunnerState, RunnerState]] = MappingProxyType(
     {
@@ -72,7 +72,7 @@ RUNNER_TRANSITIONS: Mapping[type[RaceBody], Mapping[RunnerState, RunnerState]] =
         RunnerTested: {S.TESTING: S.TESTED},
     }
 )
-"""By event: the states of its runner it is allowed in, each with the state that follows."""
+"""The states of its runner each event is allowed in, each with the state that follows."""
 
 
 def fold_race(events: Iterable[RaceEvent]) -> Race | None:
