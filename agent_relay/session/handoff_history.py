@@ -110,7 +110,7 @@ def render_evidence(checked: work.CriterionChecked) -> dict[str, object]:
 
 
 FEWEST_FOR_ESTIMATE = 3
-"""With fewer past handoffs their median says little: what is to come stays unknown."""
+"""Fewest past handoffs for an estimate: below it their median says little, so there is none."""
 
 
 class DurationEstimate(msgspec.Struct, frozen=True):

@@ -151,7 +151,7 @@ def _end_turn(chat: Chat, ended: work.TurnEnded, speaker: str) -> Chat:
 
 
 _FEWEST = 2
-"""Below that many nobody is left to talk to."""
+"""Fewest agents of a chat: below that nobody is left to talk to."""
 _MOST_RESTS = 3
 """Turns that a seat, on average, may be given up to a limit before the chat is over."""
 _AGAIN = "limits are met again and again"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST_DIFF = 20_000
 """Characters of a change that are told; git has the rest."""
 _MOST_LINES = 400
-"""Of either text; comparing takes the product of both."""
+"""Most lines of either text; comparing takes the product of both."""
 
 
 def read_change(saying: StreamRule, part: object) -> str:
@@ -57,7 +57,7 @@ def _compare(before: str, after: str) -> Iterator[str]:
 
 _MOST_COST = 1e9
 _MOST_TOKENS = 1 << 53
-"""Above it JSON's readers disagree about whole numbers."""
+"""Highest count that is believed: above it JSON's readers disagree about whole numbers."""
 _MOST_STEPS = 100
 _LONGEST_STEP = 500
 _STATUSES: dict[str, Literal["pending", "doing", "done", "dropped"]] = {

@@ -106,7 +106,7 @@ _HANDOFFS = {
     ("left", "leg.starting"): "none",
     ("left", "handoff.retried"): "under-way",
 }
-"""Next state of a handoff that is under way, or that was left and can be gone on with."""
+"""Next state of a handoff that is under way, or that was left and can be resumed."""
 _MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
 """Marks of a budget's use, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
