@@ -24,9 +24,9 @@ _BUSY_S = 5.0
 _NOTE_BYTES = 1 << 14
 _HEAD_BYTES = 1 << 16
 _MOST_BYTES = 512 << 20
-"""The most that is copied for one document."""
+"""Most bytes that are copied for one document."""
 _SHARE = 4
-"""At most one part in this many of the free space at the copy's place is used."""
+"""Divisor of the free space at the copy's place: at most one part in this many is used."""
 
 
 class ForkedSession(msgspec.Struct, frozen=True):

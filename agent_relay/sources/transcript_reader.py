@@ -183,7 +183,7 @@ def _find_parent(path: str, native_id: str) -> str | None:
 
 
 _MOST_GROWTH_BYTES = 4 << 20
-"""The most that is read of a file at once: of more, only the end. It is read within some 0.1 s."""
+"""Most bytes of a file that are read at once: of more, only the end. They are read within some 0.1 s."""
 _SEALED_BYTES = 256
 
 
