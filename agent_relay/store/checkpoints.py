@@ -12,7 +12,7 @@ from agent_relay.packet.checkpoint_facts import LEVELS, thin_checkpoint
 from agent_relay.system.disk.files import cannot_write, check_found, read_bounded, write_all, write_atomic
 
 MOST_BYTES = 4 << 20
-"""The bound of a session's file: before a line would exceed it, old checkpoints are thinned to half of it."""
+"""Most bytes of a session's file: before a line exceeds it, old checkpoints are thinned to half of it."""
 MOST_LINE_BYTES = 1 << 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
