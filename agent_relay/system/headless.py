@@ -19,7 +19,7 @@ OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
 _REQUEST, _OUTPUT, _ERRORS = "request", "output", "errors"
 _LOOK_S = 0.1
-"""The pause between two looks at the size of its output: a flood fills the disk, or memory, meanwhile."""
+"""Seconds between looks at the size of its output: a flood fills the disk, or memory, meanwhile."""
 _ANSWER_BYTES = 4096
 
 

@@ -53,9 +53,9 @@ Ask = Callable[[str], object]
 _LENGTHS = (18, 26, 100, 400, 1600)
 _LONGER = 4
 _MOST_GROWTH = 8
-"""For a text four times as long: quadratic time would grow sixteenfold."""
+"""Most growth in time for a text four times as long: quadratic time would grow sixteenfold."""
 _AT_ONCE_S = 0.05
-"""No linear expression takes that long for the longest of these texts."""
+"""Seconds that no linear expression takes for the longest of these texts."""
 _WORTH_A_LOOK_S = 0.002
 
 

@@ -16,7 +16,7 @@ from agent_relay.system.spawn import find_program, give_streams, keep_absolute, 
 LIMIT_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 16
 _KILLED_LIMIT_S = 1.0
-"""A killed program may wait for a dead disk: it is not waited for longer than this."""
+"""Longest wait for a killed program, in seconds: it may itself be waiting for a dead disk."""
 
 
 class Ending(Enum):

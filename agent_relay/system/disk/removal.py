@@ -62,7 +62,7 @@ def sweep_unfinished(folder: str) -> None:
 
 
 _ROOM_BYTES = 1 << 16
-"""About what a session's first journal, packet and rules take."""
+"""Bytes that a session's first journal, packet and rules take, about."""
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 """The errors of file systems (NFS, FUSE) and kernels without unnamed files (open(2), O_TMPFILE)."""
 

@@ -147,13 +147,13 @@ def _unquote(found: re.Match[bytes]) -> bytes:
 _SOME_LEFT_OUT = 1
 """The exit status of `git add --ignore-errors` if single files could not be read or stored."""
 _TRIES = 3
-"""A file deleted between git's two looks at it makes git fail: a process left running may still write."""
+"""Most tries: git fails if a file is deleted between two looks at it, and a process may still write."""
 WORK_S = 600.0
 """Longest time for git on a big tree, in seconds; far more than it takes for one it has read before."""
 _INDEX_BYTES = 256 << 20
 _PATCH_BYTES = 64 << 20
 _OLDEST = (2, 38)
-"""`merge-tree --write-tree` came with it."""
+"""The oldest version of git with `merge-tree --write-tree`."""
 # Nothing of ours may be written beside the user's index, and no warning may be taken for an error.
 _PLAIN = (
     "-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.safecrlf=false",

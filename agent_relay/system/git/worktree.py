@@ -26,7 +26,7 @@ _SUBMODULE = b"160000"
 _UNMERGED = b"U"
 _OWN = f"{FOLDER}/".encode()
 _MOST_BYTES = 4 << 30
-"""No larger file is copied: a sparse one would fill the disk."""
+"""Largest file that is copied, in bytes: a sparse one would fill the disk."""
 _STATES = (
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),

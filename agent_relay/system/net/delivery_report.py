@@ -13,7 +13,7 @@ from agent_relay.domain.protocol.watch_output import Figure, Labels
 from agent_relay.domain.values import replace
 
 QUIET_S = 60.0
-"""A receiver that fails, works and fails again is reported no more often than this."""
+"""Fewest seconds between reports of a receiver that fails, works and fails again."""
 SELDOM_S = 300.0
 """Seconds between reports of an ongoing failure."""
 
