@@ -94,7 +94,7 @@ def _use_files(given: int, output: str, errors: str) -> "list[FileAction]":
 
 EXIT_FILE = "exit.json"
 LEFT_FILE = "left"
-"""In the leg's folder: a line of pid and birth for each process that left the agent while that lived."""
+"""File in the leg's folder: a line of pid and birth for each process that left the agent while that lived."""
 UNASKED_FILE = "unasked"
 """Exists in the folder of a leg whose program was ended before it had read or written anything."""
 # An answer should stay small; a huge screen gives up its oldest rows.
