@@ -16,7 +16,7 @@ import msgspec
 from agent_relay.domain.text.plain import compile_late
 
 LINE_BYTES = 8 << 20
-"""Longer lines hold pasted images or dumped files, not facts; decoding them would only cost memory."""
+"""Longest line that is decoded, in bytes: longer ones hold pasted images or dumped files, not facts."""
 
 
 Record = TypeVar("Record")

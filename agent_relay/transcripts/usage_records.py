@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from agent_relay.transcripts.lenient_json import LINE_BYTES, Record, decode_mended, parse_moment
 
 MOST_TOKENS = 10**12
-"""No request is this large; a record with more is damaged, and would not fit the usage index's integers."""
+"""Most tokens of a request; a record with more is damaged, and would not fit the usage index's integers."""
 
 
 class TokenCounts(NamedTuple):
