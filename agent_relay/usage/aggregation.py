@@ -22,7 +22,7 @@ from agent_relay.usage.table_format import Grouping
 from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
 
 QUARTER_MS = 900_000
-"""Days in every zone, and prices, change only at a quarter of an hour."""
+"""Milliseconds of a quarter of an hour: days in every zone, and prices, change only at one."""
 
 
 class WorkOwner(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ def cut_turns(native: Native, answers: Columns, limits: Sequence[int]) -> list[N
 
 DAY_MS = 86_400_000
 _LONGEST_MS = 7 * DAY_MS
-"""No turn is longer: an answer that suggests so was dated by a wrong clock."""
+"""Longest turn, in milliseconds: an answer that suggests a longer one was dated by a wrong clock."""
 
 
 class Question(msgspec.Struct, frozen=True):

@@ -235,7 +235,7 @@ class BudgetCounter:
 
 
 _MOST_KINDS = 20
-"""As many crash reports are kept; a bug that never fails twice the same way must not push others out."""
+"""Most kinds of errors, as many as crash reports are kept: a bug that varies must not push others out."""
 
 
 class ErrorDeduplicator:

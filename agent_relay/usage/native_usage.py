@@ -140,7 +140,7 @@ def _find_parent(reader: UsageReader, path: str) -> str:
 
 
 _YOUNG_NS = 2_000_000_000
-"""A file changed so shortly before may change again without its time stamp showing it."""
+"""Nanoseconds since a change within which a file may change again without its time stamp showing it."""
 
 
 def read_planned(plan: list[AgentFiles], index: UsageIndex, done: UsageRead) -> None:

@@ -24,11 +24,11 @@ READING = frozenset({"cat", "head", "tail", "sed", "nl", "less", "more", "bat"})
 _WORD = re.compile(r"[^\s'\"|;&<>()=]+")
 _NAME = re.compile(r"\w{4,}")
 _LIKE = 0.6
-"""The share of a question's longer words that it has in common with one asked before, to be the same."""
+"""Share of its longer words that a question has in common with an earlier one if they are the same."""
 _FEWEST = 3
-"""With fewer longer words in common two questions may be about anything."""
+"""Fewest longer words in common: with fewer, two questions may be about anything."""
 _SEARCHED = 4000
-"""The characters of a command, or of an answer's end, that are looked at."""
+"""Most characters of a command, or of an answer's end, that are looked at."""
 _OWN_FOLDER = ".agent-relay"
 
 
@@ -128,7 +128,7 @@ def build_packet_use(use: PacketUse) -> dict[str, object]:
 
 
 def render_packet_use(use: PacketUse) -> str:
-    """Render the use as one line for people; what is unknown is said so."""
+    """Render the use as one line for people, which says what is unknown."""
     if use.lacks:
         return f"unknown: {use.lacks}"
     parts = [
@@ -166,7 +166,7 @@ def _list_read(facts: Facts, root: str, named: set[str]) -> set[str]:
 
 
 def _is_useful(change: FileChange, cwd: str, root: str) -> bool:
-    """Tell whether the change is one of a file in the tree, and not of relay's own."""
+    """Tell whether the change is to a file in the tree that is not relay's own."""
     path = _normalise(change.path, cwd, root)
     return change.action != "read" and not path.startswith(("/", "../", _OWN_FOLDER))
 

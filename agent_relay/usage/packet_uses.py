@@ -25,9 +25,9 @@ from agent_relay.usage.packet_use import (
 )
 
 _EARLY = timedelta(seconds=2)
-"""A native record may be dated a moment before the journal's line about it."""
+"""Longest time by which a native record may be dated before the journal's line about it."""
 _LATE = timedelta(seconds=10)
-"""The time for which writings of an agent that is being ended still count as its own."""
+"""Longest time that records of an agent that is being ended still count as its own."""
 
 
 def read_packet_uses(

@@ -114,7 +114,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 BLOCK_BYTES = 256 << 10
 """Bytes that fit a core's cache: larger blocks take longer to read."""
 _MOST_BYTES = 16 << 30
-"""No agent writes so much: a file that claims to be larger would be read for hours."""
+"""Most bytes, more than any agent writes: a file that claims to be larger would be read for hours."""
 _GUARD_BYTES = 256
 
 

@@ -10,9 +10,9 @@ from agent_relay.domain.state import State
 WAITING = frozenset({State.LIMITED, State.RESTING})
 """The states in which a session waits for a limit to end, or for a person to continue it."""
 EARLY_MS = 2_000
-"""A native record may be dated a moment before the leg's first journal line."""
+"""Most milliseconds a native record may be dated before the leg's first journal line."""
 LATE_MS = 10_000
-"""Milliseconds after a leg's end: an agent still writes while it is being ended."""
+"""Milliseconds after a leg's end whose records are still its own: it writes while it is being ended."""
 
 
 class StateSpan(msgspec.Struct, frozen=True):
