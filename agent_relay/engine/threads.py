@@ -128,7 +128,7 @@ async def _run(work: Awaitable[None], report: Callable[[BaseException], None]) -
 _LOOK_S = 0.25
 """Seconds between checks of a condition while no change is counted: not everything that matters is."""
 _LOST_S = 60.0
-"""A follower of a turn asks three times as often; one silent for longer counts as gone."""
+"""Seconds of silence after which a turn's follower counts as gone: it asks three times as often."""
 
 
 class ChangeNotifier:

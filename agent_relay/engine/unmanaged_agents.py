@@ -53,12 +53,12 @@ _RECENT = timedelta(hours=12)
 _STALE = timedelta(minutes=15)
 """The age from which a limit is not notified: the user has seen it on the agent's screen."""
 _EARLIER = timedelta(seconds=5)
-"""The most by which rows may be older than the hook report they belong to."""
+"""Longest time by which rows may be older than the hook report they belong to."""
 _SETTLES_S = 1.0
-"""The time an agent needs to write when its limit resets, and whether it goes on by itself."""
+"""Seconds an agent needs to write when its limit resets, and whether it goes on by itself."""
 _TAIL_BYTES = 256 << 10
 _MOST = 64
-"""The most conversations followed at once; beyond that the oldest are dropped."""
+"""Most conversations followed at once; beyond that the oldest are dropped."""
 _ACTS = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
 _KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 _LONGEST_PATH = 4096

@@ -304,7 +304,7 @@ def _count_left_out(value: object, text: str) -> int:
 _COMPARED_LENGTH = 120
 """The number of letters and digits compared: agents change white space, marks and the rest at will."""
 _SURE_LENGTH = 24
-"""A text of at least this length is recognized in any record: no other text shares it."""
+"""Characters from which on a text is recognized in any record: no other text shares so many."""
 _KEPT_PROMPTS = 32
 _KEPT_LENGTH = 2000
 

@@ -37,7 +37,7 @@ _RECORD_S = 1.5
 _RECORD_LOOK_S = 0.1
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
-"""The loop's clock and the wall clock may drift apart: the wall clock is read at least this often."""
+"""Longest time between readings of the wall clock, in seconds: the loop's clock may drift apart from it."""
 
 
 class LegMonitor:

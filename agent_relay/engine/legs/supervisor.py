@@ -41,7 +41,7 @@ _SHORT_S = 600.0
 """Seconds an agent's end waits for what this machine is short of; then it is reported as far as known."""
 _ERROR_BYTES = 1 << 14
 _REPORTS = 3
-"""A bug of ours that comes back with every look is reported this often for one leg."""
+"""Most reports, for one leg, of a bug of ours that comes back with every look."""
 
 
 KeepLast = Callable[[str, Mapping[str, str]], Awaitable[None]]

@@ -215,7 +215,7 @@ class BarSender:
 
 
 OFTEN_S = 5.0
-"""Two of the same kind within so many seconds count as one: a person at the machine saw the first."""
+"""Seconds within which two of the same kind count as one: a person at the machine saw the first."""
 _BY_HAND = "manual"
 _ASKED_FOR = "asked for"
 """The reason of a handoff that a person began on the resting screen."""
