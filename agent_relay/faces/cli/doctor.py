@@ -312,7 +312,7 @@ def _examine_agents(cwd: str) -> Iterator[CheckResult | PendingAnswers]:
 
 
 LIMIT_S = 10.0
-"""The four agents take 0.1 to 3 s on a machine with nothing else to do, a first start of theirs longer."""
+"""Longest wait for versions, in seconds: on an idle machine the four agents take 0.1 to 3, at first more."""
 _GIT = "git"
 _GIT_COST = "packets will not describe the working tree"
 _NOT_RUNNABLE = (126, 127)

@@ -35,7 +35,7 @@ Named = Annotated[
 ]
 Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; by default the winner.")]
 _LIMIT_S = 600.0
-"""Applying and removing wait for git and the disk, both of which may have much to do."""
+"""Longest wait to apply or remove, in seconds: git and the disk may have much to do."""
 _ASK_S = 5.0
 
 

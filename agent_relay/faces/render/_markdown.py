@@ -16,7 +16,7 @@ from rich.theme import Theme
 from agent_relay.domain.text.plain import clean_text
 
 MOST_LINES = 60
-"""Lines of one block; what is longer goes on line by line, as it comes."""
+"""Most lines of one block; a longer one goes on line by line, as it comes."""
 _MOST_SIGNS = 4_000
 _LONGEST_LINE = 4_000
 _FENCE = re.compile(r"^(\s*)(`{3,}(?!`)|~{3,}(?!~))([^`]*)$")

@@ -34,7 +34,7 @@ from agent_relay.session.views.summary import NO_TITLE
 
 _WORD = re.compile(r"\S+")
 _LONGEST_NUMBER = 24
-"""A word of more characters is not a number that people read, but a path or a digest."""
+"""Most characters of a number that people read; a longer word is a path or a digest."""
 
 
 def wrap(line: Text, width: int, *, most: int = 2**31) -> list[Text]:

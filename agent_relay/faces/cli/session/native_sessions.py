@@ -27,7 +27,7 @@ MOST = 20
 """Most sessions of one agent that are listed."""
 _TITLE_LENGTH = 60
 _LINE_BYTES = 64 << 10
-"""Journal lines that name a native session are far shorter; of a longer one the beginning is looked at."""
+"""Most bytes of a journal line that are looked at: one that names a native session is far shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _find_own_id(line: bytes) -> set[str]:
 
 
 RECENT = timedelta(hours=12)
-"""Work of the same day is what people come back to; older sessions are named with --from."""
+"""Age up to which sessions are offered: people come back to the same day's work; others need --from."""
 _OFFERED = 9
 
 

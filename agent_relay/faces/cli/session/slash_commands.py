@@ -12,7 +12,7 @@ _HELP = frozenset({"--help", "-h"})
 _SIMILAR = 0.75
 """Least similarity of a mistyped word, that of `shwo` and `show`."""
 _COMMAND_WORDS = 2
-"""A text of more words is a sentence, not a misspelt sub-command and its argument."""
+"""Most words of a misspelt sub-command with its argument; a text of more is a sentence."""
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
