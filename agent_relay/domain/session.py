@@ -76,7 +76,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """How a successor learns what it takes over, and why so.
+    """The way in which a successor learns what it takes over, and why it is that one.
 
     `native_id` is its own conversation that it resumes, empty if it begins one and has only the packet.
     """

@@ -94,7 +94,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
 
     @property
     def lane(self) -> str:
-        """How its successor learned what it took over, in words; empty if none was started."""
+        """The way in which its successor learned what it took over, in words; empty if none was started."""
         return name_lane(resumes=self.resumes, why=self.lane_why) if self.legs else ""
 
 
