@@ -1,7 +1,7 @@
 """Add what relay itself knows of a handoff: terms, newest prompt, and what the agent's record lacks."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -172,6 +172,7 @@ def _has(facts: Facts, asked: Prompt, clean: Callable[[str], str]) -> bool:
 
 # Agents' clocks are coarser than ours, and a prompt may be typed while the leg is still said to start.
 _CLOCK_SLACK = timedelta(seconds=2)
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class RecordGap(msgspec.Struct, frozen=True):
@@ -186,7 +187,10 @@ class RecordGap(msgspec.Struct, frozen=True):
 
 def find_record_gap(facts: Facts, *, agent: str, version: str, leg: Leg) -> RecordGap:
     """Find what the leg's transcript lacks; `version` is the newest version of `agent` known here."""
-    is_wordless = leg.was_busy and not any(_is_asked(said, leg.starting_at) for said in facts.conversation)
+    # Everything in an adopted conversation was said before its leg, whose program relay did not start.
+    since = leg.starting_at - _CLOCK_SLACK if leg.child_pid else _EVER
+    within = [said for said in facts.conversation if said.at is None or said.at >= since]
+    is_wordless = leg.was_busy and not any(said.role == "user" for said in within)
     newer = f"; {agent} may be newer than {version}, the newest version known here" if version else ""
     if facts.unread:
         return RecordGap(is_wordless=is_wordless)
@@ -197,8 +201,7 @@ def find_record_gap(facts: Facts, *, agent: str, version: str, leg: Leg) -> Reco
         return RecordGap()
     if not facts.transcript:
         return RecordGap(f"{agent}'s own record of this work was not found{newer}", is_wordless)
+    if facts.conversation and not within:
+        why = f"{agent} had not yet written what it was last asked into its own record"
+        return RecordGap(why, is_wordless)
     return RecordGap(f"{agent}'s own record does not mention what it was last asked{newer}", is_wordless)
-
-
-def _is_asked(said: Message, since: datetime) -> bool:
-    return said.role == "user" and (said.at is None or said.at >= since - _CLOCK_SLACK)

@@ -78,6 +78,15 @@ def test_a_leg_that_was_named_keeps_its_name(place: Place) -> None:
     assert place.say(replace(LEG, native_id="ours")) == ("", ["paint the shed"])
 
 
+def test_a_leg_that_resumes_a_conversation_has_it_before_it_has_written_a_word(place: Place) -> None:
+    """Stopped within a second it was said to have lost its record, which stood there whole."""
+    path = place.write("ours", "paint the shed")
+    earlier = (BEGAN - timedelta(hours=1)).timestamp()
+    os.utime(path, (earlier, earlier))
+    assert place.say(replace(LEG, native_id="ours", resumes=True)) == ("", ["paint the shed"])
+    assert place.find(LEG) == ""
+
+
 def test_a_living_leg_has_the_conversation_it_has_open(place: Place) -> None:
     """And none before it has."""
     leg = replace(LEG, child_pid=os.getpid(), child_born=born(os.getpid()) or 0)

@@ -8,8 +8,9 @@ from agent_relay.domain.values import replace
 from agent_relay.packet.handoff_facts import RecordGap, find_record_gap
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
-LEG = Leg("L", "bob", 1, BEGAN, was_busy=True)
+LEG = Leg("L", "bob", 1, BEGAN, child_pid=7, was_busy=True)
 ASKED = Message("user", "paint the shed", 1, BEGAN + timedelta(seconds=5))
+OLD = Message("user", "paint the shed", 1, BEGAN - timedelta(hours=1))
 WHOLE = Facts("bob", transcript="t", lines=7, conversation=(ASKED,))
 NEWER = "bob may be newer than 1.2, the newest version known here"
 
@@ -35,10 +36,21 @@ def test_lines_that_are_not_understood_are_counted() -> None:
 
 def test_a_record_without_a_word_of_the_leg_is_told_of() -> None:
     """It was cleared or begun anew, or speaks in a way nobody here has heard."""
-    old = replace(WHOLE, conversation=(replace(ASKED, at=BEGAN - timedelta(hours=1)),))
+    answer = replace(ASKED, role="assistant")
     why = f"bob's own record does not mention what it was last asked; {NEWER}"
-    assert tell(old) == RecordGap(why, is_wordless=True)
+    assert tell(replace(WHOLE, conversation=(OLD, answer))) == RecordGap(why, is_wordless=True)
     assert tell(replace(WHOLE, conversation=())) == RecordGap(why, is_wordless=True)
+
+
+def test_an_agent_that_was_stopped_before_it_wrote_is_not_called_new() -> None:
+    """A person who changes their mind within a second must not be told of another version."""
+    why = "bob had not yet written what it was last asked into its own record"
+    assert tell(replace(WHOLE, conversation=(OLD,))) == RecordGap(why, is_wordless=True)
+
+
+def test_an_adopted_conversation_lacks_nothing_that_was_said_before() -> None:
+    """Relay did not start its program: all of it is older than the leg that stands for it."""
+    assert tell(replace(WHOLE, conversation=(OLD,)), replace(LEG, child_pid=0)) == RecordGap()
 
 
 def test_a_record_that_was_not_found_is_told_of() -> None:

@@ -82,7 +82,8 @@ def look_for(
         spec,
         native_id=leg.native_id,
         cwd=session.cwd,
-        since=leg.starting_at,
+        # A conversation that is known by name is the leg's own before the leg has written a word into it.
+        since=None if leg.native_id else leg.starting_at,
         home=environ.get("HOME", ""),
         environ=environ,
         owner=_find_owner(session, leg, pid=leg.child_pid if lives else 0, opening=adapter.deliver.opening),
