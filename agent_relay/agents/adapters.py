@@ -1,13 +1,13 @@
 """Load and check one adapter with its rules; find whether its agent is installed and signed in here."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
-from pydantic import BaseModel
 
 from agent_relay.agents.adapter_folders import ADAPTER_FILE
 from agent_relay.agents.agent_versions import find_installed_version
@@ -49,6 +49,8 @@ def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
         raise ConfigurationError(f"{folder} is not an adapter: it has no {ADAPTER_FILE}") from None
     if adapter.name != os.path.basename(folder):
         raise ConfigurationError(f"{path}: name: {adapter.name!r} is not the name of its folder")
+    if origin != "built-in":
+        _check_patterns(_iterate_conditions(adapter), path)
     return LoadedAdapter(adapter, folder, os.path.join(folder, RULES_FILE), origin)
 
 
@@ -124,14 +126,30 @@ def _parse(text: str, path: str, *, is_trusted: bool) -> Rules:
     """Return the rules in `text`, read from `path`; measure the patterns unless `is_trusted`."""
     rules = parse_document(parse_toml(text, path), Rules, path)
     if not is_trusted:
+        _check_patterns(iterate_patterns(rules), path)
         for place, pattern in iterate_patterns(rules):
             refuse_slow(pattern, f"{path}: {place}", hint=_PAGE, is_whole=is_whole(place))
     return rules
 
 
+def _check_patterns(patterns: Iterable[tuple[str, str]], path: str) -> None:
+    """Raise ConfigurationError if one cannot be compiled. Tests have compiled those that come with us."""
+    for place, pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            why = f"{pattern!r} is no pattern: {error}"
+            raise ConfigurationError(f"{path}: {place}: {why}", hint=_PAGE) from None
+
+
 def iterate_patterns(rules: Rules) -> Iterator[tuple[str, str]]:
     """Yield every pattern with its place, which names rules by ids: `limits.weekly.pattern`."""
     return _iterate(rules, "")
+
+
+def _iterate_conditions(adapter: Adapter) -> Iterator[tuple[str, str]]:
+    """Yield the patterns of an adapter: those of its conditions. What it calls a pattern is of file names."""
+    return ((place, pattern) for place, pattern in _iterate(adapter, "") if ".matches." in place)
 
 
 def is_whole(place: str) -> bool:
@@ -140,8 +158,8 @@ def is_whole(place: str) -> bool:
 
 
 def _iterate(value: object, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, BaseModel):
-        for name in type(value).model_fields:
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
             inner = f"{place}.{name}" if place else name
             found: object = getattr(value, name)
             if name == "matches" and isinstance(found, dict):

@@ -13,7 +13,6 @@ import msgspec
 
 from agent_relay.agents import adapter_folders
 from agent_relay.agents.adapters import LoadedAdapter, Origin, list_default_roster, load_adapter, load_rules
-from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
@@ -245,8 +244,6 @@ def _check_parts(loaded: LoadedAdapter) -> LoadedAdapter:
     """
     load_rules(loaded)
     template = loaded.adapter.template
-    if template != Adapter.model_fields["template"].default or os.path.lexists(
-        os.path.join(loaded.folder, template)
-    ):
+    if template != _TEMPLATE or os.path.lexists(os.path.join(loaded.folder, template)):
         build_renderer(loaded, loaded.folder)
     return loaded

@@ -75,23 +75,22 @@ def build_headless(adapter: Adapter) -> Adapter | None:
     spec = adapter.headless
     if spec is None:
         return None
-    launch = adapter.launch.model_copy(
-        update={
-            "args": spec.args,
-            "fresh_args": spec.fresh_args,
-            "resume_args": spec.resume_args,
-            "env": {**adapter.launch.env, **spec.env},
-            "files": spec.files or adapter.launch.files,
-            "needs_port": False,
-            "relaunch_status": 0,
-        }
+    launch = replace(
+        adapter.launch,
+        args=spec.args,
+        fresh_args=spec.fresh_args,
+        resume_args=spec.resume_args,
+        env={**adapter.launch.env, **spec.env},
+        files=spec.files or adapter.launch.files,
+        needs_port=False,
+        relaunch_status=0,
     )
     stream = SourceSpec(
         role="stream", framing="jsonl", path=f"{{leg_folder}}/{STREAM_FILE}", names=spec.names
     )
     kept = (source for source in adapter.sources if source.role in spec.keeps)
     sources = (stream, *kept, *spec.sources)
-    return adapter.model_copy(update={"launch": launch, "sources": sources, "quit": spec.quit})
+    return replace(adapter, launch=launch, sources=sources, quit=spec.quit)
 
 
 def chooses_session(launch: Launch, words: Sequence[str]) -> bool:

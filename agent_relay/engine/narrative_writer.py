@@ -64,10 +64,16 @@ def prepare_document_run(
         args = (*build_server_args(spec.servers, values, start.environ), *args)
     # Hooks of ours that stand in the agent's own settings are silent in it, as they are in a leg.
     env = {**(spec.env if spec else {}), LEG_VARIABLE: _NO_LEG}
-    words = {"args": tuple(args), "env": env, "files": spec.files if spec else ()}
-    empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
-    launch = loaded.adapter.launch.model_copy(update={**words, **empty})
-    headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
+    launch = replace(
+        loaded.adapter.launch,
+        args=tuple(args),
+        env=env,
+        files=spec.files if spec else (),
+        fresh_args=(),
+        resume_args=(),
+        packet_args=(),
+    )
+    headless = replace(loaded, adapter=replace(loaded.adapter, launch=launch))
     return prepare_launch(headless, leg, start, values=values, withheld=services.withheld_keys())
 
 

@@ -38,7 +38,7 @@ from agent_relay.session.decision import choose_successor
 from agent_relay.session.views.messages import render_limit
 from agent_relay.sources.native_sessions import find_running
 from agent_relay.sources.record_fields import find_record_time
-from agent_relay.sources.record_framing import build_framer
+from agent_relay.sources.record_framing import Framing, build_framer
 from agent_relay.store.session_index import find_near_root
 from agent_relay.system.disk.files import read_bounded, read_end, write_atomic
 from agent_relay.system.processes import read_environ
@@ -156,7 +156,9 @@ class UnmanagedAgents:
         while len(self._conversations) >= _MOST:
             await self._leave(next(iter(self._conversations)))
         self._conversations[key] = new
-        framing = next((one.framing for one in loaded.adapter.sources if one.role == "transcript"), "jsonl")
+        framing: Framing = next(
+            (one.framing for one in loaded.adapter.sources if one.role == "transcript"), "jsonl"
+        )
         # The path is a value of the pattern: whatever it holds, nothing in it is wild.
         place = LegPlace(new.followed_as, began, {"home": new.transcript})
         spec = SourceSpec(role="transcript", framing=framing, path="{home}")

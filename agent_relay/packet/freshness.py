@@ -8,12 +8,12 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
-from pydantic import Field
+from msgspec import Meta
 
-from agent_relay.domain.documents.document import Document, Strict
+from agent_relay.domain.documents.handwritten import Strict
 from agent_relay.domain.documents.packet import Provenance, ResumePacket, TouchedFile, ValidationRun
 from agent_relay.domain.facts import Facts, FileChange
 from agent_relay.domain.values import Tree, TreeFile, render_path
@@ -208,7 +208,7 @@ FactKind = Literal[
 ]
 
 
-class PlantedFact(Strict):
+class PlantedFact(Strict, frozen=True):
     """One fact. A packet that keeps it holds every text of `says`, however lines are broken.
 
     If `beside` is given, one of its texts is on the same line as the first of `says`: a step of a plan is
@@ -216,18 +216,18 @@ class PlantedFact(Strict):
     """
 
     kind: FactKind
-    says: tuple[str, ...] = Field(min_length=1)
+    says: Annotated[tuple[str, ...], Meta(min_length=1)]
     beside: tuple[str, ...] = ()
 
 
-class PlantedSecret(Strict):
+class PlantedSecret(Strict, frozen=True):
     """One secret, of which a packet may hold no part long enough to be of use.
 
     `text` may be given in pieces, so that no scanner takes a file of made-up secrets for a leak.
     """
 
     kind: str
-    text: str | tuple[str, ...] = Field(min_length=1)
+    text: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 
     @property
     def whole(self) -> str:
@@ -235,12 +235,12 @@ class PlantedSecret(Strict):
         return self.text if isinstance(self.text, str) else "".join(self.text)
 
 
-class Planting(Document):
+class Planting(Strict, frozen=True, forbid_unknown_fields=False, kw_only=True):
     """A file of planted facts. `transcript` is relative to it; other tables are its author's own."""
 
     agent: str = ""
     transcript: str = ""
-    fact: tuple[PlantedFact, ...] = Field(min_length=1)
+    fact: Annotated[tuple[PlantedFact, ...], Meta(min_length=1)]
     secret: tuple[PlantedSecret, ...] = ()
 
 

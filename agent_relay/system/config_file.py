@@ -13,10 +13,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from agent_relay.domain.documents.config import ProjectConfig, UserConfig
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import MistakeError, Strict
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.names import get_project_folder
 from agent_relay.redact.known_values import collect_known, parse_settings
@@ -80,15 +78,11 @@ def parse_document(
     Raise ConfigurationError naming `path`, the first invalid key, and the page that describes its table.
     """
     try:
-        return model.model_validate(tables)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the file as a whole"
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            message = "there is no setting of this name"
-        hint = f"See docs/{find_page(key.partition('.')[0])}.md."
-        raise ConfigurationError(f"{path}: {key}: {message}", hint=hint) from None
+        return model.parse(tables)
+    except MistakeError as error:
+        hint = f"See docs/{find_page(error.key.partition('.')[0])}.md."
+        key = error.key or "the file as a whole"
+        raise ConfigurationError(f"{path}: {key}: {error.message}", hint=hint) from None
 
 
 FILE_NAME = "config.toml"

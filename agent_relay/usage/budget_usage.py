@@ -189,7 +189,7 @@ class BudgetCounter:
 
     def __init__(self, budgets: Sequence[Budget], specs: Mapping[str, Transcript], index: str) -> None:
         self._budgets = budgets
-        self._specs = {agent: UsageSpec(**spec.model_dump()) for agent, spec in specs.items()}
+        self._specs = {agent: UsageSpec(**msgspec.structs.asdict(spec)) for agent, spec in specs.items()}
         self._index = index
         self._prices: PriceList | None = None
 

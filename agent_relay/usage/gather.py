@@ -74,7 +74,7 @@ def _load_checked(folders: Folders, root: str, problems: list[str]) -> dict[str,
     problems += [f"an adapter is left out: {one.sentence}" for one in catalog.broken]
     found = catalog.adapters.items()
     specs = ((str(name), one.adapter.transcript) for name, one in found)
-    return {name: UsageSpec(**spec.model_dump()) for name, spec in specs if spec is not None}
+    return {name: UsageSpec(**msgspec.structs.asdict(spec)) for name, spec in specs if spec is not None}
 
 
 def _is_there(place: str) -> bool:

@@ -64,7 +64,7 @@ def _build(**changes: object) -> Adapter:
         "launch": {"program": "zed"},
         "deliver": {"packet_by": "paste", "opening": "go on"},
     }
-    return Adapter.model_validate({**plain, **changes})
+    return Adapter.parse({**plain, **changes})
 
 
 def test_the_shipped_adapters_all_load(folders: Folders) -> None:

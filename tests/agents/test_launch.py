@@ -1,5 +1,6 @@
 """How adapter data becomes a process: arguments, environment, whose keys go where."""
 
+import msgspec
 import pytest
 
 from agent_relay.agents.launch import build_headless, build_launch, chooses_session
@@ -8,7 +9,7 @@ from agent_relay.domain.errors import ConfigurationError
 
 
 def make(**launch: object) -> Adapter:
-    return Adapter.model_validate(
+    return Adapter.parse(
         {
             "name": "ann",
             "letter": "a",
@@ -88,9 +89,9 @@ def test_a_headless_leg_has_other_words_and_the_agents_own_environment() -> None
         relaunch_status=99,
     )
     assert build_headless(adapter) is None
-    able = Adapter.model_validate(
+    able = Adapter.parse(
         {
-            **adapter.model_dump(),
+            **msgspec.to_builtins(adapter),
             "sources": [
                 {"role": "log", "framing": "lines", "path": "/log"},
                 {"role": "event", "framing": "sse", "path": "http://127.0.0.1:{port}/"},

@@ -39,3 +39,26 @@ def test_a_users_own_adapter_with_ordinary_patterns_is_taken(tmp_path: os.PathLi
     """What people write for their agents looks like what we do."""
     loaded = load_adapter(_copy_demo(str(tmp_path), starts=r"You.ve hit your (?P<model>\w+) limit"))
     assert load_rules(loaded).limits[-1].id == "mine"
+
+
+def test_a_pattern_that_is_none_is_refused_by_name(tmp_path: os.PathLike[str]) -> None:
+    """It would first be missed when the limit is there."""
+    loaded = load_adapter(_copy_demo(str(tmp_path), starts="(out"))
+    with pytest.raises(
+        ConfigurationError, match=r"rules\.toml: limits\.mine\.pattern: '\(out' is no pattern"
+    ):
+        load_rules(loaded)
+
+
+def test_a_condition_of_an_adapter_that_is_no_pattern_is_refused_by_name(
+    tmp_path: os.PathLike[str],
+) -> None:
+    """No record would ever satisfy it."""
+    folder = shutil.copytree(f"{find_builtin_folder()}/demo", f"{tmp_path}/demo")
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as file:
+        file.write(
+            "[[sources]]\nrole = 'log'\nframing = 'lines'\npath = '/log'\n"
+            "names_where = { matches = { text = '[' } }\n"
+        )
+    with pytest.raises(ConfigurationError, match=r"names_where\.matches\.text: '\[' is no pattern"):
+        load_adapter(folder)

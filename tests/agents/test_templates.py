@@ -10,6 +10,7 @@ from agent_relay.agents.adapters import LoadedAdapter, load_adapter
 from agent_relay.agents.catalog import build_renderer
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values import replace
 
 PACKET = ResumePacket(
     packet_id="P",
@@ -26,9 +27,7 @@ PACKET = ResumePacket(
 def loaded(folder: Path, *, template: str = "resume.md.j2") -> LoadedAdapter:
     """A built-in adapter moved to `folder`."""
     real = load_adapter(f"{find_builtin_folder()}/codex")
-    return LoadedAdapter(
-        real.adapter.model_copy(update={"template": template}), str(folder), real.rules_path, "user"
-    )
+    return LoadedAdapter(replace(real.adapter, template=template), str(folder), real.rules_path, "user")
 
 
 def test_without_a_template_of_its_own_the_shared_one_is_used(tmp_path: Path) -> None:

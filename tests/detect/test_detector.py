@@ -59,7 +59,7 @@ def test_a_screen_never_decides_where_records_can() -> None:
 def test_a_screen_decides_where_nothing_else_can_be_read() -> None:
     """With no source opened, or for an agent that has none, its notices are all there is."""
     assert render(look(build(trusts_screen=True), 1, "! limit reached")) == ["limit account - screen acts"]
-    bare = Rules.model_validate(
+    bare = Rules.parse(
         {
             "feeds": [{"name": "screen", "source": "screen", "place": {"starts": "^! "}}],
             "limits": [
@@ -164,7 +164,7 @@ def test_retries_on_a_trusted_screen_count_too() -> None:
 
 def test_resets_and_waits_can_stand_in_fields() -> None:
     """An event's own number is exact; a screen has no fields."""
-    rules = Rules.model_validate(
+    rules = Rules.parse(
         {
             "feeds": [
                 {"name": "e", "source": "event", "text": "text"},

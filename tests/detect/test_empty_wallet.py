@@ -74,4 +74,4 @@ def test_the_offer_to_buy_credits_is_a_billing_limit(dialog: tuple[str, ...], sc
 
 def load_rules() -> Rules:
     with open(f"{tree.ADAPTERS}/gemini/rules.toml", "rb") as file:
-        return Rules.model_validate(tomllib.load(file))
+        return Rules.parse(tomllib.load(file))

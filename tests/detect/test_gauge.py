@@ -16,7 +16,7 @@ NOW = BEGAN + timedelta(minutes=5)
 
 def load_rules_of(agent: str) -> Rules:
     with open(f"{tree.ADAPTERS}/{agent}/rules.toml", "rb") as file:
-        return Rules.model_validate(tomllib.load(file))
+        return Rules.parse(tomllib.load(file))
 
 
 def hear(agent: str, *records: tuple[Source, dict[str, object]]) -> list[tuple[int, int] | None]:

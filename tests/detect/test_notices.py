@@ -6,7 +6,7 @@ from agent_relay.domain.screen import Row, Screen
 
 
 def find(place: dict[str, object], *rows: str | Row) -> list[str]:
-    feed = Feed.model_validate({"name": "f", "source": "screen", "place": place})
+    feed = Feed.parse({"name": "f", "source": "screen", "place": place})
     screen = Screen(tuple(row if isinstance(row, Row) else Row(row) for row in rows), 40)
     return [notice.text for notice in find_notices((feed,), screen)]
 

@@ -4,7 +4,7 @@ from agent_relay.detect.screen_state import AgentState, believe_state, read_inpu
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.screen import Row, Screen
 
-RULES = Rules.model_validate(
+RULES = Rules.parse(
     {
         "states": [
             {"id": "menu", "state": "asking", "pattern": "^> 1", "rows": 3, "unless": "quoted"},
@@ -17,7 +17,7 @@ RULES = Rules.model_validate(
         "input": {"row": r"^[>.] ?(?P<typed>.*)$", "hint": "Type here", "hint_colours": ["palette:8"]},
     }
 )
-TOLD = Rules.model_validate(
+TOLD = Rules.parse(
     {
         "progress": [
             {"source": "transcript", "where": {}, "means": "answer"},
@@ -25,7 +25,7 @@ TOLD = Rules.model_validate(
         ]
     }
 )
-ANCHORED = Rules.model_validate(
+ANCHORED = Rules.parse(
     {"input": {"row": r"^\|(?P<typed>.*)$", "anchor": "^=+", "rows": 3, "hint": "model .*"}}
 )
 
@@ -100,9 +100,7 @@ def test_an_agent_without_an_input_line_hides_it() -> None:
 
 def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alone() -> None:
     """A return typed into the question that comes up over that prompt would trust a folder for the user."""
-    rules = Rules.model_validate(
-        {"states": [{"id": "prompt", "state": "ready", "pattern": "^>", "announced": True}]}
-    )
+    rules = Rules.parse({"states": [{"id": "prompt", "state": "ready", "pattern": "^>", "announced": True}]})
     assert read_state(rules, show(">"), is_new=True) == "unknown"
     assert read_state(rules, show(">", agent_state="state=error"), is_new=True) == "ready"
     assert read_state(rules, show(">"), is_new=False) == "ready"

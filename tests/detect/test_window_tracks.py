@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from agent_relay.detect.window_tracks import Pace, WindowReading, WindowTrack, WindowTracks, follow, judge
 from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import NearLimitWishes, Source
+from agent_relay.domain.values import replace
 from tests.support.detecting import at
 
 WINDOW = UsageWindow(name="session", source=Source.STATUS_LINE, used="u", reset="r", near_percent=90)
@@ -87,7 +88,7 @@ def test_a_share_is_the_users_before_the_adapters() -> None:
 
 def test_a_window_an_adapter_leaves_out_is_never_near_its_limit() -> None:
     """What such a record tells is for the eyes only."""
-    silent = WINDOW.model_copy(update={"near_percent": 0})
+    silent = replace(WINDOW, near_percent=0)
     found = track(WindowReading(silent, 97, at(LONG), at(100)))
     assert judge(found, Pace(worked_s=100), NearLimitWishes(percent=50)) == ""
 

@@ -10,6 +10,7 @@ from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.reported_usage import UsageWindows
 from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import Record, Source
+from agent_relay.domain.values import replace
 from tests.support.detecting import at
 
 WINDOW = UsageWindow(
@@ -43,14 +44,14 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
 )
 def test_a_number_beyond_all_others_is_no_reading(strange: float) -> None:
     """Whole numbers of records have no bound, and what cannot be divided must not end the detector."""
-    windows = UsageWindows((WINDOW, WINDOW.model_copy(update={"forms": ("epoch",)})), UTC)
+    windows = UsageWindows((WINDOW, replace(WINDOW, forms=("epoch",))), UTC)
     for said in ({"used": strange, "reset": 1795177945}, {"used": 42, "reset": strange}):
         assert windows.hear(Record(Source.STATUS_LINE, said), at(1), at(1)) == ()
 
 
 def test_a_share_becomes_a_percentage() -> None:
     """Some records count to one."""
-    windows = UsageWindows((WINDOW.model_copy(update={"full": 1.0}),), UTC)
+    windows = UsageWindows((replace(WINDOW, full=1.0),), UTC)
     (reading,) = windows.hear(Record(Source.STATUS_LINE, {"used": 0.92, "reset": 1795177945}), at(1), at(1))
     assert reading.used == 92.0
 

@@ -18,7 +18,7 @@ TABLES: dict[str, object] = {
 
 def test_a_range_replaces_what_it_names_and_nothing_else() -> None:
     """A key of another version at a start is an agent that does not start."""
-    adapter = Adapter.model_validate(TABLES)
+    adapter = Adapter.parse(TABLES)
     told = {version: adapter.fit(version) for version in ("1.9", "2.0", "2.6", "3.0")}
     assert {version: fitted.launch.args for version, fitted in told.items()} == {
         "1.9": ("--old",),
@@ -33,13 +33,13 @@ def test_a_range_replaces_what_it_names_and_nothing_else() -> None:
 
 def test_a_version_nobody_knows_changes_nothing() -> None:
     """A wrapper on the PATH tells no version; what the adapter says of all of them holds."""
-    adapter = Adapter.model_validate(TABLES)
+    adapter = Adapter.parse(TABLES)
     assert adapter.fit("") == adapter
 
 
 def test_an_adapter_of_an_earlier_release_still_names_its_one_version() -> None:
     """People wrote theirs with the key there was."""
-    adapter = Adapter.model_validate({**TABLES, "tested_version": "1.2.3"})
+    adapter = Adapter.parse({**TABLES, "tested_version": "1.2.3"})
     assert (adapter.tested_versions, adapter.newest_tested) == (("1.2.3",), "1.2.3")
-    newer = Adapter.model_validate({**TABLES, "tested_versions": ["1.10", "1.9"]})
+    newer = Adapter.parse({**TABLES, "tested_versions": ["1.10", "1.9"]})
     assert newer.newest_tested == "1.10"

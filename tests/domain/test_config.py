@@ -2,9 +2,9 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ProjectConfig, UserConfig, build_roster
+from agent_relay.domain.documents.handwritten import MistakeError
 from agent_relay.domain.names import name_relay_key, parse_relay_key
 
 KNOWN = ("ada", "bob", "cyd")
@@ -20,8 +20,8 @@ def test_an_empty_file_means_the_documented_defaults() -> None:
 
 def test_a_misspelt_key_is_an_error() -> None:
     """A wish that silently does nothing is found out at the worst moment."""
-    with pytest.raises(ValidationError, match="patience"):
-        UserConfig.model_validate({"patience": 10})
+    with pytest.raises(MistakeError, match="patience"):
+        UserConfig.parse({"patience": 10})
 
 
 def test_the_roster_is_the_users_order_else_everybody_known() -> None:
@@ -40,26 +40,26 @@ def test_a_project_reorders_and_leaves_out_but_never_adds() -> None:
 
 def test_a_project_may_set_nothing_else() -> None:
     """Arguments or a relay key from a clone would be a way to run things."""
-    with pytest.raises(ValidationError, match="agents"):
-        ProjectConfig.model_validate({"agents": {"ada": {"args": ["--yes-to-all"]}}})
+    with pytest.raises(MistakeError, match="agents"):
+        ProjectConfig.parse({"agents": {"ada": {"args": ["--yes-to-all"]}}})
 
 
 def test_an_agent_named_twice_is_an_error() -> None:
     """Two places in one order cannot both be meant."""
-    with pytest.raises(ValidationError, match="ada is there twice"):
+    with pytest.raises(MistakeError, match="ada is there twice"):
         UserConfig(order=("ada", "bob", "ada"))
 
 
 def test_a_relay_key_is_checked_where_it_is_written() -> None:
     """A key that cannot be typed would lock its user in."""
     assert UserConfig(relay_key="ctrl-a").relay_key == "ctrl-a"
-    with pytest.raises(ValidationError, match="relay_key"):
+    with pytest.raises(MistakeError, match="relay_key"):
         UserConfig(relay_key="f13")
 
 
 def test_an_agent_the_file_does_not_name_has_the_defaults() -> None:
     """Most people configure one agent at most."""
-    config = UserConfig.model_validate({"agents": {"ada": {"args": ["--fast"]}}})
+    config = UserConfig.parse({"agents": {"ada": {"args": ["--fast"]}}})
     assert config.get_agent("ada").args == ("--fast",)
     assert config.get_agent("bob").args == ()
 
@@ -92,8 +92,8 @@ def test_fallback_models_count_only_where_the_user_wants_that_remedy() -> None:
         "bob": {"model": "tiny", "fallback_model": "tiny"},
         "cyd": {},
     }
-    assert UserConfig.model_validate({"agents": agents}).find_fallbacks() == {}
-    config = UserConfig.model_validate({"agents": agents, "model_remedy": "model"})
+    assert UserConfig.parse({"agents": agents}).find_fallbacks() == {}
+    config = UserConfig.parse({"agents": agents, "model_remedy": "model"})
     assert config.find_fallbacks() == {"ada": "small"}
     assert config.find_fallbacks("bob", "large") == {"ada": "small", "bob": "tiny"}
     assert config.find_fallbacks("ada", "small") == {}
@@ -102,7 +102,7 @@ def test_fallback_models_count_only_where_the_user_wants_that_remedy() -> None:
 def test_what_is_spared_from_redaction_is_said_exactly_and_by_the_user_alone() -> None:
     """A list that spares too much leaks; one that comes with a clone would leak on purpose."""
     given = {"redaction": {"allow": ["AKIATEST"], "allow_patterns": ["sk-test-[a-z]+"]}}
-    config = UserConfig.model_validate(given)
+    config = UserConfig.parse(given)
     assert (config.redaction.allow, config.redaction.allow_patterns) == (("AKIATEST",), ("sk-test-[a-z]+",))
     for wrong in (
         {"allow": ["ab"]},
@@ -110,10 +110,10 @@ def test_what_is_spared_from_redaction_is_said_exactly_and_by_the_user_alone() -
         {"allow_patterns": [".*"]},
         {"allow_patterns": ["a{99999999999}"]},
     ):
-        with pytest.raises(ValidationError):
-            UserConfig.model_validate({"redaction": wrong})
-    with pytest.raises(ValidationError, match="redaction"):
-        ProjectConfig.model_validate(given)
+        with pytest.raises(MistakeError):
+            UserConfig.parse({"redaction": wrong})
+    with pytest.raises(MistakeError, match="redaction"):
+        ProjectConfig.parse(given)
 
 
 def test_contexts_are_left_alone_unless_the_user_says_otherwise() -> None:
@@ -130,18 +130,18 @@ def test_contexts_are_left_alone_unless_the_user_says_otherwise() -> None:
 )
 def test_marks_that_do_not_rise_are_an_error(marks: dict[str, float]) -> None:
     """A lower mark above the others would hand over at every turn."""
-    with pytest.raises(ValidationError):
-        UserConfig.model_validate({"context": marks})
+    with pytest.raises(MistakeError):
+        UserConfig.parse({"context": marks})
 
 
 def test_a_budget_says_how_much_of_what() -> None:
     """Money is exact; nothing is done but telling unless the user says otherwise."""
     given = {"budgets": [{"per": "day", "agent": "ada", "dollars": 5.1}, {"per": "session", "tokens": 9}]}
-    one, two = UserConfig.model_validate(given).build_budgets()
+    one, two = UserConfig.parse(given).build_budgets()
     assert (one.name, one.dollars) == ("your budget of $5.10 a day for ada", Decimal("5.1"))
     assert (two.name, two.tokens, two.warn, two.then) == ("your budget of 9 tokens a session", 9, 80, "warn")
-    with pytest.raises(ValidationError, match="budgets"):
-        ProjectConfig.model_validate(given)
+    with pytest.raises(MistakeError, match="budgets"):
+        ProjectConfig.parse(given)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_a_budget_says_how_much_of_what() -> None:
 )
 def test_a_budget_that_cannot_be_meant_is_an_error(wrong: list[dict[str, object]]) -> None:
     """Who mistypes a limit on money must not find out from the bill."""
-    with pytest.raises(ValidationError):
-        UserConfig.model_validate({"budgets": wrong})
+    with pytest.raises(MistakeError):
+        UserConfig.parse({"budgets": wrong})
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_an_agent_may_go_on_by_itself_at_some_hour_unless_the_user_excluded_all(
     wishes: dict[str, object], *, may: bool
 ) -> None:
     """Hours that end are kept by cancelling its timer; for no other wish is it started without one."""
-    assert UserConfig.model_validate(wishes).may_ever_continue is may
+    assert UserConfig.parse(wishes).may_ever_continue is may

@@ -1,9 +1,9 @@
 """Where things may be sent to."""
 
 import pytest
-from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ExportConfig, check_address
+from agent_relay.domain.documents.handwritten import MistakeError
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_anything_else_may_not(address: str) -> None:
     with pytest.raises(ValueError, match="neither https nor http to this machine"):
         check_address(address)
     if address:
-        with pytest.raises(ValidationError):
+        with pytest.raises(MistakeError):
             ExportConfig(otlp=address)
 
 

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import UserConfig
+from agent_relay.domain.documents.handwritten import MistakeError
 from agent_relay.domain.limits import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -60,23 +60,23 @@ def test_the_night_on_which_clocks_change_ends_when_the_clock_says_so() -> None:
 def test_hours_that_cannot_be_read_are_named_in_a_plain_sentence(text: str) -> None:
     """A wish that is silently not kept costs a night's quota."""
     with pytest.raises(
-        ValidationError, match=f'{text}\' is not a time range; write it like "22:00-07:00", or "always"'
+        MistakeError, match=f'{text}\' is not a time range; write it like "22:00-07:00", or "always"'
     ):
         UserConfig(quiet_hours=text)
 
 
 def test_hours_of_no_length_are_a_mistake() -> None:
     """Both readings, all day and never, would surprise somebody."""
-    with pytest.raises(ValidationError, match='for every hour, write "always"'):
+    with pytest.raises(MistakeError, match='for every hour, write "always"'):
         UserConfig(quiet_hours="07:00-07:00")
 
 
 @pytest.mark.parametrize("wish", ["yes", 1, "true", ["ask"]])
 def test_a_wish_for_the_reset_is_ask_true_or_false(wish: object) -> None:
     """Whether work may go on unattended is not guessed from a word that is nearly yes."""
-    with pytest.raises(ValidationError, match='it must be "ask", true or false'):
-        UserConfig.model_validate({"resume_at_reset": wish})
-    assert UserConfig.model_validate({"resume_at_reset": False}).resume_at_reset is False
+    with pytest.raises(MistakeError, match='it must be "ask", true or false'):
+        UserConfig.parse({"resume_at_reset": wish})
+    assert UserConfig.parse({"resume_at_reset": False}).resume_at_reset is False
 
 
 CLOCKS = st.builds(time, st.integers(0, 23), st.integers(0, 59))

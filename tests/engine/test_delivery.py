@@ -34,7 +34,7 @@ def test_keys_wait_for_the_page_on_which_an_agent_works(*, opens_page: bool, exp
         seen.append(agent.says_working)
 
     agent.reacts = take
-    deliver(agent, show, how=DELIVER.model_copy(update={"opens_page": opens_page}))
+    deliver(agent, show, how=replace(DELIVER, opens_page=opens_page))
     assert (seen, agent.says_working) == (expected, 1)
 
 

@@ -111,8 +111,8 @@ def test_a_living_leg_whose_agent_names_its_own_is_not_guessed_at(tmp_path: Path
     loaded = load_adapter(os.path.join(find_builtin_folder(), "codex"), origin="built-in")
     transcript = loaded.adapter.transcript
     assert transcript is not None
-    plain = transcript.model_copy(update={"held_open": False})
-    adapter = loaded.adapter.model_copy(update={"transcript": plain})
+    plain = replace(transcript, held_open=False)
+    adapter = replace(loaded.adapter, transcript=plain)
     place = Place(tmp_path, replace(loaded, adapter=adapter))
     place.write("theirs", "mow the lawn")
     leg = replace(LEG, child_pid=os.getpid(), child_born=born(os.getpid()) or 0)

@@ -35,8 +35,8 @@ def _server() -> Iterator[None]:
 def _break_reader(loaded: LoadedAdapter) -> LoadedAdapter:
     """An agent whose records raise what no reader expects: the name of their reader is no name."""
     assert loaded.adapter.transcript is not None
-    transcript = loaded.adapter.transcript.model_copy(update={"reader": []})
-    return replace(loaded, adapter=loaded.adapter.model_copy(update={"transcript": transcript}))
+    transcript = replace(loaded.adapter.transcript, reader=[])
+    return replace(loaded, adapter=replace(loaded.adapter, transcript=transcript))
 
 
 def test_a_reader_that_breaks_costs_the_packet_what_it_would_have_read(tmp_path: object) -> None:

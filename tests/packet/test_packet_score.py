@@ -54,6 +54,6 @@ def test_twelve_characters_of_a_secret_are_a_leak() -> None:
 def test_a_file_that_plants_nothing_is_refused() -> None:
     """It would call every packet perfect."""
     with pytest.raises(ValidationError):
-        Planting.model_validate({"agent": "a", "fact": []})
+        Planting.parse({"agent": "a", "fact": []})
     with pytest.raises(ValidationError):
-        Planting.model_validate({"fact": [{"kind": "decision", "says": ["x"], "sais": ["y"]}]})
+        Planting.parse({"fact": [{"kind": "decision", "says": ["x"], "sais": ["y"]}]})

@@ -8,6 +8,7 @@ import pytest
 
 from agent_relay.domain.documents.adapter import Snapshot, SourceSpec
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values import replace
 from agent_relay.sources._event_reader import EventReader
 from tests.support.heard import LIMIT_S, Heard, build_place, until
 from tests.support.stream_server import CHUNKED, OK, Play, StreamServer, event, say, say_and_wait
@@ -17,7 +18,7 @@ SPEC = SourceSpec(
 )
 EACH = {"type": "session.status", "properties": {"sessionID": "$key", "status": "$value"}}
 SNAPSHOT = Snapshot(url="http://127.0.0.1:{port}/status", each=EACH)
-WITH_SNAPSHOT = SPEC.model_copy(update={"snapshots": (SNAPSHOT,)})
+WITH_SNAPSHOT = replace(SPEC, snapshots=(SNAPSHOT,))
 STATUS = b'{"ses_1":{"type":"retry","next":1795174945539},"ses_2":{"type":"busy"}}'
 
 
@@ -159,7 +160,7 @@ def test_a_plain_snapshot_is_one_record() -> None:
     """Without a shape for its entries, the answer itself is the record."""
 
     async def main() -> None:
-        spec = SPEC.model_copy(update={"snapshots": (Snapshot(url=SNAPSHOT.url),)})
+        spec = replace(SPEC, snapshots=(Snapshot(url=SNAPSHOT.url),))
         answers = {"/event": [say_and_wait(CHUNKED)], "/status": [say(OK + b"\r\n" + STATUS)]}
         heard, _ = await hear(answers, 1, spec)
         assert sorted(heard.records[0].data) == ["ses_1", "ses_2"]
@@ -172,7 +173,7 @@ def test_every_snapshot_is_asked_though_another_fails() -> None:
 
     async def main() -> None:
         gone = Snapshot(url="http://127.0.0.1:{port}/gone")
-        spec = SPEC.model_copy(update={"snapshots": (gone, Snapshot(url=SNAPSHOT.url))})
+        spec = replace(SPEC, snapshots=(gone, Snapshot(url=SNAPSHOT.url)))
         answers = {
             "/event": [say_and_wait(CHUNKED)],
             "/gone": [say(b"HTTP/1.1 404 No\r\n\r\n")],
@@ -209,7 +210,7 @@ def test_a_url_that_leads_elsewhere_is_an_error() -> None:
     """Evidence, and our password, stay on this machine."""
 
     async def main() -> None:
-        spec = SPEC.model_copy(update={"path": "http://example.com:{port}/event"})
+        spec = replace(SPEC, path="http://example.com:{port}/event")
         with pytest.raises(ConfigurationError):
             EventReader(spec, build_place(port="1", password="p"), lambda _: None)
 

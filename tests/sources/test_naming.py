@@ -27,7 +27,7 @@ def test_records_of_other_sources_and_other_shapes_name_nothing() -> None:
 
 def test_only_the_records_a_source_means_name_the_session() -> None:
     """A subagent's session is told of by the same server: its parent's name must stay."""
-    spec = SourceSpec.model_validate(
+    spec = SourceSpec.parse(
         {
             "role": "event",
             "framing": "sse",

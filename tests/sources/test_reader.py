@@ -17,7 +17,7 @@ DEEP = "{home}/sessions/*/*/rollout-*{native_id}.jsonl"
 
 def spec(path: str, framing: str = "jsonl", **more: object) -> SourceSpec:
     """A transcript source."""
-    return SourceSpec.model_validate({"role": "transcript", "framing": framing, "path": path, **more})
+    return SourceSpec.parse({"role": "transcript", "framing": framing, "path": path, **more})
 
 
 def write(path: Path, *lines: object) -> str:

@@ -12,6 +12,7 @@ import pytest
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values import replace
 from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place
 from tests.support.set_clock import SetClock
@@ -258,7 +259,7 @@ def test_a_source_that_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         heard = Heard()
         sources = SourceSet(heard)
-        wrong = EVENTS.model_copy(update={"path": "http://example.com:1/"})
+        wrong = replace(EVENTS, path="http://example.com:1/")
         with pytest.raises(ConfigurationError):
             sources.add(build_place(leg_folder=str(tmp_path), port="1"), [HOOKS, wrong])
         assert sources.state("leg") == {}

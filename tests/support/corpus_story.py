@@ -93,7 +93,7 @@ def load_story(name: str) -> Story:
 def read_facts(name: str) -> Planting:
     """The facts planted in the story of the corpus folder `name`."""
     with open(os.path.join(CORPUS, name, "FACTS.toml"), "rb") as file:
-        return Planting.model_validate(tomllib.load(file))
+        return Planting.parse(tomllib.load(file))
 
 
 def plant_secrets(text: str, planting: Planting) -> str:

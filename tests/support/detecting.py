@@ -10,7 +10,7 @@ from agent_relay.domain.values import AgentName
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SAYS = {"accepts": ["x"], "rejects": ["y"]}
-RULES = Rules.model_validate(
+RULES = Rules.parse(
     {
         "feeds": [
             {"name": "hook", "source": "hook", "where": {"equals": {"event": "fail"}}, "text": "text"},

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.domain.values import replace
 from agent_relay.transcripts.lenient_json import LINE_BYTES
 from agent_relay.usage.native_usage import UsageRead, read_usage
 from agent_relay.usage.record_files import BLOCK_BYTES, find_usage_files
@@ -174,7 +175,7 @@ def test_links_are_followed_once_and_never_in_circles(tmp_path: Path) -> None:
     assert sorted(os.path.basename(one.path) for one in found) == ["again.jsonl", "s2.jsonl"]
     assert _count(_read(tmp_path)) == 12
     assert find_usage_files(LINES, home=f"{tmp_path}/nobody", environ={}) == []
-    unknown = LINES.model_copy(update={"usage": ("{NOT_SET}/x/*",)})
+    unknown = replace(LINES, usage=("{NOT_SET}/x/*",))
     assert find_usage_files(unknown, home=str(tmp_path), environ={}) == []
 
 
@@ -224,7 +225,7 @@ def test_files_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> N
     """One bad file must not hide all the others; a database that is none is one sentence."""
     _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5), b"{torn\n")
     _write(tmp_path / "o/opencode.db", b"no database")
-    read = _read(tmp_path, one=LINES, two=TABLES, three=LINES.model_copy(update={"reader": "unknown"}))
+    read = _read(tmp_path, one=LINES, two=TABLES, three=replace(LINES, reader="unknown"))
     assert (_count(read), read.skipped) == (5, 1)
     assert [problem.split(":")[0] for problem in read.problems] == [
         f"cannot read sessions from {tmp_path}/o/opencode.db"

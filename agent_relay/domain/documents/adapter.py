@@ -3,21 +3,24 @@
 What the records of a headless agent's standard output mean is data, too: its `StreamRule`s.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+import msgspec
+from msgspec import Meta, field
 
 from agent_relay.domain.documents.base_urls import ProxySpec
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import Strict
 from agent_relay.domain.documents.hook_settings import Hooks
 from agent_relay.domain.documents.rules import VersionRange, Where
 from agent_relay.domain.names import find_newest
+from agent_relay.domain.values import replace
 
 Meaning = Literal["text", "thought", "tool", "result", "edit", "plan", "usage", "refused", "done", "failed"]
 Token = Literal["input", "cached", "cache_write", "output", "reasoning"]
 
 
-class Steps(Strict):
+class Steps(Strict, frozen=True):
     """Place of a plan's steps: `each` is the list of a whole plan; without it the part is one step of it.
 
     A step is recognised by its `id`; fields that a record leaves out stay as they were.
@@ -29,14 +32,14 @@ class Steps(Strict):
     status: str = ""
 
 
-class Totals(Strict):
+class Totals(Strict, frozen=True):
     """Records of the transcript that total what a conversation used so far, and the paths of its `tokens`."""
 
     where: Where
     tokens: dict[Token, str]
 
 
-class StreamRule(Strict):
+class StreamRule(Strict, frozen=True):
     """One kind of record, and what it tells. Paths step through objects and lists as `Where`'s do.
 
     `text` is the agent's words to the user, `thought` what it thinks to itself, `tool` a call it makes,
@@ -69,12 +72,12 @@ class StreamRule(Strict):
     before: str = ""
     after: str = ""
     steps: Steps = Steps()
-    tokens: dict[Token, str] = Field(default_factory=dict)
+    tokens: dict[Token, str] = field(default_factory=dict)
     cost: str = ""
     totals: Totals | None = None
 
 
-class FileTemplate(Strict):
+class FileTemplate(Strict, frozen=True):
     """A file written into the leg's folder before the agent starts, rendered from an adapter template.
 
     The template sees `hook_command` (words for a shell), the launch values, a filter `shell` that quotes,
@@ -84,10 +87,10 @@ class FileTemplate(Strict):
 
     name: str
     template: str
-    reads: dict[str, str] = Field(default_factory=dict)
+    reads: dict[str, str] = field(default_factory=dict)
 
 
-class Launch(Strict):
+class Launch(Strict, frozen=True):
     """The argument vector and environment of a leg.
 
     Arguments may hold `{native_id} {model} {leg_folder} {packet} {port} {password} {cwd}`; a list whose
@@ -109,17 +112,17 @@ class Launch(Strict):
     model_args: tuple[str, ...] = ()
     packet_args: tuple[str, ...] = ()
     tool_args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict)
-    tool_env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    tool_env: dict[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     files: tuple[FileTemplate, ...] = ()
     native_id: Literal["uuid4", "unknown"] = "unknown"
     session_flags: tuple[str, ...] = ()
     needs_port: bool = False
-    relaunch_status: int = Field(default=0, ge=0, le=255)
+    relaunch_status: Annotated[int, Meta(ge=0, le=255)] = 0
 
 
-class Deliver(Strict):
+class Deliver(Strict, frozen=True):
     """Delivery of text to a ready agent.
 
     `packet_by` "args" means `launch.packet_args` name the packet's file and only `opening` is typed;
@@ -134,17 +137,17 @@ class Deliver(Strict):
     opening: str
     submit: str = "\r"
     submit_delay_ms: int = 100
-    packet_escapes: dict[str, str] = Field(default_factory=dict)
+    packet_escapes: dict[str, str] = field(default_factory=dict)
     compact: str = ""
     opens_page: bool = False
 
 
-class QuitStep(Strict):
+class QuitStep(Strict, frozen=True, kw_only=True):
     """One polite-to-firm step of ending the agent: keys, or a Unix signal to its group, then a wait."""
 
     keys: str = ""
     signal: Literal["", "SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] = ""
-    wait_s: float = Field(gt=0, le=30)
+    wait_s: Annotated[float, Meta(gt=0, le=30)]
     only_when: Literal["", "ready", "busy", "asking"] = ""
 
 
@@ -153,17 +156,17 @@ Role = Literal[
 ]
 
 
-class Snapshot(Strict):
+class Snapshot(Strict, frozen=True):
     """A URL answering what an event stream does not say, or said before we listened.
 
     `each` turns each entry of the answered object into a record, "$key" and "$value" replaced.
     """
 
     url: str
-    each: dict[str, object] = Field(default_factory=dict)
+    each: dict[str, object] = field(default_factory=dict)
 
 
-class SourceSpec(Strict):
+class SourceSpec(Strict, frozen=True):
     """One structured source of evidence.
 
     `path` may hold `{leg_folder} {native_id} {home} {pid} {cwd} {cwd_slug} {port} {password}`, the first
@@ -185,17 +188,17 @@ class SourceSpec(Strict):
     role: Role
     framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
     path: str
-    belongs: dict[str, str] = Field(default_factory=dict)
+    belongs: dict[str, str] = field(default_factory=dict)
     belongs_where: Where = Where()
     held_open: bool = False
-    names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
+    names: dict[Literal["native_id", "transcript"], str] = field(default_factory=dict)
     names_where: Where = Where()
     user: str = ""
     password: str = ""
     snapshots: tuple[Snapshot, ...] = ()
 
 
-class Transcript(Strict):
+class Transcript(Strict, frozen=True):
     """The place of the agent's native sessions, and the named reader that understands them.
 
     `usage` are patterns of every file that tells what was used, also those of subagents and those put aside:
@@ -209,7 +212,7 @@ class Transcript(Strict):
     usage: tuple[str, ...] = ()
 
 
-class AnswerFailure(Strict):
+class AnswerFailure(Strict, frozen=True):
     """A record that says the run failed, told by dotted fields and their values, and where it says why.
 
     `is_empty` marks one that says no more than that the agent answered without a word.
@@ -220,7 +223,7 @@ class AnswerFailure(Strict):
     is_empty: bool = False
 
 
-class Answer(Strict):
+class Answer(Strict, frozen=True):
     """The answer's place in a headless run's standard output.
 
     "plain" is the output as it is. "json-lines" is one object a line: records whose dotted fields have the
@@ -229,14 +232,14 @@ class Answer(Strict):
     """
 
     format: Literal["json-lines", "plain"]
-    when: dict[str, bool | str] = Field(default_factory=dict)
+    when: dict[str, bool | str] = field(default_factory=dict)
     text: str = ""
     join: Literal["last", "run"] = "last"
-    done: dict[str, bool | str] = Field(default_factory=dict)
+    done: dict[str, bool | str] = field(default_factory=dict)
     failures: tuple[AnswerFailure, ...] = ()
 
 
-class UserServers(Strict):
+class UserServers(Strict, frozen=True):
     """The user's tool servers that an agent starts: the files that name them, and what switches them off.
 
     `paths` are TOML files, forms like a source's path; the keys of the table `table` are the names. If there
@@ -250,7 +253,7 @@ class UserServers(Strict):
     args: tuple[str, ...]
 
 
-class Narrative(Strict):
+class Narrative(Strict, frozen=True, kw_only=True):
     """A run in which the agent writes a handoff document: headless, in a fork of its session, without tools.
 
     The request comes on standard input. `args` and `env` hold a launch's values: `{native_id}` is the
@@ -268,17 +271,17 @@ class Narrative(Strict):
 
     args: tuple[str, ...]
     fresh_args: tuple[str, ...] = ()
-    escapes: dict[str, str] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
+    escapes: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
     files: tuple[FileTemplate, ...] = ()
     servers: UserServers | None = None
-    copy_by: Literal["", "beside", "database"] = Field(default="", alias="copy")
-    limit_s: float = Field(default=180, gt=0, le=1800)
+    copy_by: Literal["", "beside", "database"] = field(default="", name="copy")
+    limit_s: Annotated[float, Meta(gt=0, le=1800)] = 180
     input_has_cached: bool = False
     answer: Answer
 
 
-class Headless(Strict):
+class Headless(Strict, frozen=True, kw_only=True):
     """A run of the agent for one turn without a screen, in a leg of its own.
 
     Its words stand in for the launch's: `fresh_args` or `resume_args`, then `args`; the model's and the
@@ -292,16 +295,16 @@ class Headless(Strict):
     args: tuple[str, ...] = ()
     fresh_args: tuple[str, ...] = ()
     resume_args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
     files: tuple[FileTemplate, ...] = ()
     keeps: tuple[Role, ...] = ()
     sources: tuple[SourceSpec, ...] = ()
-    names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
+    names: dict[Literal["native_id", "transcript"], str] = field(default_factory=dict)
     says: tuple[StreamRule, ...]
     quit: tuple[QuitStep, ...]
 
 
-class LaunchChange(Strict):
+class LaunchChange(Strict, frozen=True):
     """Keys of `Launch` that are others for some versions; those left out are the same."""
 
     args: tuple[str, ...] | None = None
@@ -316,7 +319,7 @@ class LaunchChange(Strict):
     session_flags: tuple[str, ...] | None = None
 
 
-class VersionChange(VersionRange):
+class VersionChange(VersionRange, frozen=True):
     """Differences for a range of versions: keys of `launch`, and `quit` as a whole."""
 
     launch: LaunchChange = LaunchChange()
@@ -329,7 +332,7 @@ Produced = Literal["edits", "commands", "document", "record"]
 """The outputs of an agent: changed files, commands it ran, a handoff document, a record that relay reads."""
 
 
-class Adapter(Strict):
+class Adapter(Strict, frozen=True, kw_only=True):
     """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that.
 
     `tested_versions` are those of the program it was tried with; `package` is the name of the npm package the
@@ -338,12 +341,12 @@ class Adapter(Strict):
     `produces`.
     """
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")
-    letter: str = Field(min_length=1, max_length=1)
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}\Z")]
+    letter: Annotated[str, Meta(min_length=1, max_length=1)]
     title: str
     keys: tuple[str, ...] = ()
     sign_in_files: tuple[str, ...] = ()
-    sign_in: str = Field(default="", max_length=80)
+    sign_in: Annotated[str, Meta(max_length=80)] = ""
     launch: Launch
     deliver: Deliver
     quit: tuple[QuitStep, ...]
@@ -354,7 +357,7 @@ class Adapter(Strict):
     headless: Headless | None = None
     hooks: Hooks | None = None
     proxy: ProxySpec | None = None
-    budget_tokens: int = Field(default=6000, ge=500)
+    budget_tokens: Annotated[int, Meta(ge=500)] = 6000
     template: str = "resume.md.j2"
     version_args: tuple[str, ...] = ("--version",)
     tested_versions: tuple[str, ...] = ()
@@ -364,14 +367,13 @@ class Adapter(Strict):
     accepts: tuple[Accepted, ...] = ()
     produces: tuple[Produced, ...] = ()
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_one_version(cls, tables: object) -> object:
-        """Convert the key for one version only, which adapters of earlier releases have."""
-        if not isinstance(tables, dict) or "tested_version" not in tables:
-            return tables
-        rest = {key: value for key, value in tables.items() if key != "tested_version"}
-        return {"tested_versions": (tables["tested_version"],), **rest}
+    def parse(cls, tables: Mapping[str, object]) -> Self:
+        """Return the adapter in `tables`, which may be of an earlier release. Raise MistakeError."""
+        if "tested_version" in tables:
+            rest = {key: value for key, value in tables.items() if key != "tested_version"}
+            tables = {"tested_versions": (tables["tested_version"],), **rest}
+        return super().parse(tables)
 
     @property
     def newest_tested(self) -> str:
@@ -388,7 +390,7 @@ class Adapter(Strict):
 
 
 def _change(adapter: Adapter, change: VersionChange) -> Adapter:
-    named = {name: getattr(change.launch, name) for name in LaunchChange.model_fields}
+    named = msgspec.structs.asdict(change.launch)
     launch = {name: value for name, value in named.items() if value is not None}
     steps = adapter.quit if change.quit is None else change.quit
-    return adapter.model_copy(update={"launch": adapter.launch.model_copy(update=launch), "quit": steps})
+    return replace(adapter, launch=replace(adapter.launch, **launch), quit=steps)

@@ -1,11 +1,13 @@
 """The model of an adapter's `[proxy]`: the base URLs of an agent's providers, and how to replace them."""
 
-from pydantic import Field
+from typing import Annotated
 
-from agent_relay.domain.documents.document import Strict
+from msgspec import Meta, field
+
+from agent_relay.domain.documents.handwritten import Strict
 
 
-class BaseUrl(Strict):
+class BaseUrl(Strict, frozen=True):
     """One base URL of the agent's providers, and how the agent is given another in its place.
 
     It is what the user set: the value of `variable`, or what stands at `path` in the last of `files` that has
@@ -26,11 +28,11 @@ class BaseUrl(Strict):
     path: str = ""
     needs: str = ""
     upstream: str = ""
-    headers: dict[str, str] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
 
 
-class ProxySpec(Strict):
+class ProxySpec(Strict, frozen=True, kw_only=True):
     """The settings to send the agent's requests through relay's proxy.
 
     Response headers named in `keeps` (in lower case, `*` at the end for any further letters) are evidence for
@@ -41,4 +43,4 @@ class ProxySpec(Strict):
     keeps: tuple[str, ...]
     sides: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
-    urls: tuple[BaseUrl, ...] = Field(min_length=1, max_length=9)
+    urls: Annotated[tuple[BaseUrl, ...], Meta(min_length=1, max_length=9)]

@@ -5,14 +5,14 @@ by default.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from msgspec import Meta, field
 
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import MistakeError, Strict
 from agent_relay.domain.limits import (
     NO_WISHES,
     Budget,
@@ -22,6 +22,24 @@ from agent_relay.domain.limits import (
     parse_quiet_hours,
 )
 from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
+
+_Value = TypeVar("_Value")
+
+
+def _check_once(key: str, names: Iterable[str]) -> None:
+    found = list(names)
+    twice = sorted({name for name in found if found.count(name) > 1})
+    if twice:
+        raise MistakeError(f"{', '.join(twice)} is there twice", key=key)
+
+
+def _check(key: str, parse: Callable[[_Value], object], value: _Value) -> None:
+    """Raise MistakeError with the sentence of the ValueError that `parse` raises."""
+    try:
+        parse(value)
+    except ValueError as error:
+        raise MistakeError(str(error), key=key) from None
+
 
 _LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 _ADDRESS = re.compile(rf"(?:https://[^\s/@?#:]+|http://{_LOOPBACK})(?::[0-9]{{1,5}})?(?:[/?][^\s#]*)?")
@@ -37,30 +55,28 @@ def check_address(text: str) -> str:
     return text
 
 
-_Address = Annotated[str, AfterValidator(lambda text: check_address(text) if text else text)]
-
-
-class ExportConfig(Strict):
+class ExportConfig(Strict, frozen=True):
     """The `[export]` of the user's `config.toml`: what `agent-relay export` does without options.
 
     `prometheus_port` is where figures are served on 127.0.0.1, `otlp` the collector they are pushed to,
     `webhook` who is told of events; 0 and empty mean nobody. Figures are read every `interval_s` seconds.
     """
 
-    prometheus_port: int = Field(default=0, ge=0, le=65535)
-    otlp: _Address = ""
-    webhook: _Address = ""
-    interval_s: float = Field(default=30, ge=1, le=3600)
+    prometheus_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    otlp: str = ""
+    webhook: str = ""
+    interval_s: Annotated[float, Meta(ge=1, le=3600)] = 30
+
+    def __post_init__(self) -> None:
+        """Check the addresses. Raise MistakeError."""
+        for key, address in (("otlp", self.otlp), ("webhook", self.webhook)):
+            if address:
+                _check(key, check_address, address)
 
 
 NOTIFY_AUTO, NOTIFY_OFF = "auto", "off"
 _NOTIFY_WORDS = (NOTIFY_AUTO, NOTIFY_OFF, "bell", "osc", "desktop")
 _WEBHOOK_PREFIX = "webhook:"
-
-
-def list_notify_methods(value: object) -> object:
-    """Return a single method as a list of one, as the file may have it; anything else as it is."""
-    return (value,) if isinstance(value, str) else value
 
 
 def check_notify_methods(wishes: tuple[str, ...]) -> tuple[str, ...]:
@@ -86,7 +102,7 @@ def find_webhook_addresses(wishes: tuple[str, ...]) -> tuple[str, ...]:
 _LEAST_ALLOWED = 4
 
 
-class AgentConfig(Strict):
+class AgentConfig(Strict, frozen=True):
     """The user's wishes for one agent: arguments for every launch, a model, and a packet size in tokens.
 
     `fallback_model` is what it goes on with where its model is limited and `model_remedy` says so.
@@ -95,36 +111,30 @@ class AgentConfig(Strict):
     args: tuple[str, ...] = ()
     model: str = ""
     fallback_model: str = ""
-    budget_tokens: int | None = Field(default=None, ge=500)
+    budget_tokens: Annotated[int, Meta(ge=500)] | None = None
 
 
-class RedactionConfig(Strict):
+class RedactionConfig(Strict, frozen=True):
     """Values that look like secrets and are none: literal texts, and regular expressions for whole values."""
 
     allow: tuple[str, ...] = ()
     allow_patterns: tuple[str, ...] = ()
 
-    @field_validator("allow")
-    @classmethod
-    def _texts_say_something(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
-        if any(len(text) < _LEAST_ALLOWED for text in texts):
-            raise ValueError(f"a text has at least {_LEAST_ALLOWED} characters")
-        return texts
-
-    @field_validator("allow_patterns")
-    @classmethod
-    def _patterns_can_be_used(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
+    def __post_init__(self) -> None:
+        """Check that the texts say something, and that the patterns can be used. Raise MistakeError."""
+        if any(len(text) < _LEAST_ALLOWED for text in self.allow):
+            raise MistakeError(f"a text has at least {_LEAST_ALLOWED} characters", key="allow")
+        for pattern in self.allow_patterns:
             try:
                 found = re.compile(pattern).fullmatch("")
             except (re.error, RecursionError, OverflowError) as problem:
-                raise ValueError(f"{pattern} is no regular expression: {problem}") from None
+                why = f"{pattern} is no regular expression: {problem}"
+                raise MistakeError(why, key="allow_patterns") from None
             if found:
-                raise ValueError(f"{pattern} matches everything or nothing at all")
-        return patterns
+                raise MistakeError(f"{pattern} matches everything or nothing at all", key="allow_patterns")
 
 
-class HandoffConfig(Strict):
+class HandoffConfig(Strict, frozen=True):
     """Settings of handoffs: what they leave behind, and what is prepared for them.
 
     With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
@@ -139,18 +149,18 @@ class HandoffConfig(Strict):
 
     save_to_disk: bool = False
     draft_near_limit: bool = False
-    near_limit_percent: float = Field(default=0, ge=0, le=100)
+    near_limit_percent: Annotated[float, Meta(ge=0, le=100)] = 0
     near_limit_by_rate: bool = True
-    fresh_prompts: int = Field(default=5, ge=0, le=1000)
+    fresh_prompts: Annotated[int, Meta(ge=0, le=1000)] = 5
     digest: Literal["off", "successor"] = "off"
-    digest_limit_s: float = Field(default=120, gt=0, le=120)
+    digest_limit_s: Annotated[float, Meta(gt=0, le=120)] = 120
 
     def build_near_wishes(self) -> NearLimitWishes:
         """Return when a usage window is near its limit, for the detector."""
         return NearLimitWishes(self.near_limit_percent, self.near_limit_by_rate)
 
 
-class ContextConfig(Strict):
+class ContextConfig(Strict, frozen=True):
     """Actions when an agent's context fills up: none unless `mode` says so.
 
     The marks are percent of the room it has until it compacts by itself: at `advise` the user is told, at
@@ -162,19 +172,18 @@ class ContextConfig(Strict):
     """
 
     mode: Literal["off", "handoff", "compact", "ask"] = "off"
-    advise: float = Field(default=NO_WISHES.advise, gt=0, le=100)
-    draft: float = Field(default=NO_WISHES.draft, gt=0, le=100)
-    act: float = Field(default=NO_WISHES.act, gt=0, le=100)
-    rearm: float = Field(default=NO_WISHES.rearm, gt=0, le=100)
-    ceiling: int = Field(default=0, ge=0)
-    cooldown_s: float = Field(default=NO_WISHES.cooldown.total_seconds(), ge=0, le=86400)
+    advise: Annotated[float, Meta(gt=0, le=100)] = NO_WISHES.advise
+    draft: Annotated[float, Meta(gt=0, le=100)] = NO_WISHES.draft
+    act: Annotated[float, Meta(gt=0, le=100)] = NO_WISHES.act
+    rearm: Annotated[float, Meta(gt=0, le=100)] = NO_WISHES.rearm
+    ceiling: Annotated[int, Meta(ge=0)] = 0
+    cooldown_s: Annotated[float, Meta(ge=0, le=86400)] = NO_WISHES.cooldown.total_seconds()
     to: str = "same"
 
-    @model_validator(mode="after")
-    def _marks_rise(self) -> "ContextConfig":
+    def __post_init__(self) -> None:
+        """Check that the marks rise. Raise MistakeError."""
         if not self.rearm < self.advise <= self.draft <= self.act:
-            raise ValueError("the marks must rise: rearm, advise, draft, act")
-        return self
+            raise MistakeError("the marks must rise: rearm, advise, draft, act")
 
     def build_wishes(self) -> ContextWishes:
         """Return the same for the state machine."""
@@ -190,7 +199,12 @@ class ContextConfig(Strict):
         )
 
 
-class BudgetConfig(Strict):
+_LEAST_DOLLARS = Decimal("0.01")
+"""The least that can be told."""
+_MOST_DOLLARS = Decimal(1_000_000)
+
+
+class BudgetConfig(Strict, frozen=True):
     """So much may be used in a session, or on a day by everything on this machine: `tokens` or `dollars`.
 
     `agent` narrows it to one. The user is told at `warn` percent. What happens when it is used up, `then`
@@ -200,49 +214,28 @@ class BudgetConfig(Strict):
 
     per: Literal["session", "day"]
     agent: str = ""
-    # Strict: `true` would be one token. A hundredth is the least that can be told.
-    tokens: int | None = Field(default=None, gt=0, strict=True)
-    dollars: Decimal | None = Field(default=None, ge=Decimal("0.01"), le=1_000_000, allow_inf_nan=False)
-    warn: float = Field(default=80, gt=0, le=100)
+    tokens: Annotated[int, Meta(gt=0)] | None = None
+    dollars: Decimal | None = None
+    warn: Annotated[float, Meta(gt=0, le=100)] = 80
     then: Literal["warn", "handoff", "stop"] = "warn"
 
-    @model_validator(mode="after")
-    def _says_how_much_of_what(self) -> "BudgetConfig":
+    def __post_init__(self) -> None:
+        """Check that it says how much of what, and who gives way. Raise MistakeError."""
         if (self.tokens is None) == (self.dollars is None):
-            raise ValueError("a budget has either tokens or dollars")
+            raise MistakeError("a budget has either tokens or dollars")
+        if self.dollars is not None and not (
+            self.dollars.is_finite() and _LEAST_DOLLARS <= self.dollars <= _MOST_DOLLARS
+        ):
+            raise MistakeError(f"it must be from {_LEAST_DOLLARS} to {_MOST_DOLLARS}", key="dollars")
         if self.then == "handoff" and not self.agent:
-            raise ValueError('then = "handoff" needs the agent that is to give way')
-        return self
+            raise MistakeError('then = "handoff" needs the agent that is to give way')
 
     def build_budget(self) -> Budget:
         """Return the same for the state machine."""
         return Budget(self.per, self.agent, self.tokens or 0, self.dollars, self.warn, self.then)
 
 
-def _check_order(order: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({name for name in order if order.count(name) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(twice)} is there twice")
-    return order
-
-
-def _check_by(parse: Callable[[str], object]) -> Callable[[str], str]:
-    """Return a validator that leaves a text as it is if `parse` takes it."""
-
-    def check(text: str) -> str:
-        parse(text)
-        return text
-
-    return check
-
-
-_Order = Annotated[tuple[str, ...], AfterValidator(_check_order)]
-_Notify = Annotated[
-    tuple[str, ...], BeforeValidator(list_notify_methods), AfterValidator(check_notify_methods)
-]
-
-
-class UserConfig(Strict):
+class UserConfig(Strict, frozen=True):
     """The user's `config.toml`.
 
     `order` is the roster, preferred first; empty means every agent we have an adapter for, except the
@@ -255,38 +248,39 @@ class UserConfig(Strict):
     pass through relay's proxy on this machine.
     """
 
-    order: _Order = ()
-    patience_s: float = Field(default=300, gt=0, le=86400)
-    return_: Literal["offer", "auto", "off"] = Field(default="offer", alias="return")
-    notify: _Notify = (NOTIFY_AUTO,)
+    order: tuple[str, ...] = ()
+    patience_s: Annotated[float, Meta(gt=0, le=86400)] = 300
+    return_: Literal["offer", "auto", "off"] = field(default="offer", name="return")
+    notify: tuple[str, ...] = (NOTIFY_AUTO,)
     resume_at_reset: Literal["ask"] | bool = "ask"
-    quiet_hours: Annotated[str, AfterValidator(_check_by(parse_quiet_hours))] = ""
+    quiet_hours: str = ""
     proxy: bool = False
-    relay_key: Annotated[str, AfterValidator(_check_by(parse_relay_key))] = DEFAULT_RELAY_KEY
+    relay_key: str = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agent_tools: bool = True
-    agents: dict[str, AgentConfig] = Field(default_factory=dict)
+    agents: dict[str, AgentConfig] = field(default_factory=dict)
     handoff: HandoffConfig = HandoffConfig()
     context: ContextConfig = ContextConfig()
     redaction: RedactionConfig = RedactionConfig()
     export: ExportConfig = ExportConfig()
     budgets: tuple[BudgetConfig, ...] = ()
 
-    @field_validator("budgets")
     @classmethod
-    def _budgets_differ(cls, budgets: tuple[BudgetConfig, ...]) -> tuple[BudgetConfig, ...]:
-        names = [budget.build_budget().name for budget in budgets]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{twice[0]} is there twice")
-        return budgets
-
-    @field_validator("resume_at_reset", mode="before")
-    @classmethod
-    def _resume_is_said_plainly(cls, wish: object) -> object:
+    def parse(cls, tables: Mapping[str, object]) -> Self:
+        """Return the configuration in `tables`. Raise MistakeError. One method of `notify` needs no list."""
+        wish = tables.get("resume_at_reset", "ask")
         if wish != "ask" and not isinstance(wish, bool):
-            raise ValueError('it must be "ask", true or false')
-        return wish
+            raise MistakeError('it must be "ask", true or false', key="resume_at_reset")
+        method = tables.get("notify")
+        return super().parse({**tables, "notify": (method,)} if isinstance(method, str) else tables)
+
+    def __post_init__(self) -> None:
+        """Check what no type says: words, and what may be there once only. Raise MistakeError."""
+        _check_once("order", self.order)
+        _check("notify", check_notify_methods, self.notify)
+        _check("quiet_hours", parse_quiet_hours, self.quiet_hours)
+        _check("relay_key", parse_relay_key, self.relay_key)
+        _check_once("budgets", (budget.build_budget().name for budget in self.budgets))
 
     @property
     def may_ever_continue(self) -> bool:
@@ -328,10 +322,14 @@ class UserConfig(Strict):
         return found
 
 
-class ProjectConfig(Strict):
+class ProjectConfig(Strict, frozen=True):
     """A project's `.agent-relay/config.toml`: it comes with a clone, so it may only order and leave out."""
 
-    order: _Order = ()
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that no agent is there twice. Raise MistakeError."""
+        _check_once("order", self.order)
 
 
 def build_roster(known: tuple[str, ...], user: UserConfig, project: ProjectConfig) -> tuple[str, ...]:

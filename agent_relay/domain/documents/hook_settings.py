@@ -2,19 +2,19 @@
 
 from typing import Literal
 
-from pydantic import Field
+from msgspec import field
 
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import Strict
 
 
-class HookPlace(Strict):
+class HookPlace(Strict, frozen=True):
     """One of the agent's own configuration files, a JSON object; its path is a form like a source's."""
 
     scope: Literal["user", "project"]
     path: str
 
 
-class Hooks(Strict):
+class Hooks(Strict, frozen=True):
     """Hooks that a user may have installed for an agent that relay did not start.
 
     In each of `files`, the key `hooks` holds a list for each event, of objects whose own key `hooks` lists
@@ -26,7 +26,7 @@ class Hooks(Strict):
 
     files: tuple[HookPlace, ...] = ()
     events: tuple[str, ...] = ()
-    more: dict[str, int | str] = Field(default_factory=dict)
-    names: dict[Literal["native_id", "transcript", "cwd"], str] = Field(default_factory=dict)
+    more: dict[str, int | str] = field(default_factory=dict)
+    names: dict[Literal["native_id", "transcript", "cwd"], str] = field(default_factory=dict)
     notice: str = ""
     unsupported: str = ""

@@ -3,21 +3,21 @@
 Rules may hold for some versions of the agent only.
 """
 
-import re
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, model_validator
+from msgspec import Meta, field
 
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import MistakeError, Strict
 from agent_relay.domain.limits import Kind, Scope, Source
 from agent_relay.domain.names import is_within
+from agent_relay.domain.values import replace
 
 
-class VersionRange(Strict):
+class VersionRange(Strict, frozen=True):
     """Versions of the agent from `from` on and before `before`; either may be left out."""
 
-    from_version: str = Field(default="", alias="from")
+    from_version: str = field(default="", name="from")
     before: str = ""
 
     def contains(self, version: str) -> bool:
@@ -39,18 +39,11 @@ Plain = str | int | bool
 _Ranged = TypeVar("_Ranged", bound=VersionRange)
 
 
-def _check_pattern(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern!r} is no pattern: {error}") from error
-    return pattern
+Pattern = str
+"""A regular expression. Whoever loads one that somebody else wrote has to try whether it can be compiled."""
 
 
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
-
-
-class Where(Strict):
+class Where(Strict, frozen=True):
     """Condition that selects structured records.
 
     Paths step through objects and lists by `/` (`error/data/statusCode`, `content/0/text`); a key may
@@ -58,20 +51,20 @@ class Where(Strict):
     names paths that must not be there or be null, and `present` paths that must have a value.
     """
 
-    equals: dict[str, Plain] = Field(default_factory=dict)
-    matches: dict[str, Pattern] = Field(default_factory=dict)
+    equals: dict[str, Plain] = field(default_factory=dict)
+    matches: dict[str, Pattern] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
 
 
-class Near(Strict):
+class Near(Strict, frozen=True):
     """A row that must stand within `rows` rows of another one."""
 
     pattern: Pattern
-    rows: int = Field(ge=1, le=60)
+    rows: Annotated[int, Meta(ge=1, le=60)]
 
 
-class ScreenPlace(Strict):
+class ScreenPlace(Strict, frozen=True):
     """Place of an agent's own notices on the screen, which tells them from its prose.
 
     `starts` opens the notice's first row; up to `join` rows below it, until an empty one or one that
@@ -83,7 +76,7 @@ class ScreenPlace(Strict):
 
     starts: Pattern
     stops: Pattern = ""
-    join: int = Field(default=1, ge=1, le=12)
+    join: Annotated[int, Meta(ge=1, le=12)] = 1
     colour: tuple[str, ...] = ()
     blanks: str = ""
     above: Pattern = ""
@@ -92,35 +85,34 @@ class ScreenPlace(Strict):
     under: Near | None = None
 
 
-class Feed(VersionRange):
+class Feed(VersionRange, frozen=True, kw_only=True):
     """A stream of an agent's own words that limit rules read.
 
     Structured feeds take the value at `text` of records that satisfy `where` (the whole record, as
     compact JSON, where `text` is `.`). Screen feeds take what stands at `place`.
     """
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*\Z")]
     source: Source
     where: Where = Where()
     text: str = ""
     place: ScreenPlace | None = None
 
-    @model_validator(mode="after")
-    def _place_is_for_screens(self) -> "Feed":
+    def __post_init__(self) -> None:
+        """Check that it has a place exactly if it is of the screen. Raise MistakeError."""
         if (self.place is None) == (self.source is Source.SCREEN):
-            raise ValueError(f"feed {self.name}: a screen feed has a place, any other has a text")
-        return self
+            raise MistakeError(f"feed {self.name}: a screen feed has a place, any other has a text")
 
 
-class Amount(Strict):
+class Amount(Strict, frozen=True):
     """A moment or a span found in the text (`group` of the pattern) or the record (`field`)."""
 
-    forms: tuple[ResetForm, ...] = Field(min_length=1)
+    forms: Annotated[tuple[ResetForm, ...], Meta(min_length=1)]
     group: str = ""
     field: str = ""
 
 
-class LimitRule(VersionRange):
+class LimitRule(VersionRange, frozen=True, kw_only=True):
     """One pattern over the texts of its feeds, with what it means.
 
     Rules are tried in order and the first that matches a text speaks for it. A group named `model`
@@ -135,8 +127,8 @@ class LimitRule(VersionRange):
     a limit of the same scope.
     """
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
-    feeds: tuple[str, ...] = Field(min_length=1)
+    id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*\Z")]
+    feeds: Annotated[tuple[str, ...], Meta(min_length=1)]
     pattern: Pattern
     where: Where = Where()
     kind: Kind
@@ -148,11 +140,11 @@ class LimitRule(VersionRange):
     long_scope: Scope | None = None
     stuck_scope: Scope | None = None
     corroborate: Literal["", "unanswered", "unsaid", "seen"] = ""
-    accepts: tuple[str, ...] = Field(min_length=1)
-    rejects: tuple[str, ...] = Field(min_length=1)
+    accepts: Annotated[tuple[str, ...], Meta(min_length=1)]
+    rejects: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
-class Progress(VersionRange):
+class Progress(VersionRange, frozen=True, kw_only=True):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
     A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
@@ -167,33 +159,33 @@ class Progress(VersionRange):
     talk: str = ""
 
 
-class ContinueRule(VersionRange):
+class ContinueRule(VersionRange, frozen=True, kw_only=True):
     """Words by which an agent says that it will go on by itself at a limit's reset, or will not.
 
     The one `means` `waits`, the other `over`; `reset` is the moment, where the words name it.
     """
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
-    feeds: tuple[str, ...] = Field(min_length=1)
+    id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*\Z")]
+    feeds: Annotated[tuple[str, ...], Meta(min_length=1)]
     pattern: Pattern
     means: Literal["waits", "over"]
     reset: tuple[Amount, ...] = ()
-    accepts: tuple[str, ...] = Field(min_length=1)
-    rejects: tuple[str, ...] = Field(min_length=1)
+    accepts: Annotated[tuple[str, ...], Meta(min_length=1)]
+    rejects: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
-class AutoContinue(Strict):
+class AutoContinue(Strict, frozen=True):
     """Announcement by an agent that it will go on by itself at a limit's reset.
 
     It does within `late_s` seconds of the reset. `cancel` are the keys that keep it from doing so.
     """
 
     cancel: str = ""
-    late_s: float = Field(default=0, ge=0, le=3600)
+    late_s: Annotated[float, Meta(ge=0, le=3600)] = 0
     rules: tuple[ContinueRule, ...] = ()
 
 
-class UsageWindow(Strict):
+class UsageWindow(Strict, frozen=True, kw_only=True):
     """A structured reading of a usage window: how much is used, of `full`, and when it starts anew.
 
     A record that only says that the window is used up has no share at `used`: it tells `tells_percent`. A
@@ -207,24 +199,23 @@ class UsageWindow(Strict):
     source: Source
     where: Where = Where()
     used: str = ""
-    tells_percent: float | None = Field(default=None, ge=0, le=100)
+    tells_percent: Annotated[float, Meta(ge=0, le=100)] | None = None
     reset: str
     model: str = ""
     of_model: str = ""
     forms: tuple[ResetForm, ...] = ("epoch",)
-    full: float = Field(default=100, gt=0)
-    near_percent: float = Field(default=0, ge=0, le=100)
-    lasts_minutes: int = Field(default=0, ge=0)
+    full: Annotated[float, Meta(gt=0)] = 100
+    near_percent: Annotated[float, Meta(ge=0, le=100)] = 0
+    lasts_minutes: Annotated[int, Meta(ge=0)] = 0
     minutes: str = ""
 
-    @model_validator(mode="after")
-    def _tells_one_share(self) -> "UsageWindow":
+    def __post_init__(self) -> None:
+        """Check that it tells one share. Raise MistakeError."""
         if bool(self.used) == (self.tells_percent is not None):
-            raise ValueError(f"window {self.name} has either `used` or `tells_percent`")
-        return self
+            raise MistakeError(f"window {self.name} has either `used` or `tells_percent`")
 
 
-class ContextRule(Strict):
+class ContextRule(Strict, frozen=True, kw_only=True):
     """A record that says how many tokens the agent's conversation holds.
 
     They are the sum of the numbers at `used` (a path that leads nowhere counts nothing; one must lead
@@ -234,13 +225,13 @@ class ContextRule(Strict):
 
     source: Source
     where: Where = Where()
-    used: tuple[str, ...] = Field(min_length=1)
+    used: Annotated[tuple[str, ...], Meta(min_length=1)]
     window: str = ""
     model: tuple[str, ...] = ()
     talk: str = ""
 
 
-class ModelWindows(Strict):
+class ModelWindows(Strict, frozen=True, kw_only=True):
     """Records that list models: each entry at `models` (`*` steps into every value) has a name and a window.
 
     What the agent keeps free for its answer stands at `reserve`; of that no more than `most_reserve` counts.
@@ -249,20 +240,20 @@ class ModelWindows(Strict):
     source: Source
     where: Where = Where()
     models: str
-    name: tuple[str, ...] = Field(min_length=1)
+    name: Annotated[tuple[str, ...], Meta(min_length=1)]
     window: str
     reserve: str = ""
-    most_reserve: int = Field(default=0, ge=0)
+    most_reserve: Annotated[int, Meta(ge=0)] = 0
 
 
-class KnownWindow(Strict):
+class KnownWindow(Strict, frozen=True):
     """The window in tokens of models whose name a pattern is found in, where no record says it."""
 
     pattern: Pattern
-    window: int = Field(gt=0)
+    window: Annotated[int, Meta(gt=0)]
 
 
-class SideTalk(Strict):
+class SideTalk(Strict, frozen=True, kw_only=True):
     """Records that say that a conversation is another agent's than the one the user talks to."""
 
     source: Source
@@ -270,7 +261,7 @@ class SideTalk(Strict):
     talk: str
 
 
-class ContextRules(Strict):
+class ContextRules(Strict, frozen=True):
     """Rules for how full the agent's context is, by its own records.
 
     An agent compacts by itself before its window is full: `usable_percent` of the window less
@@ -281,11 +272,11 @@ class ContextRules(Strict):
     models: tuple[ModelWindows, ...] = ()
     known: tuple[KnownWindow, ...] = ()
     sides: tuple[SideTalk, ...] = ()
-    usable_percent: float = Field(default=100, gt=0, le=100)
-    reserve_tokens: int = Field(default=0, ge=0)
+    usable_percent: Annotated[float, Meta(gt=0, le=100)] = 100
+    reserve_tokens: Annotated[int, Meta(ge=0)] = 0
 
 
-class StateRule(VersionRange):
+class StateRule(VersionRange, frozen=True, kw_only=True):
     """One sign of what the agent is doing; the first that matches wins.
 
     `source` is where the pattern is searched: the screen (its last `rows` rows with text, 0 for all),
@@ -294,19 +285,19 @@ class StateRule(VersionRange):
     before it asks whether the folder may be trusted.
     """
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    id: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]*\Z")]
     state: ScreenState
     source: Literal["screen", "title", "terminal", "state-file"] = "screen"
     pattern: Pattern = ""
     where: Where = Where()
-    rows: int = Field(default=0, ge=0, le=60)
+    rows: Annotated[int, Meta(ge=0, le=60)] = 0
     unless: Pattern = ""
     announced: bool = False
     accepts: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
 
 
-class InputLine(Strict):
+class InputLine(Strict, frozen=True):
     """The row people type into: `row` captures what stands in it as group `typed`.
 
     It is the last row that matches; with an `anchor`, it is every matching row right above the last row
@@ -316,12 +307,12 @@ class InputLine(Strict):
 
     row: Pattern
     anchor: Pattern = ""
-    rows: int = Field(default=1, ge=1, le=40)
+    rows: Annotated[int, Meta(ge=1, le=40)] = 1
     hint: Pattern = ""
     hint_colours: tuple[str, ...] = ()
 
 
-class Rules(Strict):
+class Rules(Strict, frozen=True):
     """All rules of one agent.
 
     Feeds, rules, states and progress may have a range of versions they hold for (`from`, `before`).
@@ -336,27 +327,12 @@ class Rules(Strict):
     context: ContextRules = ContextRules()
     continues: AutoContinue = AutoContinue()
 
-    @model_validator(mode="after")
-    def _names_are_known(self) -> "Rules":
-        self._check_feeds("limit", self.limits)
-        self._check_feeds("continues", self.continues.rules)
-        for kind, names in (
-            ("feed", [feed.name for feed in self.feeds]),
-            ("limit", [rule.id for rule in self.limits]),
-            ("state", [rule.id for rule in self.states]),
-            ("continues", [rule.id for rule in self.continues.rules]),
-        ):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise ValueError(f"{kind} {', '.join(twice)} is there twice")
-        return self
-
-    def _check_feeds(self, kind: str, rules: Sequence[LimitRule | ContinueRule]) -> None:
-        feeds = {feed.name for feed in self.feeds}
-        for rule in rules:
-            unknown = sorted(set(rule.feeds) - feeds)
-            if unknown:
-                raise ValueError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")
+    @classmethod
+    def parse(cls, tables: Mapping[str, object]) -> Self:
+        """Return the rules in `tables`. Raise MistakeError, also if a feed of a rule is not there."""
+        rules = super().parse(tables)
+        _check_names(rules)
+        return rules
 
     def fit(self, version: str) -> "Rules":
         """Return the rules that hold for this version of the agent; all of them if it is unknown."""
@@ -364,16 +340,38 @@ class Rules(Strict):
         def keep(rules: Sequence[_Ranged]) -> tuple[_Ranged, ...]:
             return tuple(rule for rule in rules if rule.may_contain(version))
 
-        continues = self.continues.model_copy(update={"rules": keep(self.continues.rules)})
-        kept = {
-            "states": keep(self.states),
-            "feeds": keep(self.feeds),
-            "limits": keep(self.limits),
-            "progress": keep(self.progress),
-        }
-        return self.model_copy(update={**kept, "continues": continues})
+        return replace(
+            self,
+            states=keep(self.states),
+            feeds=keep(self.feeds),
+            limits=keep(self.limits),
+            progress=keep(self.progress),
+            continues=replace(self.continues, rules=keep(self.continues.rules)),
+        )
 
     def is_structured(self) -> bool:
         """Return whether any limit can be read from something other than the screen."""
         structured = {feed.name for feed in self.feeds if feed.source is not Source.SCREEN}
         return any(structured & set(rule.feeds) for rule in self.limits)
+
+
+def _check_names(rules: Rules) -> None:
+    feeds = {feed.name for feed in rules.feeds}
+    _check_feeds(feeds, "limit", rules.limits)
+    _check_feeds(feeds, "continues", rules.continues.rules)
+    for kind, names in (
+        ("feed", [feed.name for feed in rules.feeds]),
+        ("limit", [rule.id for rule in rules.limits]),
+        ("state", [rule.id for rule in rules.states]),
+        ("continues", [rule.id for rule in rules.continues.rules]),
+    ):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise MistakeError(f"{kind} {', '.join(twice)} is there twice")
+
+
+def _check_feeds(feeds: set[str], kind: str, rules: Sequence[LimitRule | ContinueRule]) -> None:
+    for rule in rules:
+        unknown = sorted(set(rule.feeds) - feeds)
+        if unknown:
+            raise MistakeError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")

@@ -9,10 +9,11 @@ from functools import partial
 from types import FrameType
 from typing import Annotated
 
+import msgspec
 import typer
-from pydantic import ValidationError
 
 from agent_relay.domain.documents.config import ExportConfig, check_address
+from agent_relay.domain.documents.handwritten import MistakeError
 from agent_relay.domain.protocol.watch_output import EventTold
 from agent_relay.faces.cli.dispatch import missing_extra
 from agent_relay.faces.cli.options import UsageError
@@ -73,13 +74,13 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
         for address in (otlp, webhook):
             if address:
                 check_address(address)
-        chosen = ExportConfig.model_validate(
-            config.model_dump() | {name: value for name, value in given.items() if value not in {None, ""}}
+        chosen = ExportConfig.parse(
+            msgspec.structs.asdict(config)
+            | {name: value for name, value in given.items() if value not in {None, ""}}
         )
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        option = str(first["loc"][0]).partition("_")[0]
-        raise UsageError(f"--{option}: {first['msg']}", command="export") from None
+    except MistakeError as error:
+        option = error.key.partition("_")[0]
+        raise UsageError(f"--{option}: {error.message}", command="export") from None
     except ValueError as error:
         raise UsageError(f"{error}", command="export") from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):

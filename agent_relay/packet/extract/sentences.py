@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.handwritten import Strict
 from agent_relay.domain.text.plain import compile_late
 
 _FILE = "phrases.toml"
@@ -25,7 +25,7 @@ def plain_apostrophes(text: str) -> str:
     return text.translate(_APOSTROPHES)
 
 
-class PhraseGroup(Strict):
+class PhraseGroup(Strict, frozen=True):
     """One table of `phrases.toml`; the comment at the top of that file explains its keys."""
 
     accepts: tuple[str, ...]
@@ -71,7 +71,7 @@ def read_phrases() -> tuple[dict[str, PhraseGroup], dict[str, str]]:
         data = pkgutil.get_data(__package__, _FILE) or b""
         tables = tomllib.loads(data.decode())
         parts = {name: f"(?:{'|'.join(words)})" for name, words in tables.pop("parts").items()}
-        return {name: PhraseGroup.model_validate(table) for name, table in tables.items()}, parts
+        return {name: PhraseGroup.parse(table) for name, table in tables.items()}, parts
     except (OSError, ValueError) as problem:
         raise ImportError(f"{_FILE} of {__package__} cannot be read: {problem}") from problem
 

@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.values import replace
 from agent_relay.faces.cli.session.packet_transfer import build_offline
 from agent_relay.packet.freshness import score_text
 from tests.support.corpus import lay_out, list_names
@@ -61,7 +62,7 @@ def test_nothing_planted_is_lost_or_leaked(name: str, tmp_path: Path) -> None:
         assert score.characters <= _CHARACTERS, target
     sections = _list_sections(packet)
     for fact in sample.planting.fact:
-        alone = sample.planting.model_copy(update={"fact": (fact,), "secret": ()})
+        alone = replace(sample.planting, fact=(fact,), secret=())
         assert score_text(sections[fact.kind], alone).is_perfect, fact
 
 
@@ -100,7 +101,7 @@ def _count(group: Literal["hard", "unseen"], folder: str) -> tuple[Counter[str],
         found.update(score.found)
         sections = _list_sections(packet)
         for fact in sample.planting.fact:
-            alone = sample.planting.model_copy(update={"fact": (fact,), "secret": ()})
+            alone = replace(sample.planting, fact=(fact,), secret=())
             placed[fact.kind] += score_text(sections[fact.kind], alone).is_perfect
     return found, placed
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _build(folder: os.PathLike[str], **wishes: object) -> tuple[PreferredReturn, Conversation]:
     talk = Conversation("/work", agent="understudy")
-    config = UserConfig.model_validate(wishes)
+    config = UserConfig.parse(wishes)
     return PreferredReturn(talk, lambda: config, f"{folder}/ledger.json"), talk
 
 

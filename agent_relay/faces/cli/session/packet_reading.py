@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
+from agent_relay.domain.documents.handwritten import MistakeError
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import (
     ConfigurationError,
@@ -198,13 +198,11 @@ def print_facts_score(facts: str, *, transcript: str, text: str, target: str, as
 def read_planting(path: str) -> Planting:
     """Return the planted facts in the file `path`; raise RelayError if it cannot be read or has none."""
     try:
-        return Planting.model_validate(parse_toml(_read(path), path))
+        return Planting.parse(parse_toml(_read(path), path))
     except ConfigurationError as problem:
         raise WrongUseError(problem.sentence, hint=_FORM) from None
-    except ValidationError as problem:
-        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise WrongUseError(f"{path} holds no planted facts: {where}: {first['msg']}", hint=_FORM) from None
+    except MistakeError as problem:
+        raise WrongUseError(f"{path} holds no planted facts: {problem}", hint=_FORM) from None
 
 
 def describe(score: Score) -> dict[str, object]:
