@@ -10,12 +10,19 @@ from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.names import get_project_folder
 
 ADAPTER_FILE = "adapter.toml"
+TEMPLATE = "resume.md.j2"
+"""The packet template that all adapters without one of their own share."""
 _TRUST_FILE = "trust.json"
 
 
 def project_adapters(root: str) -> str:
     """Return the folder of a project's own adapters."""
     return f"{get_project_folder(root)}/adapters"
+
+
+def has_template(folder: str, template: str) -> bool:
+    """Tell whether the adapter in `folder` that names this template has one of its own, or should have."""
+    return template != TEMPLATE or os.path.lexists(os.path.join(folder, template))
 
 
 def user_adapters(config: str) -> str:

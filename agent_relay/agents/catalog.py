@@ -1,58 +1,20 @@
-"""List the adapters of a user and a project: usable ones, those left out, and which a project may use.
-
-Also here: the renderer of packets that an adapter's template gives.
-"""
+"""List the adapters of a user and a project: usable ones, those left out, and which a project may use."""
 
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from agent_relay.agents import adapter_folders
 from agent_relay.agents.adapters import LoadedAdapter, Origin, list_default_roster, load_adapter, load_rules
-from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
-from agent_relay.packet.render import SHARED, compile_template, render_packet
 from agent_relay.system.disk.files import read_bounded, write_atomic
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.disk.locks import lock_folder
-
-_TEMPLATE = "resume.md.j2"
-_TEMPLATE_BYTES = 256 << 10
-
-
-def build_renderer(
-    loaded: LoadedAdapter, folder: str, *, has_session: bool = True
-) -> Callable[[ResumePacket], str]:
-    """Build a function from a packet to the text its target reads; the template is compiled now, once.
-
-    An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
-    the text; without a session nothing can be recalled from it. Raises ConfigurationError if a template
-    cannot be used.
-    """
-    templates = {SHARED: _read_template(os.path.join(adapter_folders.find_builtin_folder(), _TEMPLATE))}
-    own = os.path.join(loaded.folder, loaded.adapter.template)
-    if os.path.lexists(own) or loaded.adapter.template != _TEMPLATE:
-        templates[_TEMPLATE] = _read_template(own)
-    title = loaded.adapter.title
-    template = compile_template(templates, title=title)
-    return lambda packet: render_packet(
-        packet, template=template, title=title, folder=folder, has_session=has_session
-    )
-
-
-def _read_template(path: str) -> str:
-    try:
-        return read_bounded(path, limit_bytes=_TEMPLATE_BYTES).decode()
-    except FileNotFoundError:
-        raise ConfigurationError(f"the packet template {path} is missing") from None
-    except UnicodeDecodeError as problem:
-        raise ConfigurationError(f"the packet template {path} is not UTF-8") from problem
-
 
 _FILE_BYTES = 1 << 20
 _TOTAL_FILES = 200
@@ -243,7 +205,9 @@ def _check_parts(loaded: LoadedAdapter) -> LoadedAdapter:
     who wrote them.
     """
     load_rules(loaded)
-    template = loaded.adapter.template
-    if template != _TEMPLATE or os.path.lexists(os.path.join(loaded.folder, template)):
+    if adapter_folders.has_template(loaded.folder, loaded.adapter.template):
+        # Few adapters have one, and what compiles it is dear to load.
+        from agent_relay.agents.packet_templates import build_renderer
+
         build_renderer(loaded, loaded.folder)
     return loaded

@@ -2,34 +2,21 @@
 
 import asyncio
 import importlib
-import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
 from agent_relay.daemon._tool_server import build_mcp_handlers
-from agent_relay.domain.protocol import watch_output
-from agent_relay.domain.protocol.operations import (
-    LISTEN_S,
-    OPERATIONS,
-    WATCH_FOLLOW,
-    Handler,
-    NoticeSender,
-    Peer,
-    WatchFields,
-)
+from agent_relay.domain.protocol.operations import OPERATIONS, Handler, NoticeSender, Peer
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.proxy_keeper import ProxyKeeper
 from agent_relay.engine.services import Services
 from agent_relay.engine.session_operations import build_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
-from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.engine.threads import wait_for
 from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.store.tree_owner import read_owner
 from agent_relay.system.clock import Clock, LocalZone, read_boot_moment
@@ -49,98 +36,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_ENOUGH = 384 << 10
-"""Characters of one answer; with one more session it stays below a line's limit."""
-
-
-async def _follow(sessions: SessionRegistry, asked: WatchFields) -> tuple[list[dict[str, object]], int]:
-    """Return the sessions at work that changed after change number `seen`, and the newest number.
-
-    Only those of one working tree or one session if these are named. If nothing changed and the requester
-    will `wait`, so does the answer, for a while. Nothing is kept for viewers: a request names the newest it
-    knows.
-    """
-    deadline = asyncio.get_running_loop().time() + LISTEN_S
-    while True:
-        change = sessions.changes.listen()
-        changed = [
-            host
-            for host in sorted(sessions, key=lambda host: host.changes.number)
-            if host.changes.number > asked.seen
-            and asked.root in {"", host.session.root}
-            and asked.session in {"", host.session.id}
-        ]
-        left_s = deadline - asyncio.get_running_loop().time()
-        if changed or left_s <= 0 or not asked.wait:
-            return _tell(changed, asked.seen, sessions.services.clock.now())
-        await wait_for(change, left_s)
-
-
-def _tell(hosts: list[Host], seen: int, now: datetime) -> tuple[list[dict[str, object]], int]:
-    told: list[dict[str, object]] = []
-    size = 0
-    for host in hosts:
-        live = watch_output.render_live(build_live(host, now))
-        told.append(live)
-        seen = host.changes.number
-        size += len(json.dumps(live))
-        if size >= _ENOUGH:
-            break
-    return told, seen
-
-
-def build_live(host: Host, now: datetime) -> watch_output.LiveSession:
-    """Return the session as its daemon knows it, with the usage windows that have not begun anew."""
-    session = host.session
-    leg = session.living_leg
-    live = host.runner.find_live(leg.id) if leg is not None else None
-    if leg is None or live is None:
-        return watch_output.LiveSession(session.id, session.number, trouble=host.trouble)
-    title, rows = watch_output.cut_screen(live.screen) if live.screen is not None else ("", ())
-    reading = live.reading
-    windows = tuple(
-        watch_output.WindowUsed(
-            name=one.window.name,
-            minutes=one.minutes,
-            used_percent=one.used,
-            resets_at=one.resets_at.isoformat(),
-            model=one.model,
-            source=one.window.source,
-            read_at=one.at.isoformat(),
-        )
-        for one in live.windows
-        if one.resets_at > now
-    )
-    return watch_output.LiveSession(
-        session=session.id,
-        number=session.number,
-        leg=leg.id,
-        title=title,
-        rows=rows,
-        trouble=host.trouble,
-        model=reading.model if reading is not None else "",
-        context=watch_output.build_context(reading.used, reading.room) if reading is not None else None,
-        windows=windows,
-    )
-
-
-def build_watch_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
-    """Return the handlers by the names of their operations."""
-
-    async def follow(asked: WatchFields, _peer: Peer) -> Mapping[str, object]:
-        told, seen = await _follow(sessions, asked)
-        return {"sessions": told, "seen": seen}
-
-    return dict((WATCH_FOLLOW.performed_by(follow),))
-
-
 AFTER_S = 2.0
 """Seconds at the start that are left to whoever started the daemon."""
 
 MODULES = (
     "agent_relay.agents.adapters",
     "agent_relay.agents.catalog",
+    "agent_relay.agents.packet_templates",
     "agent_relay.daemon._application",
+    "agent_relay.daemon._watch_operations",
+    "agent_relay.domain.documents.packet",
+    "agent_relay.domain.documents.packet_json",
     "agent_relay.domain.facts",
     "agent_relay.domain.protocol.run_output",
     "agent_relay.domain.text.plain",
@@ -154,6 +60,8 @@ MODULES = (
     "agent_relay.engine.publishing.packet_pipeline",
     "agent_relay.packet.airc",
     "agent_relay.packet.digest",
+    "agent_relay.packet.extract.quotable",
+    "agent_relay.packet.extract.requests",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
     "agent_relay.redact.text",
@@ -286,7 +194,7 @@ class Application:
         """Return the handlers by name; what a start need not wait for is loaded at its first request."""
         return {
             **build_handlers(self._sessions, self._narrating),
-            **build_watch_handlers(self._sessions),
+            **build_late_handlers("watch", self._build_watch),
             **build_late_handlers("run", self._build_turns),
             **build_late_handlers("chat", self._build_turns),
             **build_late_handlers("race", self._build_race),
@@ -294,6 +202,11 @@ class Application:
             **build_mcp_handlers(self._services.folders),
             **build_late_handlers("hooks", self._build_hooks),
         }
+
+    def _build_watch(self) -> Mapping[str, Handler]:
+        from agent_relay.daemon._watch_operations import build_watch_handlers
+
+        return build_watch_handlers(self._sessions)
 
     def _build_turns(self) -> Mapping[str, Handler]:
         from agent_relay.engine.turn_operations import build_handlers as build_turn_handlers

@@ -180,7 +180,7 @@ class EffectRunner:
 
     def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
         """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
-        from agent_relay.agents.catalog import build_renderer
+        from agent_relay.agents.packet_templates import build_renderer
 
         return build_renderer(self._services.get_adapter(agent), session_folder(self._host.session))
 

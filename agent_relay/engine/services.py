@@ -49,7 +49,6 @@ from agent_relay.store.usage_windows import read_windows
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config_file import ReloadingConfig, read_project_config
 from agent_relay.system.disk.folders import Folders
-from agent_relay.system.net.webhook import show_on_desktop
 from agent_relay.terminal.holder_client import HolderCheck, HolderConnection
 
 if TYPE_CHECKING:
@@ -122,6 +121,8 @@ class OutsideNotifiers:
 
     async def show(self, environ: Mapping[str, str], title: str, text: str) -> None:
         """Show a notification on the desktop of that environment, if it has one."""
+        from agent_relay.system.net.webhook import show_on_desktop
+
         with contextlib.suppress(RelayError):
             failed = await self._desktop.run(show_on_desktop, environ, title, text)
             if failed:

@@ -15,7 +15,6 @@ from agent_relay.domain.facts import (
     ToolError,
 )
 from agent_relay.domain.values import replace
-from agent_relay.packet.extract.quotable import find_measured
 
 MOST_TEXT = 12_000
 """The characters of one message that a checkpoint keeps, from its two ends."""
@@ -63,6 +62,9 @@ def bound_facts(facts: Facts, clean: Callable[[str], str]) -> Facts:
 
 def _bound_runs(runs: tuple[CommandRun, ...], clean: Callable[[str], str]) -> tuple[CommandRun, ...]:
     """Return the runs with the end of what each command printed last, and what its earlier runs measured."""
+    # Who only reads checkpoints needs none of it.
+    from agent_relay.packet.extract.quotable import find_measured
+
     last = {run.command: index for index, run in enumerate(runs)}
     bound = []
     for index, run in enumerate(runs):

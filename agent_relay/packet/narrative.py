@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_relay.domain.documents.adapter import Answer
-from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePacket
 from agent_relay.domain.documents.record_matching import find_dotted
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import AgentNote
@@ -19,6 +18,7 @@ from agent_relay.domain.text.plain import clean_text, find_reason, quote_reason
 from agent_relay.packet.extract.provenance import find_record
 
 if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import Exchange, Provenance, ResumePacket
     from agent_relay.domain.facts import Facts
 
 SECTIONS = (
@@ -137,15 +137,24 @@ class OwnDocument(msgspec.Struct, frozen=True):
     """
 
     text: str
-    source: Provenance | None = None
+    source: "Provenance | None" = None
 
 
-def place_narrative(agent: str, moment: str, facts: "Facts") -> Provenance:
+def place_narrative(agent: str, moment: str, facts: "Facts") -> "Provenance":
     """Return the position in its conversation of a document that `agent` wrote at `moment` (ISO 8601)."""
     at = parse_moment(moment)
     dated = [said for said in facts.conversation if said.role == "user" and said.at is not None]
     known = [said.turn for said in dated if said.at is not None and at is not None and said.at <= at]
     turn = max(known, default=0) if dated and at is not None else None
+    return _place(agent, facts, turn=turn, at=at)
+
+
+def _place(
+    agent: str, facts: "Facts", *, turn: int | None = None, at: datetime | None = None
+) -> "Provenance":
+    # The models of packets take long to load, and a daemon needs none of them before its first packet.
+    from agent_relay.domain.documents.packet import Provenance
+
     return Provenance(agent=agent, transcript=facts.transcript, turn=turn, at=at)
 
 
@@ -179,7 +188,7 @@ def add_note(
     if not text:
         return own
     if own is None or not own.text:
-        return OwnDocument(text, Provenance(agent=agent, transcript=facts.transcript, at=note.at))
+        return OwnDocument(text, _place(agent, facts, at=note.at))
     return OwnDocument(f"{text}\n\n{own.text}", own.source)
 
 
@@ -189,7 +198,7 @@ def choose_document(
     agent: str,
     now: datetime,
     written: OwnDocument | None,
-    before: ResumePacket,
+    before: "ResumePacket",
 ) -> OwnDocument:
     """Choose the newest of the document `agent` was asked for, its compaction summary, and that of `before`.
 
@@ -204,8 +213,8 @@ def choose_document(
 
 
 def leave_out_known(
-    exchanges: Iterable[Exchange], document: Provenance | None, last: int
-) -> tuple[Exchange, ...]:
+    exchanges: "Iterable[Exchange]", document: "Provenance | None", last: int
+) -> "tuple[Exchange, ...]":
     """Leave out what a fresh `document` by the agent itself covers; `last` is the last turn of its leg."""
     told = tuple(exchanges)
     known = document.turn if document else None
@@ -231,7 +240,7 @@ def _read_summary(facts: "Facts", agent: str, now: datetime) -> OwnDocument | No
     if not facts.summary:
         return None
     at, turn = facts.summary_at, facts.summary_turn
-    source = Provenance(agent=agent, transcript=facts.transcript, turn=turn, at=at)
+    source = _place(agent, facts, turn=turn, at=at)
     if turn is None:
         return OwnDocument(facts.summary, source)
     since = sum(said.role == "user" and said.turn > turn for said in facts.conversation)
@@ -241,7 +250,7 @@ def _read_summary(facts: "Facts", agent: str, now: datetime) -> OwnDocument | No
     return OwnDocument(f"({told})\n\n{facts.summary}", source)
 
 
-def _get_carried(before: ResumePacket, agent: str) -> OwnDocument:
+def _get_carried(before: "ResumePacket", agent: str) -> OwnDocument:
     """Return the document of the packet `agent` was given; it does not cover anything `agent` did."""
     text, source = before.narrative or "", before.narrative_source
     if text and source is not None and source.at is not None:

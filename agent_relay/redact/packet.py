@@ -7,13 +7,11 @@ unknown to this version are included.
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec.structs import astuple
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
@@ -23,8 +21,11 @@ from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values import replace
 from agent_relay.redact.known_values import EMPTY_ALLOW_LIST, AllowList
 from agent_relay.redact.rules import PLACEHOLDER
-from agent_relay.redact.text import Redacted, redact_text
 from agent_relay.session.turns.chat import LONGEST_MESSAGE, shorten_message
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
+    from agent_relay.redact.text import Redacted
 
 _SHORTEST_CUT = 300
 """Length in characters above which what agents ran and read is excerpted; shorter texts are kept whole."""
@@ -37,6 +38,7 @@ def redact_facts(
 
     Texts that are quoted whole are cleaned with the packet. Takes about 0.3 s for a megabyte of long texts.
     """
+    from agent_relay.redact.text import redact_text
 
     def clean(text: str) -> str:
         return redact_text(text, known=known, allow=allow).text
@@ -101,20 +103,24 @@ class _Cleaner(msgspec.Struct, frozen=True):
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     spared: Counter[str] = msgspec.field(default_factory=Counter)
 
-    def redact(self, text: str) -> Redacted:
+    def redact(self, text: str) -> "Redacted":
         """Return `text` without secrets, not counted yet."""
+        from agent_relay.redact.text import redact_text
+
         return redact_text(text, known=self.known, allow=self.allow)
 
 
 def redact_packet(
-    packet: ResumePacket, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
-) -> ResumePacket:
+    packet: "ResumePacket", *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
+) -> "ResumePacket":
     """Return the packet with every string cleaned of control characters and secrets.
 
     `redactions` counts what it lost, including what its facts had lost before and what an earlier packet
     said. `spared` counts what is still in it because of the user's allow-list. Raises UntrustedDataError if
     unknown fields are nested absurdly deep.
     """
+    from agent_relay.domain.documents.packet_json import parse_packet, render_document
+
     cleaner = _Cleaner(known, allow)
     document = render_document(packet)
     for key, value in document.items():

@@ -1,7 +1,10 @@
 """Notify the event loop which watched folders changed, without polling."""
 
 import asyncio
+import importlib
+import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
@@ -12,6 +15,12 @@ if TYPE_CHECKING:
 
 OnChange = Callable[[set[str]], None]
 
+_log = logging.getLogger(__name__)
+
+_LIBRARY = "watchdog.observers"
+_LOADS_AFTER_S = 0.2
+"""The first folder is wanted when the first agent starts, which is not to wait for the library."""
+
 
 class FolderWatch:
     """One observer for all folders any owner wants; each is watched once, and only while wanted.
@@ -19,11 +28,14 @@ class FolderWatch:
     `on_change` is called in the event loop with the paths that changed, many events as one call; a
     watched folder that vanished is itself among them. A folder that cannot be watched (the system's
     limit is reached, it has just been removed) is not watched, without an error: readers must look on other
-    occasions too. Paths are given as they were asked for, links in the folder's own name included.
+    occasions too. Paths are given as they were asked for, links in the folder's own name included. Nothing is
+    watched before the library is loaded, a moment after the first wish: `on_loaded` is called then, and has
+    to look at everything and to wish again.
     """
 
-    def __init__(self, on_change: OnChange) -> None:
+    def __init__(self, on_change: OnChange, on_loaded: Callable[[], None]) -> None:
         self._on_change = on_change
+        self._on_loaded = on_loaded
         self._loop = asyncio.get_running_loop()
         self._observer: BaseObserver | None = None
         self._wanted: dict[Hashable, set[str]] = {}
@@ -31,6 +43,7 @@ class FolderWatch:
         self._lock = threading.Lock()
         self._changed: set[str] = set()
         self._gone: set[str] = set()
+        self._loading: asyncio.Task[None] | None = None
 
     @property
     def folders(self) -> set[str]:
@@ -39,6 +52,9 @@ class FolderWatch:
 
     def want(self, owner: Hashable, folders: set[str]) -> None:
         """Watch exactly these folders for `owner` from now on; an empty set ends its watches."""
+        if folders and _LIBRARY not in sys.modules:
+            self._load_later()
+            return
         if self._wanted.get(owner, set()) == folders and folders <= self._watches.keys():
             return
         self._wanted.pop(owner, None)
@@ -49,8 +65,23 @@ class FolderWatch:
         for folder in self._watches.keys() - set().union(*self._wanted.values()):
             self._unwatch(folder)
 
+    def _load_later(self) -> None:
+        if self._loading is None or self._loading.done():
+            self._loading = self._loop.create_task(self._load(), name="load what watches folders")
+
+    async def _load(self) -> None:
+        await asyncio.sleep(_LOADS_AFTER_S)
+        try:
+            await asyncio.to_thread(importlib.import_module, _LIBRARY)
+        except ImportError:
+            _log.warning("folders-not-watched")
+            return
+        self._on_loaded()
+
     def close(self) -> None:
         """Stop watching all folders."""
+        if self._loading is not None:
+            self._loading.cancel()
         if self._observer is not None:
             self._observer.stop()
             self._observer.join()

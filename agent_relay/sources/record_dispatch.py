@@ -50,7 +50,7 @@ class SourceSet:
         self._clock = JumpingClock(clock or SystemClock())
         self._loop = asyncio.get_running_loop()
         self._legs: dict[str, _Leg] = {}
-        self._watch = FolderWatch(self._changed) if is_watching else None
+        self._watch = FolderWatch(self._changed, self._look_at_all) if is_watching else None
 
     def add(
         self, place: LegPlace, specs: Sequence[SourceSpec], *, state: Mapping[str, object] | None = None
@@ -181,6 +181,11 @@ class SourceSet:
             leg.place = msgspec.structs.replace(leg.place, started_at=min(leg.place.started_at, jump.since))
             for reader in leg.readers:
                 reader.update(leg.place)
+
+    def _look_at_all(self) -> None:
+        """Look at what every leg has, and watch its folders: until now nothing was."""
+        for leg_id in list(self._legs):
+            self._look(leg_id, is_walking=True)
 
     def _look(self, leg_id: str, *, is_walking: bool = False) -> None:
         self._read_clock()

@@ -15,7 +15,6 @@ import msgspec
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts, RecordCursor, TodoItem
 from agent_relay.domain.values import replace
-from agent_relay.packet.extract.quotable import trim_facts
 from agent_relay.sources import transcript_files as files
 from agent_relay.system.disk.files import open_regular
 from agent_relay.transcripts import fact_reading as reading
@@ -31,6 +30,13 @@ _EXPORT_BYTES = 256 << 20
 _PARENT_LEVELS = 4
 
 
+def _trim(facts: Facts) -> Facts:
+    # It reads the phrases that packets are made with, and most daemons start without a conversation.
+    from agent_relay.packet.extract.quotable import trim_facts
+
+    return trim_facts(facts)
+
+
 def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
     """Read the facts of one native session, which may still be growing.
 
@@ -39,7 +45,7 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
     `agent` replaces the agent's name that the reader finds. Output that no packet quotes is left out.
     Raises RelayError if nothing can be read, ConfigurationError for an unknown reader.
     """
-    return trim_facts(read_whole_facts(reader, path, native_id=native_id, agent=agent))
+    return _trim(read_whole_facts(reader, path, native_id=native_id, agent=agent))
 
 
 def read_whole_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
@@ -223,7 +229,7 @@ def read_growth(
     has_begun = before is not None and bool(before.path)
     if before is not None and (before.is_other or (has_begun and grown.is_from_start)):
         grown = replace(grown, cursor=replace(grown.cursor, is_other=True))
-    facts = trim_facts(grown.facts)
+    facts = _trim(grown.facts)
     return replace(grown, facts=replace(facts, agent=agent) if agent else facts)
 
 

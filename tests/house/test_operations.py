@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agent_relay.daemon._application import build_watch_handlers
 from agent_relay.daemon._tool_server import build_mcp_handlers
+from agent_relay.daemon._watch_operations import build_watch_handlers
 from agent_relay.daemon.run import Daemon, build_handlers
 from agent_relay.domain.protocol.operations import OPERATIONS
 from agent_relay.engine.agent_operations import build_agent_handlers

@@ -37,7 +37,6 @@ from agent_relay.domain.limits import (
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import ClockJump, is_later, replace, start_at
-from agent_relay.packet.extract.requests import strip_packets
 from agent_relay.session.decision import Outcome
 from agent_relay.session.usage_limits import find_level
 
@@ -254,7 +253,11 @@ class NewestPrompt:
                 if sign.text:
                     text = find_text(data, sign.text) or ""
                     left_out = _count_left_out(find_value(data, sign.text), text)
-        text = strip_packets(text)
+        if text:
+            # Most legs begin without one, and the phrases take long to load.
+            from agent_relay.packet.extract.requests import strip_packets
+
+            text = strip_packets(text)
         if not text or (self._asked_at is not None and not is_later(at, self._asked_at, now)):
             return None
         self._asked_at = at

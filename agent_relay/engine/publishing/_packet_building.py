@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.catalog import build_renderer
+from agent_relay.agents.packet_templates import build_renderer
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.documents.packet_json import parse_packet

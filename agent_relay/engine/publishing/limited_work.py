@@ -114,6 +114,8 @@ async def redact_event(body: Body, *, known: frozenset[str]) -> Body:
 
 async def redact_request(text: str, *, known: frozenset[str] = frozenset()) -> str:
     """Return `text` without secrets. Raise RelayError as `redact_event` does."""
+    if not text:
+        return text
     from agent_relay.redact.text import redact_words
 
     return await _redact(len(text), partial(redact_words, text, known=known))

@@ -1,18 +1,25 @@
 """Record where a fact was found, and in which file."""
 
-from agent_relay.domain.documents.packet import Provenance
+from typing import TYPE_CHECKING
+
 from agent_relay.domain.facts import CommandRun, FileChange, Message, ToolError
 from agent_relay.domain.text.plain import compile_late
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import Provenance
 
 _PLACE = compile_late(r"(?::\d+|#[^/]*)$")
 
 
-def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError) -> Provenance:
+def tell_source(agent: str, fact: Message | CommandRun | FileChange | ToolError) -> "Provenance":
     """Build the provenance of a fact: its agent, and its place in the transcript."""
+    # What only finds records is loaded by a daemon before it needs the models of packets.
+    from agent_relay.domain.documents.packet import Provenance
+
     return Provenance(agent=agent, transcript=fact.place, turn=fact.turn, at=fact.at)
 
 
-def get_turn(source: Provenance | None) -> tuple[str, str, int] | None:
+def get_turn(source: "Provenance | None") -> tuple[str, str, int] | None:
     """Return the identity of a turn: its agent, its record and its number; `None` if unknown.
 
     The number alone is not enough: every conversation counts from 1.
