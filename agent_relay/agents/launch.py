@@ -1,5 +1,6 @@
 """Make a leg ready to start: its values, the files its agent reads, its arguments and environment."""
 
+import contextlib
 import json
 import os
 import re
@@ -287,6 +288,34 @@ def prepare_launch(
     return plan
 
 
+def prepare_templates(loaded: LoadedAdapter) -> None:
+    """Compile the templates of the files that the agent's start needs. A start reports what is wrong there.
+
+    The engine takes longer to load than a start may wait: call it in a thread while something else is waited
+    for.
+    """
+    for file in loaded.adapter.launch.files:
+        with contextlib.suppress(RelayError, OSError, ImportError):
+            _read_template(loaded, file)
+
+
+def _read_template(loaded: LoadedAdapter, file: FileTemplate) -> "Template":
+    """Return a file's template. Raise ConfigurationError if it is missing or invalid."""
+    from jinja2 import TemplateError
+
+    path = os.path.join(loaded.folder, file.template)
+    try:
+        return _compile(read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode())
+    except FileNotFoundError:
+        raise ConfigurationError(f"the adapter's template {path} is missing") from None
+    except (TemplateError, UnicodeDecodeError) as error:
+        raise _build_template_error(path, error) from error
+
+
+def _build_template_error(path: str, error: Exception) -> ConfigurationError:
+    return ConfigurationError(f"the adapter's template {path} cannot be used: {error}")
+
+
 def _render_file(
     loaded: LoadedAdapter,
     file: FileTemplate,
@@ -298,16 +327,13 @@ def _render_file(
     # Only agents that read files of ours need it, and it takes longer to load than an agent's start may wait.
     from jinja2 import TemplateError
 
-    path = os.path.join(loaded.folder, file.template)
     read = {name: _read_object(form, place) for name, form in file.reads.items()}
+    template = _read_template(loaded, file)
+    own = {"hook_command": build_hook_command(), "may_continue": may_continue}
     try:
-        source = read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode()
-        own = {"hook_command": build_hook_command(), "may_continue": may_continue}
-        return _compile(source).render(**values, **read, **own)
-    except FileNotFoundError:
-        raise ConfigurationError(f"the adapter's template {path} is missing") from None
-    except (TemplateError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the adapter's template {path} cannot be used: {error}") from error
+        return template.render(**values, **read, **own)
+    except TemplateError as error:
+        raise _build_template_error(os.path.join(loaded.folder, file.template), error) from error
 
 
 @lru_cache(maxsize=32)

@@ -5,10 +5,11 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 import msgspec
 
-from agent_relay.agents.launch import get_program
+from agent_relay.agents.launch import get_program, prepare_templates
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import TurnBegun
@@ -89,6 +90,9 @@ async def open_session(registry: SessionRegistry, request: creation.OpenRequest)
     creation.check_adoption(request)
     for name in (request.agent, request.terms.rollback or request.agent):
         registry.services.get_adapter(name)
+    # Git and the disk are waited for meanwhile.
+    prepare = partial(prepare_templates, registry.services.get_adapter(request.agent))
+    asyncio.get_running_loop().run_in_executor(None, prepare)
     root = await asyncio.to_thread(creation.find_requested_root, request.cwd)
     registry.offer(request.pack(), root=root, session=request.session)
     await registry.settle()
