@@ -158,7 +158,8 @@ def _fill_all(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return filled
 
 
-_MCP_VALUES = ("mcp_program", "mcp_args", "mcp_words")
+MCP_WORDS = "mcp_words"
+_MCP_VALUES = ("mcp_program", "mcp_args", MCP_WORDS)
 KNOWN_VALUES = frozenset(
     {"native_id", "model", "leg_folder", "packet", "packet_folder", "port", "password", "cwd", "home"}
     | set(_MCP_VALUES)
@@ -228,12 +229,14 @@ def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, 
     return values
 
 
-def build_tool_values(folder: str, *, python: str = sys.executable, pipe: str = "") -> dict[str, str]:
+def build_tool_values(
+    folder: str, *, python: str = sys.executable, pipe: str = "", more: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the values by which an adapter names the pipe of relay's tools; `folder` is the daemon's.
 
-    They are JSON, and strings of TOML as well.
+    They are JSON, and strings of TOML as well. `more` are further arguments of the pipe.
     """
-    words = [python, "-I", "-S", pipe or PIPE_PATH, folder]
+    words = [python, "-I", "-S", pipe or PIPE_PATH, folder, *more]
     forms = (words[0], words[1:], words)
     return {
         name: json.dumps(form).replace("\x7f", "\\u007f")

@@ -17,6 +17,7 @@ from agent_relay.engine.services import Services
 from agent_relay.engine.session_operations import build_handlers
 from agent_relay.engine.sessions.commands import recover_sessions
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.sessions.verdicts import HandoffJudge
 from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.store.tree_owner import read_owner
 from agent_relay.system.clock import Clock, LocalZone, read_boot_moment
@@ -157,6 +158,7 @@ class Application:
         self._later: tuple[asyncio.Task[None], ...] = ()
         self._narrating = NarrativeWriter(services)
         self._sessions = SessionRegistry(services, self._narrating)
+        self._judge = HandoffJudge(services)
         self._racing: RaceRegistry | None = None
         self._unmanaged: UnmanagedAgents | None = None
 
@@ -193,7 +195,7 @@ class Application:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handlers by name; what a start need not wait for is loaded at its first request."""
         return {
-            **build_handlers(self._sessions, self._narrating),
+            **build_handlers(self._sessions, self._narrating, self._judge),
             **build_late_handlers("watch", self._build_watch),
             **build_late_handlers("run", self._build_turns),
             **build_late_handlers("chat", self._build_turns),
@@ -216,7 +218,7 @@ class Application:
     def _build_agent(self) -> Mapping[str, Handler]:
         from agent_relay.engine.agent_operations import build_agent_handlers
 
-        return build_agent_handlers(self._sessions)
+        return build_agent_handlers(self._sessions, self._judge)
 
     def _build_race(self) -> Mapping[str, Handler]:
         from agent_relay.race.registry import build_race_handlers

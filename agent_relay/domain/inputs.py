@@ -94,11 +94,16 @@ class AcceptSaid(msgspec.Struct, frozen=True):
 
 
 class VerdictSaid(msgspec.Struct, frozen=True):
-    """The leg's agent judged the handoff that started it: completed or failed."""
+    """The leg's agent judged the handoff that started it: completed, failed or rejected.
+
+    `checked` is what relay found by running commands.
+    """
 
     leg: str
     verdict: str
     note: str = ""
+    report: HandoffReport = NO_REPORT
+    checked: tuple[CriterionChecked, ...] = ()
 
 
 class NoteSaid(msgspec.Struct, frozen=True):
@@ -124,7 +129,7 @@ class RetryAsked(msgspec.Struct, frozen=True):
 
 
 class CloseAsked(msgspec.Struct, frozen=True):
-    """A person, or the agent `by`, judged the handoff's result: `verdict` is completed or failed.
+    """A person, or the agent `by`, judged the handoff: completed, failed or, by an agent alone, rejected.
 
     `checked` is what relay found by running commands. With `anyway` it is completed although a criterion is
     unmet.

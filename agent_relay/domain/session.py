@@ -10,6 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from agent_relay.domain.limits import UNKNOWN_CONTEXT, Context, Spending
+from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
 from agent_relay.domain.state import State
 from agent_relay.domain.values import UNKNOWN_OWNER, Owner
 
@@ -158,7 +159,10 @@ class Handoff(msgspec.Struct, frozen=True):
 
 
 class HandoffRequest(msgspec.Struct, frozen=True):
-    """A handoff that the agent of `leg` asked for; it begins when the turn is over. As `HandoffRequested`."""
+    """A handoff that the agent of `leg` asked for; it begins when the turn is over. As `HandoffRequested`.
+
+    `verdict`, `note` and `report` judge the handoff `closes`, criteria and blockers left out.
+    """
 
     id: str
     leg: str
@@ -167,16 +171,23 @@ class HandoffRequest(msgspec.Struct, frozen=True):
     at: datetime
     priority: str = ""
     closes: str = ""
+    verdict: str = ""
+    note: str = ""
+    report: HandoffReport = NO_REPORT
 
 
 class AgentNote(msgspec.Struct, frozen=True):
-    """The newest note of `leg`'s agent on its work, for its successor; `files` are as in its event."""
+    """The newest note of `leg`'s agent on its work, for its successor; `files` are as in its event.
+
+    `is_kept` once a checkpoint has it.
+    """
 
     leg: str
     text: str
     at: datetime
     next_step: str = ""
     files: tuple[str, ...] = ()
+    is_kept: bool = False
 
 
 class Limit(msgspec.Struct, frozen=True):

@@ -21,11 +21,13 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Handoff, Session
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.publishing.limited_work import run_limited
+from agent_relay.engine.sessions.handoff_requests import build_report
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.sessions.verdicts import HandoffJudge, render_judged
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
-from agent_relay.session.interventions import VERDICTS, build_handoff_plan
+from agent_relay.session.interventions import REJECTED, VERDICTS, build_handoff_plan
 from agent_relay.session.requests import find_own_handoff
 from agent_relay.system.limited_process import LimitedProcess, WorkLimit
 
@@ -40,9 +42,9 @@ _PRIORITIES = {"medium": "normal", "critical": "urgent"}
 _AIRC_PRIORITIES = {"normal": "medium", "urgent": "critical", "": "medium"}
 
 
-def build_agent_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
+def build_agent_handlers(sessions: SessionRegistry, judge: HandoffJudge) -> Mapping[str, Handler]:
     """Return the handlers by the names of their operations."""
-    does = _AgentHandlers(sessions)
+    does = _AgentHandlers(sessions, judge)
     return dict(
         (
             op.AGENT_STATUS.performed_by(does.tell_status),
@@ -59,8 +61,9 @@ def build_agent_handlers(sessions: SessionRegistry) -> Mapping[str, Handler]:
 
 
 class _AgentHandlers:
-    def __init__(self, sessions: SessionRegistry) -> None:
+    def __init__(self, sessions: SessionRegistry, judge: HandoffJudge) -> None:
         self._sessions = sessions
+        self._judge = judge
 
     async def tell_status(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return the session as its agent may see it: task, state, order, context, pending handoff."""
@@ -180,21 +183,33 @@ class _AgentHandlers:
         return {"accepted": _render_own(session, asked.leg)}
 
     async def close(self, asked: fields.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
-        """Record that the handoff that started the agent succeeded or failed."""
+        """Record that the handoff that started the agent succeeded or failed, or that it is rejected.
+
+        The user's check commands are run before it is completed; what the agent itself proposed never is.
+        """
         host, _ = self._find(asked)
+        known = (*VERDICTS, REJECTED)
+        if asked.verdict not in known:
+            raise WrongUseError(f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(known)}")
         _check_text("note", asked.note)
-        if asked.verdict not in VERDICTS:
-            raise WrongUseError(
-                f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}"
-            )
-        session = await host.ask(inputs.VerdictSaid(asked.leg, asked.verdict, asked.note))
-        own = find_own_handoff(session, asked.leg)
-        request = _render_request(session)
+        if asked.verdict == REJECTED and not asked.note.strip():
+            raise WrongUseError("a rejection needs a note: why you do not take it over")
+        report, own = build_report(asked.report), find_own_handoff(host.session, asked.leg)
+        is_checked = asked.verdict == "completed" and own is not None
+        checked = await self._judge.check(host, own.id) if own is not None and is_checked else ()
+        said = inputs.VerdictSaid(asked.leg, asked.verdict, asked.note, report, checked)
+        session = await host.ask(said)
+        judged = inputs.CloseAsked(
+            own.id if own is not None else "", asked.verdict, by=session.agent, report=report, checked=checked
+        )
+        message = _render_follow_up(session, asked.verdict)
         return {
-            "handoff": own.id if own is not None else "",
+            "handoff": judged.handoff,
             "verdict": asked.verdict,
-            "asked_for": request,
-            "message": f"{request['to']} takes over when this turn is over" if request else "Recorded.",
+            "asked_for": _render_request(session),
+            **render_judged(
+                session, judged, message=message, anyway="Mend it and call complete again, or fail"
+            ),
         }
 
     async def note(self, asked: fields.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
@@ -293,11 +308,20 @@ def _render_handoff(handoff: Handoff, *, is_accepted: bool) -> dict[str, object]
         "accepted": is_accepted,
         "deliverables": list(terms.deliverables),
         "acceptance_criteria": list(terms.criteria),
+        "checks": list(terms.checks),
         "constraints": list(terms.constraints),
         "priority": terms.priority,
         "rollback": terms.rollback,
         "questions": list(terms.questions),
     }
+
+
+def _render_follow_up(session: Session, verdict: str) -> str:
+    if session.request is not None:
+        return f"{session.request.to_agent} takes over when this turn is over: end it now"
+    if verdict == REJECTED:
+        return "Recorded. No other agent takes over by itself: tell the user why, and call handoff or plan."
+    return "Recorded."
 
 
 def _render_record(record: HandoffRecord) -> dict[str, object]:

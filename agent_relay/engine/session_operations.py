@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.operations import Handler, Peer
@@ -17,25 +16,19 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions import commands
+from agent_relay.engine.sessions.asking_process import find_asking_agent
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
-from agent_relay.engine.sessions.criteria_checks import LIMIT_S, CriteriaChecker
 from agent_relay.engine.sessions.handoff_requests import (
     build_report,
     build_terms,
     clean_line,
-    find_handoff,
     name_speaker,
     strip_texts,
 )
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
-from agent_relay.session.handoff_history import render_evidence
-from agent_relay.session.interventions import (
-    VERDICTS,
-    build_handoff_plan,
-    list_evidence,
-    list_unmet,
-)
+from agent_relay.engine.sessions.verdicts import HandoffJudge, render_judged
+from agent_relay.session.interventions import VERDICTS, build_handoff_plan
 from agent_relay.session.views import messages
 from agent_relay.session.views.event_lines import list_history
 from agent_relay.session.views.waiting import build_rest_view
@@ -65,9 +58,11 @@ async def describe_rest(host: Host) -> Mapping[str, object]:
 _CANCELLED_WHY = "cancelled while it was under way"
 
 
-def build_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Mapping[str, Handler]:
+def build_handlers(
+    sessions: SessionRegistry, narratives: NarrativeWriter, judge: HandoffJudge
+) -> Mapping[str, Handler]:
     """Return the handlers by the names of their requests."""
-    does = _Handlers(sessions, narratives)
+    does = _Handlers(sessions, narratives, judge)
     return dict(
         (
             op.OPEN.performed_by(does.open),
@@ -93,13 +88,14 @@ def build_handlers(sessions: SessionRegistry, narratives: NarrativeWriter) -> Ma
 
 
 class _Handlers:
-    def __init__(self, sessions: SessionRegistry, narratives: NarrativeWriter) -> None:
+    def __init__(self, sessions: SessionRegistry, narratives: NarrativeWriter, judge: HandoffJudge) -> None:
         self._sessions = sessions
         self._narratives = narratives
-        self._checker = CriteriaChecker()
+        self._judge = judge
 
-    async def open(self, asked: op.OpenFields, _peer: Peer) -> Mapping[str, object]:
+    async def open(self, asked: op.OpenFields, peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
+        agent = await find_asking_agent(self._sessions, peer) if asked.check else ""
         source, _, native = asked.from_.partition(":")
         open_request = OpenRequest(
             agent=asked.agent,
@@ -118,7 +114,7 @@ class _Handlers:
             model=asked.model,
             force=asked.yes,
             launch=not asked.no_launch,
-            terms=build_terms(asked, target=asked.agent, environ=asked.env),
+            terms=build_terms(asked, target=asked.agent, environ=asked.env, agent=agent),
         )
         if open_request.launch:
             opened, note = await commands.open_session(self._sessions, open_request)
@@ -222,7 +218,7 @@ class _Handlers:
             await host.ask(inputs.RetryAsked(asked.handoff, force=asked.yes)), asked.handoff
         )
 
-    async def close(self, asked: op.HandoffVerdictFields, _peer: Peer) -> Mapping[str, object]:
+    async def close(self, asked: op.HandoffVerdictFields, peer: Peer) -> Mapping[str, object]:
         """Check the handoff's criteria, and note that it succeeded or failed: its rollback agent may follow.
 
         `closed` is whether it was judged: not if it was to be completed and a criterion is unmet.
@@ -233,48 +229,42 @@ class _Handlers:
             )
         report, note = build_report(asked.report), clean_line("note", asked.note)
         host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        by = name_speaker(host.session, asked)
+        by = name_speaker(host.session, asked) or await find_asking_agent(self._sessions, peer)
         if by and (asked.anyway or asked.run_proposed):
             raise WrongUseError(
                 f"{by} may not use --anyway or --run-proposed",
                 hint="Only a person may: agent-relay handoff complete --anyway, or --run-proposed",
             )
-        checked = await self._check(host, asked)
+        checked = (
+            await self._judge.check(
+                host,
+                asked.handoff,
+                # An agent's variables would decide which program a user's command means.
+                environ=None if by else asked.env,
+                run_proposed=asked.run_proposed,
+                limit_s=asked.check_limit_s,
+            )
+            if not asked.skip_checks
+            else ()
+        )
         closing = inputs.CloseAsked(
             asked.handoff, asked.verdict, note, by=by, report=report, checked=checked, anyway=asked.anyway
         )
         session = await host.ask(closing)
-        handoff = find_handoff(session, asked.handoff)
-        evidence = list_evidence(handoff, closing) if handoff is not None else ()
-        is_closed = asked.handoff in session.closed
-        answer = {**_render_answer(session, asked.handoff), "closed": is_closed}
-        if not is_closed:
-            answer["message"] = messages.render_unmet(asked.handoff, list_unmet(evidence))
-        return {**answer, "criteria": [render_evidence(one) for one in evidence]}
-
-    async def _check(self, host: Host, asked: op.HandoffVerdictFields) -> tuple[CriterionChecked, ...]:
-        """Run the handoff's commands, those that an agent proposed only if a person wants that."""
-        session = host.session
-        handoff = find_handoff(session, asked.handoff)
-        if handoff is None or asked.skip_checks or asked.handoff in session.closed:
-            return ()
-        commands = (*handoff.terms.checks, *(handoff.terms.proposed_checks if asked.run_proposed else ()))
-        if not commands:
-            return ()
-        leg = session.living_leg
-        environ = asked.env or host.runner.get_launch_environment(leg.id if leg is not None else "").environ
-        return await self._checker.check(
-            self._sessions.services,
-            handoff.id,
-            commands,
-            cwd=session.cwd,
-            environ=environ,
-            limit_s=asked.check_limit_s or LIMIT_S,
-        )
+        answer = _render_answer(session, asked.handoff)
+        return {
+            **answer,
+            **render_judged(
+                session,
+                closing,
+                message=str(answer["message"]),
+                anyway=f"To complete it anyway: agent-relay handoff complete --anyway {asked.handoff}",
+            ),
+        }
 
     async def cancel_checks(self, asked: op.HandoffChecksFields, _peer: Peer) -> Mapping[str, object]:
         """End the command that checks a criterion of the handoff; return whether there was one."""
-        return {"cancelled": self._checker.cancel(asked.handoff)}
+        return {"cancelled": self._judge.cancel(asked.handoff)}
 
     async def agree(self, asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""

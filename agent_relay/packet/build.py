@@ -9,6 +9,7 @@ import msgspec
 from agent_relay.domain.documents import packet as documents
 from agent_relay.domain.facts import Facts, Message, Tokens
 from agent_relay.domain.limits import Signal
+from agent_relay.domain.session import AgentNote
 from agent_relay.domain.values import Tree, render_path
 from agent_relay.packet import _merge as merging
 from agent_relay.packet.extract import outcomes
@@ -26,7 +27,7 @@ from agent_relay.packet.extract.restated import find_handed_over, leave_out_rest
 from agent_relay.packet.extract.statements import find_intent, sort_statements
 from agent_relay.packet.extract.turns import list_turns
 from agent_relay.packet.freshness import count_changes
-from agent_relay.packet.narrative import OwnDocument, choose_document, leave_out_known
+from agent_relay.packet.narrative import OwnDocument, add_note, choose_document, leave_out_known
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -90,14 +91,19 @@ def build_packet(
     signal: Signal | None = None,
     previous: documents.ResumePacket | None = None,
     written: OwnDocument | None = None,
+    note: AgentNote | None = None,
+    fresh_prompts: int = 0,
 ) -> documents.ResumePacket:
     """Build the packet: the contents of `previous`, merged with what the predecessor's leg added.
 
-    `written` is the document its agent was asked for, if that is still fresh.
+    `written` is the document its agent was asked for, if that is still fresh; `note` is what it said by
+    itself, which counts until more than `fresh_prompts` prompts followed.
     """
     leg = _read_leg(facts, context, tree=tree, previous=previous)
     agent, before = context.previous_agent, leg.before
     document = choose_document(leg.facts, agent=agent, now=context.at, written=written, before=before)
+    if note is not None:
+        document = add_note(document, note, agent=agent, facts=leg.facts, now=context.at, fresh=fresh_prompts)
     packet = _build_from_leg(leg, context, tree=tree, signal=signal)
     last = max((said.turn for said in leg.facts.conversation), default=0)
     return packet.model_copy(

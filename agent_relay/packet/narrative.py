@@ -176,8 +176,8 @@ def render_narrative(
 
 
 def add_note(
-    own: OwnDocument | None, note: AgentNote, *, agent: str, facts: "Facts", now: datetime, fresh: int
-) -> OwnDocument | None:
+    own: OwnDocument, note: AgentNote, *, agent: str, facts: "Facts", now: datetime, fresh: int
+) -> OwnDocument:
     """Return the document with what its agent said last of its work in front, unless that is outdated.
 
     On its own a note covers nothing that was said before: its place in the conversation is not told.
@@ -187,7 +187,7 @@ def add_note(
     text = render_narrative(note.text, written, moment, facts=facts, now=now, fresh_prompts=fresh)
     if not text:
         return own
-    if own is None or not own.text:
+    if not own.text:
         return OwnDocument(text, _place(agent, facts, at=note.at))
     return OwnDocument(f"{text}\n\n{own.text}", own.source)
 

@@ -271,7 +271,16 @@ def _clean_said(
     cleaned = replace(body, text=clean(body.text), next_step=clean(body.next_step))
     if isinstance(cleaned, work.AgentNoted):
         return cleaned
-    return replace(cleaned, title=clean(cleaned.title), files=clean_all(cleaned.files))
+    return replace(
+        cleaned,
+        title=clean(cleaned.title),
+        files=clean_all(cleaned.files),
+        deliverables=clean_all(cleaned.deliverables),
+        completed=clean_all(cleaned.completed),
+        incomplete=clean_all(cleaned.incomplete),
+        questions=clean_all(cleaned.questions),
+        suggested_next=clean(cleaned.suggested_next),
+    )
 
 
 def _clean_begun(

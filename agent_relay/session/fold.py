@@ -5,7 +5,18 @@ from collections.abc import Iterable, Mapping
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session, Step, Terms
+from agent_relay.domain.protocol.handoff_report import HandoffReport
+from agent_relay.domain.session import (
+    AgentNote,
+    Handoff,
+    HandoffRequest,
+    Leg,
+    Limit,
+    Prompt,
+    Session,
+    Step,
+    Terms,
+)
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import transitions
@@ -151,10 +162,12 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
                 session, closed=(*session.closed, handoff), due=transitions.find_due(session, body)
             )
         case work.HandoffRequested() | work.HandoffWithdrawn() | work.HandoffAccepted() | work.AgentNoted():
-            return transitions.fold_said(session, body, event)
+            return _fold_said(session, body, event)
+        case events.CheckpointMade(noted_at=noted_at) if noted_at:
+            return _mark_note(session, noted_at)
         case events.LegEnded(leg, how, status):
             ended = {"how": how, "status": status, "ended_at": event.at}
-            return _with_leg(transitions.drop_request(session, leg), leg, ended)
+            return _with_leg(_drop_request(session, leg), leg, ended)
         case events.SessionRested():
             rested = replace(
                 session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""
@@ -337,3 +350,50 @@ def _begin_earlier(session: Session, leg_id: str, since: str) -> Session:
 def _with_leg(session: Session, leg_id: str, changes: Mapping[str, object]) -> Session:
     legs = tuple(replace(leg, **changes) if leg.id == leg_id else leg for leg in session.legs)  # type: ignore[arg-type]  # same
     return replace(session, legs=legs)
+
+
+def _fold_said(
+    session: Session,
+    body: work.HandoffRequested | work.HandoffWithdrawn | work.HandoffAccepted | work.AgentNoted,
+    event: events.Event,
+) -> Session:
+    """Return the session after its agent said something of its work, or what it asked for was dropped."""
+    match body:
+        case work.HandoffRequested():
+            parts = (body.completed, body.incomplete, (), body.questions, body.suggested_next)
+            report = HandoffReport(body.deliverables, (), *parts)
+            request = HandoffRequest(
+                body.handoff,
+                body.leg,
+                body.to_agent,
+                body.title,
+                event.at,
+                body.priority,
+                body.closes,
+                body.verdict or "failed",
+                body.text,
+                report,
+            )
+            note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
+            return replace(session, request=request, note=note)
+        case work.HandoffWithdrawn(handoff):
+            is_its = session.request is not None and session.request.id == handoff
+            return replace(session, request=None) if is_its else session
+        case work.HandoffAccepted(handoff):
+            return replace(session, accepted=(*session.accepted, handoff))
+        case work.AgentNoted(leg, text, next_step):
+            return replace(session, note=AgentNote(leg, text, event.at, next_step))
+
+
+def _mark_note(session: Session, noted_at: str) -> Session:
+    """Return the session whose agent's note of that moment is in a checkpoint."""
+    note = session.note
+    if note is None or note.at.isoformat() != noted_at:
+        return session
+    return replace(session, note=replace(note, is_kept=True))
+
+
+def _drop_request(session: Session, leg: str) -> Session:
+    """Return the session without what the agent of `leg`, which is over, asked for."""
+    is_its = session.request is not None and session.request.leg == leg
+    return replace(session, request=None) if is_its else session

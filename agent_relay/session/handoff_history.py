@@ -25,9 +25,11 @@ class HandoffStatus(StrEnum):
     PASSED_ON = "passed-on"
     COMPLETED = "completed"
     FAILED = "failed"
+    REJECTED = "rejected"
     CANCELLED = "cancelled"
 
 
+_BY_VERDICT = {status.value: status for status in (HandoffStatus.COMPLETED, HandoffStatus.REJECTED)}
 OPEN_STATUSES = frozenset(
     {
         HandoffStatus.REQUESTED,
@@ -244,7 +246,7 @@ class HandoffHistory:
             case work.HandoffAccepted(handoff, _, note):
                 self._note(handoff, event, note)
             case work.HandoffClosed(handoff, verdict, note, skipped) as body:
-                status = HandoffStatus.COMPLETED if verdict == "completed" else HandoffStatus.FAILED
+                status = _BY_VERDICT.get(verdict, HandoffStatus.FAILED)
                 said = "; ".join(text for text in (verdict, note, *skipped) if text)
                 self._note(handoff, event, said, status=status, note=note, closed_at=at, closing=body)
             case _:

@@ -10,7 +10,7 @@ from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
-from agent_relay.domain.protocol.handoff_report import CriterionVerdict
+from agent_relay.domain.protocol.handoff_report import CriterionVerdict, HandoffReport
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, retry_command
@@ -38,6 +38,8 @@ def check_waiting_packet(session: Session, agent: str, world: DecisionContext) -
 RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
 """States in which a handoff can go on without a leg."""
 VERDICTS = ("completed", "failed")
+REJECTED = "rejected"
+"""The verdict of an agent that does not take the handoff over."""
 _DIGITS = 4
 """The most digits in the number of a criterion."""
 
@@ -125,7 +127,7 @@ def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -
 
 
 def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
-    """Record the verdict on a finished handoff, and its evidence; on failure hand over to its rollback agent.
+    """Record the verdict on a finished handoff, and its evidence; unless it is completed, roll it back.
 
     Of one that is to be completed and has an unmet criterion only the evidence is recorded, unless it shall
     be completed `anyway`. Raises WrongUseError for one that was not made, or was judged before.
@@ -149,7 +151,7 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
     after = replace(session, handoff=None) if confirmed else session
     rolled, why_not = _roll_back(after, handoff, asked, world)
     report = asked.report
-    blockers = [work.BlockerNamed(handoff.id, one.kind, one.text, one.requires) for one in report.blockers]
+    blockers = list_blockers(handoff.id, report)
     closed = work.HandoffClosed(
         handoff.id,
         asked.verdict,
@@ -163,6 +165,11 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
         report.suggested_next,
     )
     return Outcome((*confirmed, *checked, *blockers, closed)).then(rolled)
+
+
+def list_blockers(handoff: str, report: HandoffReport) -> tuple[work.BlockerNamed, ...]:
+    """Return the events of the report's blockers."""
+    return tuple(work.BlockerNamed(handoff, one.kind, one.text, one.requires) for one in report.blockers)
 
 
 def list_evidence(handoff: Handoff, asked: CloseAsked) -> tuple[work.CriterionChecked, ...]:
@@ -203,7 +210,7 @@ def _roll_back(
 ) -> tuple[Outcome, str]:
     """Return the handoff to the rollback agent, and why there is none although one was named."""
     name = handoff.terms.rollback
-    if asked.verdict != "failed" or not name:
+    if asked.verdict == "completed" or not name:
         return Outcome(), ""
     if session.handoff is not None or session.state is State.STOPPING:
         return Outcome(), f"{name}: the session is {session.state}"

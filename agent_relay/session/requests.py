@@ -14,6 +14,7 @@ from agent_relay.session import handoffs, interventions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import inherit_terms
 
+_NOT_DONE = {"failed": "could not do it", interventions.REJECTED: "rejected it"}
 _OVER = "this agent is no longer at work in its session"
 
 
@@ -50,19 +51,41 @@ def request_handoff(session: Session, asked: HandoffWished, world: DecisionConte
 
 
 def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> Outcome:
-    """Judge the handoff that started the agent; if it failed, its rollback agent follows after the turn.
+    """Judge the handoff that started the agent; unless completed, its rollback agent follows after the turn.
 
-    Raises WrongUseError if no handoff brought it, or it was judged before.
+    Evidence is journalled at once. Raises WrongUseError if no handoff brought the agent, if it was judged
+    before, or if the agent rejects what it accepted.
     """
     leg, handoff = _get_own(session, said.leg)
-    if said.verdict != "failed" or not handoff.terms.rollback or handoff.id in session.closed:
-        return interventions.close(session, CloseAsked(handoff.id, said.verdict, said.note), world)
+    closing = CloseAsked(
+        handoff.id, said.verdict, said.note, by=leg.agent, report=said.report, checked=said.checked
+    )
+    if said.verdict == interventions.REJECTED and handoff.id in session.accepted:
+        raise WrongUseError("this agent accepted the handoff already", hint="Say that it failed: call fail")
+    if said.verdict == "completed" or not handoff.terms.rollback or handoff.id in session.closed:
+        return interventions.close(session, closing, world)
     if session.request is not None:
         raise WrongUseError(f"a handoff to {session.request.to_agent} is already requested")
     _check_turn(session)
-    title, rollback = f"{leg.agent} could not do it", handoff.terms.rollback
-    requested = work.HandoffRequested(world.handoff_id, leg.id, rollback, title, said.note, closes=handoff.id)
-    return Outcome((requested,), _tell(session, leg))
+    title = f"{leg.agent} {_NOT_DONE[said.verdict]}"
+    report = said.report
+    requested = work.HandoffRequested(
+        world.handoff_id,
+        leg.id,
+        handoff.terms.rollback,
+        title,
+        said.note,
+        closes=handoff.id,
+        verdict=said.verdict,
+        deliverables=report.deliverables,
+        completed=report.completed,
+        incomplete=report.incomplete,
+        questions=report.questions,
+        suggested_next=report.suggested_next,
+    )
+    evidence = interventions.list_evidence(handoff, closing)
+    blockers = interventions.list_blockers(handoff.id, report)
+    return Outcome((*evidence, *blockers, requested), _tell(session, leg))
 
 
 def accept(session: Session, said: AcceptSaid) -> Outcome:
@@ -113,8 +136,10 @@ def begin_headless(session: Session, leg: Leg, world: DecisionContext) -> Outcom
 def _begin(session: Session, leg: Leg, request: HandoffRequest, world: DecisionContext) -> Outcome:
     own = replace(world, handoff_id=request.id)
     if request.closes:
-        said = session.note.text if session.note is not None and session.note.leg == leg.id else ""
-        closed = interventions.close(session, CloseAsked(request.closes, "failed", said), own)
+        closing = CloseAsked(
+            request.closes, request.verdict, request.note, by=leg.agent, report=request.report
+        )
+        closed = interventions.close(session, closing, own)
         # It was judged with a reason for its rollback agent to stay away, if that cannot come.
         is_begun = any(isinstance(body, work.HandoffBegun) for body in closed.bodies)
         return (

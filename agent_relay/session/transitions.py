@@ -15,9 +15,7 @@ from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import (
     NO_TERMS,
-    AgentNote,
     Handoff,
-    HandoffRequest,
     Limit,
     PreparedSuccessor,
     Session,
@@ -84,7 +82,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.DraftBegun: _stay(*S),
         work.SuccessorChosen: _stay(*S),
         work.BudgetNoted: _stay(*S),
-        work.CheckpointMade: _stay(*S),
+        events.CheckpointMade: _stay(*S),
         work.BudgetApplied: _stay(*S),
         events.SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         events.SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
@@ -171,7 +169,7 @@ def find_due(session: Session, body: work.HandoffClosed | work.HandoffFailed) ->
     A successor that did not start is replaced by the order, in which its rollback agent comes first.
     """
     match body:
-        case work.HandoffClosed(handoff, "failed", note, skipped) if not skipped:
+        case work.HandoffClosed(handoff, "failed" | "rejected", note, skipped) if not skipped:
             failed = next((done for done in session.done if done.id == handoff), None)
             why = note or (f"{failed.to_agent} did not succeed" if failed is not None else "")
         case work.HandoffFailed(_, "deliver" | "publish", why):
@@ -184,34 +182,6 @@ def find_due(session: Session, body: work.HandoffClosed | work.HandoffFailed) ->
 def build_rollback_terms(handoff: Handoff) -> Terms:
     """Return the terms for the rollback agent of a failed handoff: the same, without a rollback."""
     return replace(handoff.terms, rollback="")
-
-
-def fold_said(
-    session: Session,
-    body: work.HandoffRequested | work.HandoffWithdrawn | work.HandoffAccepted | work.AgentNoted,
-    event: events.Event,
-) -> Session:
-    """Return the session after its agent said something of its work, or what it asked for was dropped."""
-    match body:
-        case work.HandoffRequested():
-            request = HandoffRequest(
-                body.handoff, body.leg, body.to_agent, body.title, event.at, body.priority, body.closes
-            )
-            note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
-            return replace(session, request=request, note=note)
-        case work.HandoffWithdrawn(handoff):
-            is_its = session.request is not None and session.request.id == handoff
-            return replace(session, request=None) if is_its else session
-        case work.HandoffAccepted(handoff):
-            return replace(session, accepted=(*session.accepted, handoff))
-        case work.AgentNoted(leg, text, next_step):
-            return replace(session, note=AgentNote(leg, text, event.at, next_step))
-
-
-def drop_request(session: Session, leg: str) -> Session:
-    """Return the session without what the agent of `leg`, which is over, asked for."""
-    is_its = session.request is not None and session.request.leg == leg
-    return replace(session, request=None) if is_its else session
 
 
 _LEVELS = frozenset(level.value for level in Level)

@@ -80,10 +80,19 @@ def update_windows(path: str, found: "Sequence[dict[str, object]]", now: "dateti
             # What was noted by a clock that was ahead must not outdate what is read now.
             if old is None or not str(row["read_at"]) < str(old["read_at"]) <= now.isoformat():
                 known[_identify(row)] = row
-        after = list(known.values())[:_MOST_ROWS]
+        after = _keep_newest(list(known.values()), now)
         if after != before:
             document = {"schema": SCHEMA, "version": VERSION, "windows": after}
             write_atomic(path, json.dumps(document, indent=1).encode() + b"\n", durable=False)
+
+
+def _keep_newest(rows: "list[dict[str, object]]", now: "datetime") -> "list[dict[str, object]]":
+    """Return as many of the rows as the file holds, the newest readings; one of the future counts as old."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    limit = now.isoformat()
+    oldest_first = sorted(rows, key=lambda row: (str(row["read_at"]) <= limit, str(row["read_at"])))
+    return oldest_first[-_MOST_ROWS:]
 
 
 def _read(path: str) -> "list[dict[str, object]]":

@@ -8,11 +8,13 @@ from functools import partial
 
 import pytest
 
-from agent_relay.domain.events.work import CheckpointMade
+from agent_relay.domain.events.session import CheckpointMade
 from agent_relay.domain.names import get_session_folder
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, restart, say
+from tests.support.mcp_client import read_token
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
+from tests.support.seats import run
 
 
 def list_checkpoints(world: RelayWorld, session: str) -> list[CheckpointMade]:
@@ -52,6 +54,30 @@ def test_every_turn_ends_with_a_checkpoint_of_what_was_said(world: RelayWorld) -
         ("paint the shed", "demo heard you", 1, "checkpoints.jsonl", ""),
         ("and the door", "demo heard you", 2, "checkpoints.jsonl", ""),
     ]
+
+
+def test_what_an_agent_noted_is_in_the_next_checkpoint_and_the_packet_once(world: RelayWorld) -> None:
+    """It is its own statement: nothing the user settled, and nothing to repeat with every turn."""
+    session = begin(world)
+    take_turns(world, session, "paint the shed")
+    leg, token = read_token(world, session)
+    asked = {"leg": leg, "token": token, "note": "the north wall is dry", "next_step": "paint the south wall"}
+    world.ask("agent.checkpoint", **asked)
+    made = take_turns(world, session, "go on", "and on")
+    assert [(one.note, one.next_step) for one in made] == [
+        ("", ""),
+        ("the north wall is dry", "paint the south wall"),
+        ("", ""),
+    ]
+    restart(world)
+    assert take_turns(world, session, "once more")[-1].note == ""
+    shown = run(world, "packet", "show", session, "--now", "--text").out
+    assert shown.count("the north wall is dry") == 1
+    assert "(written by demo, " in shown
+    document = json.loads(run(world, "packet", "show", session, "--now", "--json").out)
+    assert "the north wall is dry" in document["narrative"]
+    assert document["narrative_source"]["agent"] == "demo"
+    assert "north wall" not in json.dumps({**document, "narrative": ""})
 
 
 def test_what_a_checkpoint_keeps_is_for_its_user_and_holds_no_secrets(world: RelayWorld) -> None:

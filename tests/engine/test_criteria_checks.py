@@ -3,16 +3,37 @@
 import contextlib
 import json
 import os
+import shlex
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import CHECK_VARIABLE, LEG_VARIABLE
 from agent_relay.system.processes import find_marked
-from tests.support.at_work import begin, has_taken_over
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.at_work import begin, has_taken_over, say
+from tests.support.handoffs import write_screenplays
+from tests.support.relay_world import RelayWorld, relay_world, wait_until
 from tests.support.seats import run
+
+POSE = """
+import os, sys
+from agent_relay.client.autostart import ask_daemon
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.disk.folders import get_folders
+
+session, handoff, project = sys.argv[1:]
+folders = get_folders()
+try:
+    words = {"verdict": "completed", "run_proposed": True, "env": {}}
+    ask_daemon(folders, "handoff.close", session=session, handoff=handoff, **words)
+except RelayError as error:
+    print(error.sentence, flush=True)
+env = dict(os.environ)
+ask_daemon(folders, "open", agent="demo", session=session, cwd=project, env=env, check=["touch it"])
+"""
 
 
 def hand_over(world: RelayWorld, *checks: str, **more: object) -> tuple[str, str]:
@@ -85,6 +106,32 @@ def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWor
     assert not os.path.exists(f"{world.project}/trap")
     assert close(world, session, handoff, run_proposed=True, anyway=True)["closed"] is True
     assert os.path.exists(f"{world.project}/trap")
+
+
+def test_an_agent_that_clears_its_environment_is_still_an_agent(tmp_path: Path) -> None:
+    """It is told by its process, also if it left its terminal, its session and its parent."""
+    with relay_world() as world:
+        script = f"{tmp_path}/pose.sh"
+        plays = [{"again": True, "do": [{"run": f"setsid -f env -i sh {script}"}, {"say": "posed"}]}]
+        world.environ |= write_screenplays(f"{world.folder}/plays", understudy=plays)
+        world.start_daemon()
+        session, handoff = hand_over(world, "false", accept=["it opens"])
+        with open(f"{tmp_path}/pose.py", "w", encoding="utf-8") as file:
+            file.write(POSE)
+        words = [f"{name}={value}" for name, value in world.environ.items()]
+        pose = [sys.executable, f"{tmp_path}/pose.py", session, handoff, world.project]
+        with open(script, "w", encoding="utf-8") as file:
+            # Whoever started it is gone before it asks.
+            file.write(f"sleep 0.5; exec {shlex.join(['env', *words, *pose])} > {tmp_path}/said 2>&1")
+        say(world, session, "pose as a person")
+        done = world.wait_for(
+            session, lambda found: len(found.done) + (found.handoff is not None) > 1, "it has posed"
+        )
+        with open(f"{tmp_path}/said", encoding="utf-8") as file:
+            assert file.read() == "understudy may not use --anyway or --run-proposed\n"
+        terms = (*done.done, *((done.handoff,) if done.handoff is not None else ()))[-1].terms
+        assert (terms.checks, terms.proposed_checks) == ((), ("touch it",))
+        assert close(world, session, handoff, anyway=True)["closed"] is True, "a person may"
 
 
 def test_a_command_that_nobody_s_environment_comes_with_is_an_agents(world: RelayWorld) -> None:

@@ -58,11 +58,11 @@ def test_every_operation_of_the_table_is_performed_once() -> None:
     """What is only in the table would be an error at its first request."""
     performed = [
         *build_handlers(Daemon(None, None, None, None, None), {}),
-        *build_session_handlers(None, None),
+        *build_session_handlers(None, None, None),
         *build_turn_handlers(None, None),
         *build_watch_handlers(None),
         *build_race_handlers(None),
-        *build_agent_handlers(None),
+        *build_agent_handlers(None, None),
         *build_mcp_handlers(None),
         *build_hook_handlers(None),
         "subscribe",

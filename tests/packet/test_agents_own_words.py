@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from agent_relay.domain.documents.packet import Quote, Reason, ResumePacket, TouchedFile
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import AgentNote
+from agent_relay.domain.values import replace
 from agent_relay.packet.airc import AircHandoff, render_airc, render_request
+from agent_relay.packet.build import PacketContext, build_packet
 from agent_relay.packet.handoff_facts import add_wishes
 from agent_relay.packet.narrative import OwnDocument, add_note, place_narrative
 
@@ -18,6 +20,7 @@ FILES = (
     "[]",
     json.dumps({"path": 7, "lines": "1"}),
 )
+OCCASION = PacketContext("P", "S", 1, AT, "ann", "bob", Reason.MANUAL)
 NOTE = AgentNote("L1", "the frame stands", AT, "hang the door", FILES)
 BEFORE = Facts(
     "ann", transcript="t", conversation=(Message("user", "build it", 1, AT - timedelta(minutes=9)),)
@@ -66,8 +69,7 @@ def test_a_prompt_of_the_users_counts_more() -> None:
 def test_a_note_stands_before_a_longer_document() -> None:
     """It is newer, and says less: neither takes the other's place, nor that of the record before it."""
     now = AT + timedelta(minutes=5)
-    alone = add_note(None, NOTE, agent="ann", facts=BEFORE, now=now, fresh=5)
-    assert alone is not None
+    alone = add_note(OwnDocument(""), NOTE, agent="ann", facts=BEFORE, now=now, fresh=5)
     assert (
         alone.text == "(written by ann, 2026-11-26 09:00 UTC; 5 min before this packet)\n\nthe frame stands"
     )
@@ -75,10 +77,24 @@ def test_a_note_stands_before_a_longer_document() -> None:
     assert alone.source.turn is None
     own = OwnDocument("## Goal\nA door.", place_narrative("ann", AT.isoformat(), BEFORE))
     both = add_note(own, NOTE, agent="ann", facts=BEFORE, now=now, fresh=5)
-    assert both is not None
     assert both.text.endswith("the frame stands\n\n## Goal\nA door.")
     assert both.source == own.source
     assert add_note(own, NOTE, agent="ann", facts=AFTER, now=now, fresh=0) == own
+
+
+def test_a_note_stays_when_the_conversation_is_compacted_after_it() -> None:
+    """The agent wrote it for its successor; a summary its program made for itself is another thing."""
+    compacted = replace(
+        BEFORE, summary="We built a frame.", summary_turn=1, summary_at=AT + timedelta(minutes=2)
+    )
+    packet = build_packet(
+        compacted, replace(OCCASION, at=AT + timedelta(minutes=5)), note=NOTE, fresh_prompts=2
+    )
+    assert packet.narrative is not None
+    assert packet.narrative.count("the frame stands") == packet.narrative.count("We built a frame.") == 1
+    assert packet.decisions == ()
+    assert packet.narrative_source is not None
+    assert packet.narrative_source.agent == "ann"
 
 
 def test_a_request_is_read_by_people() -> None:

@@ -30,10 +30,11 @@ LONG = "\n".join(
     f"Note {number}: the quillfeather code is {PLANTED}." if number == 150 else f"Note {number}: nothing."
     for number in range(300)
 )
-WITH_TOOLS = ("claude", "codex", "opencode")
+WITH_TOOLS = ("claude", "codex", "gemini", "opencode")
 NAMES = {
     "claude": "mcp__agent_relay__{}",
     "codex": "mcp__agent_relay/{}",
+    "gemini": "mcp_agent_relay_{}",
     "opencode": "agent_relay_{}",
 }
 REQUEST = {
@@ -46,13 +47,20 @@ REQUEST = {
 
 
 def allow_tools(world: World) -> None:
-    """The user lets every agent work without asking, and Claude Code use relay's tools: docs/mcp.md."""
+    """The user lets every agent work without asking, and use relay's tools, as docs/mcp.md says."""
     real_seeds.free_hands(world.home)
     path = f"{world.home}/.claude/settings.json"
     with open(path, encoding="utf-8") as file:
         settings = json.load(file)
     settings["permissions"]["allow"].append("mcp__agent_relay")
     real_seeds.write_json(path, settings)
+    path = f"{world.home}/.gemini/settings.json"
+    with open(path, encoding="utf-8") as file:
+        settings = json.load(file)
+    settings["tools"]["allowed"].append("mcp_agent_relay_*")
+    real_seeds.write_json(path, settings)
+    done = world.run(world.relay("mcp", "install", "gemini", "--json"))
+    assert len(json.loads(done.stdout)["changed"]) == 1, done.stderr
 
 
 def tool(agent: str, name: str, **given: object) -> Tool:
@@ -74,7 +82,12 @@ def look_for_tools(agent: str) -> list[Step]:
 
 @pytest.mark.parametrize(
     ("first", "agent", "last"),
-    [("codex", "claude", "opencode"), ("claude", "codex", "gemini"), ("claude", "opencode", "codex")],
+    [
+        ("codex", "claude", "opencode"),
+        ("claude", "codex", "gemini"),
+        ("claude", "opencode", "codex"),
+        ("codex", "gemini", "claude"),
+    ],
 )
 def test_an_agent_recalls_what_its_packet_lacks_and_hands_itself_over(
     world: World, first: str, agent: str, last: str
@@ -117,7 +130,8 @@ def test_an_agent_recalls_what_its_packet_lacks_and_hands_itself_over(
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    ("agent", "last"), [("claude", "codex"), ("codex", "opencode"), ("opencode", "claude")]
+    ("agent", "last"),
+    [("claude", "codex"), ("codex", "opencode"), ("gemini", "codex"), ("opencode", "claude")],
 )
 def test_a_headless_agent_hands_its_turn_over(world: World, agent: str, last: str) -> None:
     """A script gets the answer of the agent that finished the turn."""
@@ -141,7 +155,11 @@ def test_every_tool_answers(world: World, agent: str) -> None:
     allow_tools(world)
     order(world, agent, *[other for other in AGENTS if other != agent][:1])
     calls = [tool(agent, name) for name in ("status", "limits", "plan", "list", "accept", "complete")]
-    calls += [tool(agent, "recall", query="sums"), tool(agent, "fail", note="n")]
+    calls += [
+        tool(agent, "recall", query="sums"),
+        tool(agent, "fail", note="n"),
+        tool(agent, "reject", note="n"),
+    ]
     calls += [tool(agent, "checkpoint", note="half done")]
     world.play(agent, say("Hello."))
     first = world.run(["setsid", "--wait", *world.relay("run", agent, TASK, "--json")])

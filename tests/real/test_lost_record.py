@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from agent_relay.domain.events.work import CheckpointMade
+from agent_relay.domain.events.session import CheckpointMade
 from tests.support import real_seeds
 from tests.support.provider.steps import say
 from tests.support.real import World

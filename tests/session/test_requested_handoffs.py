@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.effects import AwaitQuiet, PublishPacket, ShowMessage, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.work import HandoffBegun, HandoffClosed
+from agent_relay.domain.events.work import CriterionChecked, HandoffBegun, HandoffClosed
 from agent_relay.domain.inputs import (
     AcceptSaid,
     CancelAsked,
@@ -16,6 +16,7 @@ from agent_relay.domain.inputs import (
     TurnAsked,
     VerdictSaid,
 )
+from agent_relay.domain.protocol.handoff_report import BlockerReport, CriterionReport, HandoffReport
 from agent_relay.domain.session import NO_TERMS, Terms
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
@@ -283,6 +284,73 @@ def test_a_failure_is_noted_even_if_its_rollback_agent_cannot_come() -> None:
     story.says("ready").happens(LegQuiet(story.leg))
     assert story.names(last=2) == ["handoff.withdrawn", "handoff.closed"]
     assert story.now.handoff is None
+
+
+def test_evidence_of_a_failure_is_recorded_before_the_rollback_agent_comes() -> None:
+    """It stays even if a person cancels that; the rest of the report comes with the verdict, by the agent."""
+    report = HandoffReport(
+        deliverables=("a frame",),
+        criteria=(CriterionReport("1", met=False, how="pushed it"),),
+        incomplete=("the hinges",),
+        blockers=(BlockerReport("access", "no key", "the key"),),
+        questions=("which lock?",),
+        suggested_next="buy one",
+    )
+    story = made(Terms(("a door",), ("it opens",), rollback="cas"))
+    story.happens(VerdictSaid(story.leg, "failed", "no hinges", report))
+    assert story.names(last=3) == ["criterion.checked", "blocker.named", "handoff.requested"]
+    story.happens(NoteSaid(story.leg, "a later note")).happens(Restarted(leg_lives=True))
+    story.says("ready").happens(LegQuiet(story.leg))
+    assert story.names(last=2) == ["handoff.closed", "handoff.begun"]
+    record = HandoffHistory(story.events).records[0]
+    assert (record.status, record.note) == (HandoffStatus.FAILED, "no hinges")
+    assert [(one.criterion, one.verdict, one.by) for one in record.checked] == [("it opens", "unmet", "bob")]
+    assert [(one.kind, one.requires) for one in record.blockers] == [("access", "the key")]
+    closing = record.closing
+    assert closing is not None
+    assert (closing.by, closing.deliverables, closing.incomplete) == ("bob", ("a frame",), ("the hinges",))
+    assert (closing.questions, closing.suggested_next) == (("which lock?",), "buy one")
+
+
+def test_a_rejected_handoff_is_rolled_back_and_recorded_as_rejected() -> None:
+    """Nobody worked on it: that is not the same as having failed at it."""
+    story = made(Terms(rollback="cas", deliverables=("a door",)))
+    rejected = of(story).id
+    story.happens(VerdictSaid(story.leg, "rejected", "not my trade"))
+    assert "bob hands over to cas when its turn is over: bob rejected it" in render_message(
+        story.now, NOW.tzinfo
+    )
+    story.says("ready").happens(LegQuiet(story.leg))
+    closed = story.events[-2].body
+    assert isinstance(closed, HandoffClosed)
+    assert (closed.verdict, closed.by, begun(story).rolls_back) == ("rejected", "bob", rejected)
+    assert records(story)[rejected] is HandoffStatus.REJECTED
+
+
+def test_a_rejection_without_a_rollback_agent_is_only_recorded() -> None:
+    """The agent stays in charge; its user decides."""
+    story = made(Terms(("a door",)))
+    story.happens(VerdictSaid(story.leg, "rejected", "not my trade"))
+    assert story.names(last=1) == ["handoff.closed"]
+    assert list(records(story).values()) == [HandoffStatus.REJECTED]
+
+
+def test_what_was_accepted_is_not_rejected() -> None:
+    """From then on it can only fail."""
+    story = made(NO_TERMS)
+    story.happens(AcceptSaid(story.leg))
+    with pytest.raises(WrongUseError, match="accepted the handoff already"):
+        story.happens(VerdictSaid(story.leg, "rejected", "no"))
+
+
+def test_an_unmet_criterion_keeps_a_handoff_open_for_its_agent_too() -> None:
+    """What relay ran counts before its word."""
+    story = made(Terms(("a door",), checks=("make test",)))
+    ran = CriterionChecked(of(story).id, "make test", "unmet", "run: exit status 2", "relay")
+    report = HandoffReport(criteria=(CriterionReport("1", met=True, how="read it"),))
+    story.happens(VerdictSaid(story.leg, "completed", "", report, (ran,)))
+    assert story.names(last=1) == ["criterion.checked"]
+    assert list(records(story).values()) == [HandoffStatus.WORKING]
 
 
 def test_a_note_is_kept_for_whoever_takes_over() -> None:

@@ -9,6 +9,7 @@ import pytest
 from agent_relay.store.usage_windows import read_windows, render_known, update_windows
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=2_000)
 
 
 def row(used: float, *, agent: str = "ada", read_s: float = 0, **changes: object) -> dict[str, object]:
@@ -74,6 +75,17 @@ def test_a_damaged_file_is_no_reading_and_is_written_anew(tmp_path: Path, text: 
     assert read_windows(str(path), NOW) == []
     update_windows(str(path), [row(12)], NOW)
     assert len(read_windows(str(path), NOW)) == 1
+
+
+def test_of_very_many_windows_the_newest_are_kept(tmp_path: Path) -> None:
+    """An agent with hundreds of models must not keep its own present out of the file."""
+    path = str(tmp_path / "windows.json")
+    update_windows(path, [row(1, model=f"m{number}", read_s=number - 300) for number in range(256)], NOW)
+    update_windows(path, [row(2, model="ahead", read_s=9_000), row(3, model="now", read_s=1_000)], LATER)
+    kept = {str(one["model"]) for one in read_windows(path, LATER)}
+    assert len(kept) == 256
+    assert "now" in kept
+    assert {"m0", "ahead"} & kept == set()
 
 
 def test_what_nobody_said_is_unknown_and_not_room() -> None:

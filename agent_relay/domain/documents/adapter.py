@@ -11,7 +11,7 @@ from msgspec import Meta, field
 
 from agent_relay.domain.documents.base_urls import ProxySpec
 from agent_relay.domain.documents.handwritten import Strict
-from agent_relay.domain.documents.hook_settings import Hooks
+from agent_relay.domain.documents.hook_settings import Hooks, ToolExtension
 from agent_relay.domain.documents.rules import VersionRange, Where
 from agent_relay.domain.names import find_newest
 from agent_relay.domain.values import replace
@@ -356,6 +356,7 @@ class Adapter(Strict, frozen=True, kw_only=True):
     narrative: Narrative | None = None
     headless: Headless | None = None
     hooks: Hooks | None = None
+    tool_extension: ToolExtension | None = None
     proxy: ProxySpec | None = None
     budget_tokens: Annotated[int, Meta(ge=500)] = 6000
     template: str = "resume.md.j2"

@@ -1,4 +1,4 @@
-"""The model of an adapter's `[hooks]`: the places for relay's hooks in the agent's own configuration."""
+"""The models of what a user may install in an agent's own configuration: `[hooks]`, `[tool_extension]`."""
 
 from typing import Literal
 
@@ -30,3 +30,14 @@ class Hooks(Strict, frozen=True):
     names: dict[Literal["native_id", "transcript", "cwd"], str] = field(default_factory=dict)
     notice: str = ""
     unsupported: str = ""
+
+
+class ToolExtension(Strict, frozen=True):
+    """An extension that gives the agent relay's tools where its launch cannot: a folder with one file.
+
+    `path` is a form like a source's. `text` is the file, JSON with relay's server `agent_relay` in its
+    `mcpServers`; `{mcp_program}` and `{mcp_args}` are as in a launch, `{mark}` says that it is relay's.
+    """
+
+    path: str
+    text: str

@@ -1,7 +1,7 @@
 """The lines of a session's journal: `Event`, the union of all, and those about the session and its legs.
 
-Also here: the task's delivery, prompts reported before the agent's own record has them, the session's
-move to another place, and what may go on by itself when a limit is over.
+Also here: checkpoints, the task's delivery, prompts reported before the agent's own record has them, the
+session's move to another place, and what may go on by itself when a limit is over.
 """
 
 from collections.abc import Mapping
@@ -230,6 +230,34 @@ class Unknown(msgspec.Struct, frozen=True):
     data: Mapping[str, object]
 
 
+class CheckpointMade(msgspec.Struct, frozen=True):
+    """The facts at a turn's end: the tree, the last prompt and answer (shortened), the checks that ran.
+
+    `files` are changed ones (`modified src/a.py`), of `changed` in all. `turns` are the user's prompts in the
+    conversation so far, 0 if unknown. `kept` is the file, relative to the session's folder, that has what the
+    conversation gained; empty if that is nothing, or could not be read or kept: `lacks` says why. `note` and
+    `next_step` are what the agent itself said of its work since the checkpoint before (shortened), at
+    `noted_at` (ISO 8601): its own statement.
+    """
+
+    name: ClassVar[str] = "checkpoint.made"
+    leg: str
+    head: str = ""
+    branch: str = ""
+    fingerprint: str = ""
+    files: tuple[str, ...] = ()
+    changed: int = 0
+    prompt: str = ""
+    answer: str = ""
+    checks: tuple[str, ...] = ()
+    turns: int = 0
+    kept: str = ""
+    lacks: str = ""
+    note: str = ""
+    next_step: str = ""
+    noted_at: str = ""
+
+
 Body = (
     SessionCreated
     | LegStarting
@@ -282,7 +310,7 @@ Body = (
     | work.TurnBegun
     | work.TurnEnded
     | work.SessionWaits
-    | work.CheckpointMade
+    | CheckpointMade
     | Unknown
 )
 

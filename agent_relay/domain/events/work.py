@@ -189,8 +189,9 @@ class BlockerNamed(msgspec.Struct, frozen=True):
 class HandoffClosed(msgspec.Struct, frozen=True):
     """The verdict on the handoff's result: completed or failed, by the agent `by` or a person (empty).
 
-    `skipped` says why its rollback agent does not take over after a failure: `agent: reason`. The rest is
-    what was reported, as in `HandoffReport`; criteria and blockers are events of their own before it.
+    An agent that would not take it over rejected it. `skipped` says why its rollback agent does not follow:
+    `agent: reason`. The rest is what was reported, as in `HandoffReport`; criteria and blockers are events of
+    their own before it.
     """
 
     name: ClassVar[str] = "handoff.closed"
@@ -211,7 +212,8 @@ class HandoffRequested(msgspec.Struct, frozen=True):
 
     `text` is the whole request as people read it, `title` its task in short, `next_step` what is to be done
     first. Each of `files` is a JSON object with a path, and perhaps lines and a note. With `closes` the agent
-    says that it failed at that handoff, and `to_agent` is the rollback agent.
+    says that it failed at that handoff, or rejected it (`verdict`; empty for failed), and `to_agent` is the
+    rollback agent; the rest is then as in `HandoffClosed`, which follows when the turn is over.
     """
 
     name: ClassVar[str] = "handoff.requested"
@@ -224,6 +226,12 @@ class HandoffRequested(msgspec.Struct, frozen=True):
     priority: str = ""
     closes: str = ""
     files: tuple[str, ...] = ()
+    verdict: str = ""
+    deliverables: tuple[str, ...] = ()
+    completed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    suggested_next: str = ""
 
 
 class HandoffWithdrawn(msgspec.Struct, frozen=True):
@@ -373,26 +381,3 @@ class BudgetApplied(msgspec.Struct, frozen=True):
     leg: str
     budget: str
     period: str = ""
-
-
-class CheckpointMade(msgspec.Struct, frozen=True):
-    """The facts at a turn's end: the tree, the last prompt and answer (shortened), the checks that ran.
-
-    `files` are changed ones (`modified src/a.py`), of `changed` in all. `turns` are the user's prompts in the
-    conversation so far, 0 if unknown. `kept` is the file, relative to the session's folder, that has what the
-    conversation gained; empty if that is nothing, or could not be read or kept: `lacks` says why.
-    """
-
-    name: ClassVar[str] = "checkpoint.made"
-    leg: str
-    head: str = ""
-    branch: str = ""
-    fingerprint: str = ""
-    files: tuple[str, ...] = ()
-    changed: int = 0
-    prompt: str = ""
-    answer: str = ""
-    checks: tuple[str, ...] = ()
-    turns: int = 0
-    kept: str = ""
-    lacks: str = ""

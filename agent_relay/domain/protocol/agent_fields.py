@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from agent_relay.domain.protocol.fields import Fields
+from agent_relay.domain.protocol.handoff_report import BlockerReport, CriterionReport, HandoffReport
 
 
 class AgentFields(Fields):
@@ -59,9 +60,29 @@ class AgentNoteFields(AgentFields):
 
 
 class AgentVerdictFields(AgentNoteFields, kw_only=True):
-    """The agent's verdict on the handoff that started it."""
+    """The agent's verdict on the handoff that started it, with the evidence."""
 
     verdict: str
+    deliverables: tuple[str, ...] = ()
+    criteria: tuple[CriterionReport, ...] = ()
+    completed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    blockers: tuple[BlockerReport, ...] = ()
+    questions: tuple[str, ...] = ()
+    suggested_next: str = ""
+
+    @property
+    def report(self) -> HandoffReport:
+        """The evidence."""
+        return HandoffReport(
+            self.deliverables,
+            self.criteria,
+            self.completed,
+            self.incomplete,
+            self.blockers,
+            self.questions,
+            self.suggested_next,
+        )
 
 
 class AgentCheckpointFields(AgentNoteFields):

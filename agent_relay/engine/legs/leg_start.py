@@ -17,6 +17,7 @@ import msgspec
 from agent_relay.agents.adapters import LoadedAdapter, load_rules
 from agent_relay.agents.launch import (
     LEG_TOKEN,
+    MCP_WORDS,
     STREAM_FILE,
     LaunchPlan,
     LegStart,
@@ -258,10 +259,13 @@ def _start_holder(
 
 
 def _build_own_env(plan: LaunchPlan, order: LegOrder, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the agent's environment with what commands of ours need that it runs: leg, token and folder."""
+    """Return the agent's environment with what commands of ours need that it runs: leg, folder, token.
+
+    Without tools it has no use for a token, and those of an extension are not for it.
+    """
     home = order.launch.environ.get(HOME_VARIABLE, "")
-    own = {LEG_VARIABLE: order.leg.id, TOKEN_VARIABLE: values[LEG_TOKEN]}
-    return {**plan.env, **own, **({HOME_VARIABLE: home} if home else {})}
+    own = {LEG_VARIABLE: order.leg.id, **({HOME_VARIABLE: home} if home else {})}
+    return {**plan.env, **own, **({TOKEN_VARIABLE: values[LEG_TOKEN]} if MCP_WORDS in values else {})}
 
 
 async def _undo(services: Services, made: legs.LegFolder, started: StartedHolder | None) -> None:
@@ -296,7 +300,9 @@ def _build_start(services: Services, order: LegOrder, *, folder: str, packet: st
         model=leg.model or (launch.model if mine else "") or settings.model,
         args=(*settings.args, *(launch.args if mine else ())),
         may_continue=services.config.may_ever_continue,
-        tool_folder=services.folders.runtime if services.config.agent_tools and has_mcp_library() else "",
+        tool_folder=services.folders.runtime
+        if services.config.agent_tools is not False and has_mcp_library()
+        else "",
     )
 
 

@@ -32,7 +32,6 @@ from agent_relay.packet.extract.requests import select_since, strip_relay
 from agent_relay.packet.freshness import list_touched
 from agent_relay.packet.narrative import (
     OwnDocument,
-    add_note,
     place_narrative,
     render_digest,
     render_narrative,
@@ -175,6 +174,8 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         signal=_find_signal(session, handoff),
         previous=previous,
         written=_read_narrative(order, leg, facts),
+        note=find_note(session, leg),
+        fresh_prompts=order.config.handoff.fresh_prompts,
     )
     additions = {
         "unread": facts.unread,
@@ -273,23 +274,26 @@ def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument |
         text = render_digest(digest.text, digest.agent, digest.at)
         return OwnDocument(text, place_narrative(digest.agent, digest.moment, facts))
     kept = packets.read_narrative(session_folder(order.session), leg.id)
+    if kept is None:
+        return None
     fresh = order.config.handoff.fresh_prompts
-    own = None
-    if kept is not None:
-        text = render_narrative(
-            kept.text, kept.at, kept.moment, facts=facts, now=order.at, fresh_prompts=fresh
-        )
-        own = OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
-    note = find_note(order.session, leg)
-    return (
-        own if note is None else add_note(own, note, agent=leg.agent, facts=facts, now=order.at, fresh=fresh)
-    )
+    text = render_narrative(kept.text, kept.at, kept.moment, facts=facts, now=order.at, fresh_prompts=fresh)
+    return OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
 
 
 def find_note(session: Session, leg: Leg) -> AgentNote | None:
-    """Return what the agent of `leg` last said of its work by its own tools; `None` for nothing."""
+    """Return what the agent last said of its work by its own tools since it was given a packet, if anything.
+
+    It may have been resumed since then, in a leg of its own.
+    """
     note = session.note
-    return note if note is not None and note.leg == leg.id else None
+    last = next(index for index, one in enumerate(session.legs) if one.id == leg.id)
+    for one in reversed(session.legs[: last + 1]):
+        if note is not None and note.leg == one.id:
+            return note
+        if one.handoff:
+            break
+    return None
 
 
 def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:

@@ -10,10 +10,10 @@ import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.work import CheckpointMade
+from agent_relay.domain.events.session import CheckpointMade
 from agent_relay.domain.facts import CheckpointFacts, Facts, NativeSession, RecordCursor, TodoItem
 from agent_relay.domain.names import CHECKPOINTS
-from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.session import AgentNote, Leg, Session
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values import Confidential, Tree, render_path, replace
 from agent_relay.engine.publishing.native_records import find_own, look_for
@@ -30,6 +30,7 @@ from agent_relay.system.git.tree_state import read_uncounted_tree
 
 _PROMPT_LENGTH = 600
 _ANSWER_LENGTH = 1200
+_NOTE_LENGTH, _STEP_LENGTH = 600, 200
 _FILES, _CHECKS, _NAME_LENGTH = 40, 8, 200
 
 
@@ -64,10 +65,16 @@ class CheckpointOrder(Confidential, frozen=True):
         turn = self.session.turn if self.leg.headless else None
         return self.leg.asked.text if self.leg.asked is not None else turn.prompt if turn is not None else ""
 
+    @property
+    def note(self) -> AgentNote | None:
+        """What the leg's agent said of its work that no checkpoint has yet; `None` for nothing."""
+        note = self.session.note
+        return note if note is not None and note.leg == self.leg.id and not note.is_kept else None
+
     def is_due(self) -> bool:
         """Tell whether anything may have changed since the checkpoint before; asks the disk."""
         before = self.before
-        if before is None or not before.mark or before.asked != self.asked:
+        if before is None or not before.mark or before.asked != self.asked or self.note is not None:
             return True
         return look_at_record(before.cursor.path) != before.mark
 
@@ -101,7 +108,7 @@ def build_checkpoint(order: CheckpointOrder) -> BuiltCheckpoint | None:
     except RelayError as error:
         lacks = error.sentence
     is_known = order.before is not None and order.asked == before.asked
-    if kept is None and (is_known or not order.asked):
+    if kept is None and order.note is None and (is_known or not order.asked):
         return None
     built = _build(order, kept, before, native_id, lacks)
     return replace(built, progress=replace(built.progress, mark=mark))
@@ -172,7 +179,7 @@ def _build(
     tree = read_uncounted_tree(order.session.cwd)
     if kept is None:
         asked = cut_middle(clean(order.asked), _PROMPT_LENGTH)
-        event = replace(_describe_tree(order.leg, tree, clean), prompt=asked, lacks=clean(lacks))
+        event = replace(_describe_known(order, tree, clean), prompt=asked, lacks=clean(lacks))
         return BuiltCheckpoint(event, b"", None, replace(before, asked=order.asked))
     emptied = replace(
         kept.facts,
@@ -185,7 +192,7 @@ def _build(
     line = render_checkpoint(kept)
     prompt, answer = _quote(order, kept.facts, clean)
     event = replace(
-        _describe_tree(order.leg, tree, clean),
+        _describe_known(order, tree, clean),
         prompt=prompt,
         answer=answer,
         checks=_list_checks(kept.facts, order.leg.agent),
@@ -196,15 +203,20 @@ def _build(
     return BuiltCheckpoint(event, line, find_room(session_folder(order.session), line), progress)
 
 
-def _describe_tree(leg: Leg, tree: Tree, clean: Callable[[str], str]) -> CheckpointMade:
+def _describe_known(order: CheckpointOrder, tree: Tree, clean: Callable[[str], str]) -> CheckpointMade:
+    """Return the event with what is known without the record: the tree, and the agent's own note."""
+    note = order.note
     names = [f"{file.status} {render_path(file.path)}"[:_NAME_LENGTH] for file in tree.files[:_FILES]]
     return CheckpointMade(
-        leg.id,
+        order.leg.id,
         head=tree.head or "",
         branch=clean(render_path(tree.branch or "")),
         fingerprint=tree.fingerprint,
         files=tuple(clean("\n".join(names)).split("\n")) if names else (),
         changed=len(tree.files) + tree.omitted,
+        note=cut_middle(clean(note.text), _NOTE_LENGTH) if note is not None else "",
+        next_step=cut_middle(clean(note.next_step), _STEP_LENGTH) if note is not None else "",
+        noted_at=note.at.isoformat() if note is not None else "",
     )
 
 

@@ -20,15 +20,19 @@ _LONGEST = 2000
 
 
 def build_terms(
-    asked: op.HandoffTermsFields, *, target: str, environ: Mapping[str, str] | None = None
+    asked: op.HandoffTermsFields,
+    *,
+    target: str,
+    environ: Mapping[str, str] | None = None,
+    agent: str = "",
 ) -> Terms:
     """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions.
 
-    Commands that come out of a leg's environment `environ` are an agent's, whatever they are sent as; so are
-    those that come out of none: no face of ours sends a person's without it.
+    Commands are an agent's, whatever they are sent as, if an `agent` asks, by its process or a leg's
+    environment `environ`; so are those that come without any: no face of ours sends a person's like that.
     """
     checks, proposed = strip_texts("check", asked.check), strip_texts("propose-check", asked.propose_check)
-    if environ is None or LEG_VARIABLE in environ:
+    if agent or environ is None or LEG_VARIABLE in environ:
         checks, proposed = (), (*checks, *proposed)
     terms = Terms(
         deliverables=strip_texts("expect", asked.expect),

@@ -1,9 +1,10 @@
 """`agent-relay agents`, `adapters`, `model`, `order`: show who is known and trusted; set order and models."""
 
+import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -24,9 +25,11 @@ from agent_relay.agents.catalog import (
     trust_folder,
 )
 from agent_relay.agents.hook_files import list_hook_files, read_status
-from agent_relay.domain.documents.config import build_roster
+from agent_relay.agents.tool_extension import list_extensions, read_extension
+from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
+from agent_relay.faces.cli.dispatch import render_extra_install
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.typer_runner import Functions
 from agent_relay.faces.render.output import (
@@ -63,8 +66,24 @@ def agents(
     check_ledger(get_folders().ledger)
 
 
+def list_tools_findings(config: UserConfig) -> list[tuple[Literal["ok", "note"], str, str]]:
+    """Return whether agents get relay's tools: level, finding and remedy; nothing if they are turned off.
+
+    They are optional: only a user who asked for them is told of their lack as of a fault.
+    """
+    if config.agent_tools is False:
+        return []
+    if importlib.util.find_spec("mcp") is not None:
+        return [("ok", "agents are given relay's tools (docs/mcp.md)", "")]
+    install = render_extra_install("mcp")
+    if config.agent_tools:
+        what = "config.toml has agent_tools = true, but their library is not installed, so agents get none"
+        return [("note", what, f"Install it: {install}")]
+    return [("ok", "relay's optional tools for agents are not installed", f"To give agents tools: {install}")]
+
+
 def list_lost_hooks(cwd: str, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return what is wrong with our hooks in agents' own files, and the remedy. Reads disk."""
+    """Return what is wrong with hooks and extensions of ours in agents' folders, and the remedy."""
     root, folders = find_near_root(cwd), get_folders()
     adapters = load_adapters(folders, root=root)
     found = []
@@ -77,6 +96,11 @@ def list_lost_hooks(cwd: str, environ: Mapping[str, str]) -> list[tuple[str, str
                 f"Run: agent-relay hooks install{scope} {file.agent}"
                 f", or take them out: agent-relay hooks uninstall{scope} {file.agent}"
             )
+            found.append((what, remedy))
+    for one in list_extensions(adapters, environ):
+        if read_extension(one, folders.runtime).state == "gone":
+            what = f"the extension {one.path} points to an installation that is gone"
+            remedy = f"Run: agent-relay mcp install {one.agent}, or: agent-relay mcp uninstall {one.agent}"
             found.append((what, remedy))
     return found
 

@@ -329,7 +329,7 @@ _TABLE = (
     ),
     Command(
         "mcp",
-        "",
+        "[install|uninstall|status]",
         "serve an agent the tools for its own session, over MCP",
         "mcp.command:run_mcp",
         takes_words=True,

@@ -109,6 +109,13 @@ def missing_extra(error: ModuleNotFoundError, extra: str) -> RelayError:
     if error.name is None or error.name.startswith("agent_relay"):
         raise error
     from agent_relay.domain.errors import ConfigurationError
+
+    hint = f"It comes with: {render_extra_install(extra)}"
+    return ConfigurationError(f"{error.name} is not installed", hint=hint)
+
+
+def render_extra_install(extra: str) -> str:
+    """Return the command that adds the extra to this installation, however it was made."""
     from agent_relay.domain.text.hints import render_install
     from agent_relay.system.disk.files import read_bounded
 
@@ -117,10 +124,9 @@ def missing_extra(error: ModuleNotFoundError, extra: str) -> RelayError:
         settings = read_bounded(path, limit_bytes=_SETTINGS_BYTES).decode("utf-8", "replace")
     except (OSError, RelayError):
         settings = ""
-    command = render_install(
+    return render_install(
         extra, prefix=sys.prefix, base_prefix=sys.base_prefix, executable=sys.executable, settings=settings
     )
-    return ConfigurationError(f"{error.name} is not installed", hint=f"It comes with: {command}")
 
 
 def report_trouble(error: Exception, words: list[str]) -> int:

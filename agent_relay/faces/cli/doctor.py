@@ -25,7 +25,7 @@ from agent_relay.client.turn_follower import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
 from agent_relay.domain.names import find_number, is_newer
 from agent_relay.domain.text.plain import find_reason, render_count
-from agent_relay.faces.cli.agents import build_view, list_lost_hooks
+from agent_relay.faces.cli.agents import build_view, list_lost_hooks, list_tools_findings
 from agent_relay.faces.cli.session.lookup import find_root_here, list_damaged, put_aside
 from agent_relay.faces.render.output import is_fancy, plain, print_either, print_json, print_lines
 from agent_relay.session.views.messages import render_newer, render_sign_in
@@ -224,9 +224,10 @@ def _examine_configuration(cwd: str) -> Iterator[CheckResult]:
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
     try:
-        read_user_config(get_folders().config)
+        config = read_user_config(get_folders().config)
         read_project_config(root)
         yield CheckResult("ok", "the configuration can be read")
+        yield from (CheckResult(*told) for told in list_tools_findings(config))
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
 
@@ -390,8 +391,7 @@ def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Ch
             why = find_reason(answer.errors.decode("utf-8", "replace"))
             what = f"{name} --version ended with status {answer.status}{': ' if why else ''}{why}"
             return CheckResult("note", what + cost, f"Run it yourself: {by_hand}")
-    version = _find_version(answer).removeprefix(f"{name} ")
-    return CheckResult("ok", f"{name} {version} at {program}")
+    return CheckResult("ok", f"{name} {_find_version(answer).removeprefix(f'{name} ')} at {program}")
 
 
 def _find_version(answer: ProgramAnswer) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent_relay.domain.protocol.handoff_report import BLOCKER_KINDS
+
 _TEXT: Mapping[str, object] = {"type": "string"}
 _TEXTS: Mapping[str, object] = {"type": "array", "items": _TEXT}
 
@@ -28,7 +30,10 @@ _FILES: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class RelayTool:
-    """One tool: `takes` is its arguments as JSON Schema, `always` is sent with each call."""
+    """One tool: `takes` is its arguments as JSON Schema, `always` is sent with each call.
+
+    The daemon may take `answer_s` seconds: searching a long record takes up to a minute.
+    """
 
     name: str
     operation: str
@@ -37,6 +42,7 @@ class RelayTool:
     needed: tuple[str, ...] = ()
     always: Mapping[str, object] = field(default_factory=dict)
     changes: bool = False
+    answer_s: float = 90.0
 
     def build_schema(self) -> dict[str, object]:
         """Return the JSON Schema of its arguments."""
@@ -44,6 +50,43 @@ class RelayTool:
 
 
 _NOTE = {"note": _text("A note to record with it.")}
+_CRITERIA: Mapping[str, object] = {
+    "type": "array",
+    "description": "Criteria that you checked yourself; the user's check commands are run for you.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "criterion": _text("Its words, or its number: acceptance_criteria first, then checks, from 1."),
+            "met": {"type": "boolean"},
+            "how": _text("How you checked it: what you ran or read, and what it showed."),
+        },
+        "required": ["criterion", "met", "how"],
+    },
+}
+_BLOCKERS: Mapping[str, object] = {
+    "type": "array",
+    "description": "What blocks the task.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string", "enum": list(BLOCKER_KINDS)},
+            "text": _text("What it is."),
+            "requires": _text("What would remove it."),
+        },
+        "required": ["kind", "text"],
+    },
+}
+_EVIDENCE: Mapping[str, Mapping[str, object]] = {
+    "deliverables": {**_TEXTS, "description": "What exists now: paths or words."},
+    "criteria": _CRITERIA,
+    "completed": {**_TEXTS, "description": "Parts of the task that are done."},
+    "incomplete": {**_TEXTS, "description": "Parts that are not done."},
+    "blockers": _BLOCKERS,
+    "questions": {**_TEXTS, "description": "Open questions."},
+    "suggested_next": _text("What should be done next."),
+}
+_CHECKS_S = 7200.0
+"""Twenty commands may each run for 300 seconds."""
 
 TOOLS = (
     RelayTool(
@@ -112,19 +155,34 @@ TOOLS = (
     RelayTool(
         "complete",
         "agent.close",
-        "Report that everything the handoff that started you expects is done. Check it first.",
-        {"note": _text("What is done, and how you checked it.")},
+        "Report that everything the handoff that started you expects is done, with the evidence. The user's"
+        " check commands are run first; while a criterion is unmet it stays open.",
+        {"note": _text("What is done, and how you checked it."), **_EVIDENCE},
         always={"verdict": "completed"},
         changes=True,
+        answer_s=_CHECKS_S,
     ),
     RelayTool(
         "fail",
         "agent.close",
         "Report that you cannot do what the handoff that started you expects. If it names a rollback agent,"
         " that agent takes over when your turn is over.",
-        {"note": _text("Why not, and what would be needed.")},
+        {"note": _text("Why not, and what would be needed."), **_EVIDENCE},
         ("note",),
         always={"verdict": "failed"},
+        changes=True,
+    ),
+    RelayTool(
+        "reject",
+        "agent.close",
+        "Refuse the handoff that started you, before you accept it or work on it. If it names a rollback"
+        " agent, that agent takes over when your turn is over; if not, you stay in charge.",
+        {
+            "note": _text("Why you do not take it over."),
+            **{name: _EVIDENCE[name] for name in ("blockers", "questions", "suggested_next")},
+        },
+        ("note",),
+        always={"verdict": "rejected"},
         changes=True,
     ),
     RelayTool(

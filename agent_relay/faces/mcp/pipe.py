@@ -1,8 +1,10 @@
 """The program that an agent starts as its MCP server: pass lines to the one server of this user, and back.
 
 Run as `python -I -S pipe.py FOLDER`, by its path: nothing of the package is imported, so that it costs hardly
-more than an empty Python. FOLDER is where the daemon's sockets are. The server is connected to with the first
-line and again after it was lost; a request that cannot be answered gets an error, and the agent goes on.
+more than an empty Python. FOLDER is where the daemon's sockets are; with `started-only` behind it, an agent
+that relay did not start is told of no tools, and no server is started for it. The server is connected to with
+the first line and again after it was lost; a request that cannot be answered gets an error, and the agent
+goes on.
 """
 
 import os
@@ -11,6 +13,7 @@ import sys
 from _socket import AF_UNIX, SO_PEERCRED, SOCK_CLOEXEC, SOCK_STREAM, SOL_SOCKET, socket
 
 LEG, TOKEN = "AGENT_RELAY_LEG", "AGENT_RELAY_LEG_TOKEN"
+STARTED_ONLY = "started-only"
 MAX_LINE_BYTES = 8 << 20
 PART_BYTES = 1 << 16
 CONNECT_S = 5.0
@@ -214,6 +217,39 @@ def _start_server() -> None:
     raise Unreachable("agent-relay's daemon did not start its MCP server")
 
 
+def _serve_none() -> int:
+    """Answer an agent that has no session: there are no tools. Return 0 when it closes its side."""
+    import json
+
+    buffer = bytearray()
+    while part := os.read(0, PART_BYTES):
+        for line in _take_lines(buffer, part):
+            try:
+                asked = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(asked, dict) and "id" in asked and "method" in asked:
+                _write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **_answer(asked)}).encode() + b"\n")
+    return 0
+
+
+def _answer(asked: "dict[str, object]") -> "dict[str, object]":
+    """Return the result of a request by an agent without tools, or the error."""
+    match asked["method"]:
+        case "initialize":
+            params = asked.get("params")
+            version = params.get("protocolVersion") if isinstance(params, dict) else None
+            server = {"name": "agent-relay", "version": "1"}
+            about: dict[str, object] = {"protocolVersion": version or "2025-06-18", "serverInfo": server}
+            return {"result": {**about, "capabilities": {"tools": {}}}}
+        case "tools/list":
+            return {"result": {"tools": []}}
+        case "ping":
+            return {"result": {}}
+        case _:
+            return {"error": {"code": -32601, "message": "agent-relay did not start this agent"}}
+
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,10 +257,12 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str]) -> int:
     """Serve the agent on standard input and output; return the exit status."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: pipe.py FOLDER\n")
+    if not arguments or arguments[1:] not in ([], [STARTED_ONLY]):
+        sys.stderr.write(f"usage: pipe.py FOLDER [{STARTED_ONLY}]\n")
         return 2
     try:
+        if arguments[1:] and not (os.environ.get(LEG) and os.environ.get(TOKEN)):
+            return _serve_none()
         return Pipe(arguments[0]).run()
     except (OSError, KeyboardInterrupt):
         return 1  # the agent is gone, or says what is no message

@@ -51,8 +51,6 @@ IDLE_S = 15.0
 HELLO_S = 10.0
 LEAVE_S = 5.0
 """Longest time for a server that no longer listens to exit, in seconds."""
-_ANSWER_S = 90.0
-"""Longest wait for the daemon's answer, in seconds: searching a long record takes up to a minute."""
 READY = b"ready\n"
 
 
@@ -81,7 +79,7 @@ def call_tool(folders: Folders, caller: Caller, name: str, given: Mapping[str, o
     fields = {key: value for key, value in given.items() if key in tool.takes and value is not None}
     sent = {**fields, **tool.always, "leg": caller.leg, "token": caller.token}
     with connect_or_start(folders, unless_stopped=True) as connection:
-        answer = connection.request(tool.operation, limit_s=_ANSWER_S, **sent)
+        answer = connection.request(tool.operation, limit_s=tool.answer_s, **sent)
     return render_answer({key: value for key, value in answer.items() if key not in {"ok", "id"}})
 
 

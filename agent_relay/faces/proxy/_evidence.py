@@ -1,11 +1,12 @@
 """Note what providers' status codes and headers say of limits, in the leg's own file for the detector.
 
 Of a request only its path and the program's name are noted, of a response the headers its adapter names, and
-of an error the fields that say which one it is. Credentials and what people and models say are in none of
+of an error the fields that say which one it is, without secrets. What people and models say is in none of
 them.
 """
 
 import json
+import math
 import os
 import re
 import zlib
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.proxy._upstream import Headers
+from agent_relay.redact.text import redact_words
 from agent_relay.store.proxied_legs import EVIDENCE_FILE
 from agent_relay.system.disk.locks import append_line
 
@@ -21,7 +23,7 @@ FIRST_ERROR = 400
 LIMIT_BYTES = 64 << 10
 """Most bytes of an error's body that are read; all of it is passed on."""
 _FILE_LIMIT_BYTES = 16 << 20
-_MOST_LETTERS = 1000
+_MOST_LETTERS, _MARGIN = 1000, 400
 _MOST_DETAILS = 20
 _FIELDS = (
     *("type", "code", "status", "reason", "plan_type", "resets_at", "resets_in_seconds", "retry_after"),
@@ -128,23 +130,34 @@ def _read_error(body: bytes, encoding: bytes) -> dict[str, object]:
     try:
         if encoding in {b"gzip", b"x-gzip"}:
             body = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(body, LIMIT_BYTES)
-        found = json.loads(body)
+        found = json.loads(body, parse_constant=_refuse)
     except (ValueError, zlib.error, RecursionError):
         return {}
     if isinstance(found, list) and found:
         found = found[0]
     error = found.get("error", found) if isinstance(found, dict) else found
     if isinstance(error, str):
-        return {"message": error[:_MOST_LETTERS]}
+        return {"message": _clean(error)}
     if not isinstance(error, dict):
         return {}
     chosen: dict[str, object] = {}
     for part in (found, error, *_iterate_details(error)):
         chosen |= {
-            name: _clip(part[name]) for name in _FIELDS if isinstance(part.get(name), (str, int, float))
+            name: _clean(part[name]) if isinstance(part[name], str) else part[name]
+            for name in _FIELDS
+            if isinstance(part.get(name), str) or _is_number(part.get(name))
         }
     message = error.get("message")
-    return {**chosen, "message": message[:_MOST_LETTERS]} if isinstance(message, str) else chosen
+    return {**chosen, "message": _clean(message)} if isinstance(message, str) else chosen
+
+
+def _refuse(_constant: str) -> None:
+    """Read NaN and the infinities, which JSON does not have, as nothing: what else there is still counts."""
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether JSON has this number; `1e999` is read as an infinity."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _iterate_details(error: Mapping[str, object]) -> Iterator[dict[str, object]]:
@@ -158,8 +171,10 @@ def _iterate_details(error: Mapping[str, object]) -> Iterator[dict[str, object]]
             yield from (one for one in found[:_MOST_DETAILS] if isinstance(one, dict) and one is not error)
 
 
-def _clip(value: object) -> object:
-    return value[:_MOST_LETTERS] if isinstance(value, str) else value
+def _clean(text: str) -> str:
+    """Return the beginning of the text without secrets: some providers quote the key they refuse."""
+    # What is cut before it is searched may end with half a secret.
+    return redact_words(text[: _MOST_LETTERS + _MARGIN])[:_MOST_LETTERS]
 
 
 def _describe(row: Mapping[str, object], error: Mapping[str, object]) -> str:

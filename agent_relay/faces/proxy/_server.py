@@ -80,8 +80,8 @@ class ProxyServer:
         try:
             if await self._is_ours(writer):
                 await _Client(self._legs, self._upstreams, self._port, reader, writer).serve()
-        except (OSError, BrokenError, h11.RemoteProtocolError):
-            # The other side has left, or speaks something else than HTTP.
+        except (OSError, BrokenError, h11.ProtocolError):
+            # The other side has left or speaks something else than HTTP, or a provider contradicts itself.
             pass
         finally:
             writer.close()
@@ -203,6 +203,9 @@ class _Client:
     async def _send(self, response: httpcore.Response, note: ResponseNote) -> bool:
         reason: bytes = response.extensions["reason_phrase"]
         headers = [item for item in pass_on(response.headers) if item[0].lower() not in _FRAMING]
+        if any(name.lower() in _FRAMING for name, _ in response.headers):
+            # A length beside chunks counts for nothing (RFC 9112, 6.3), and must not be passed on.
+            headers = [item for item in headers if item[0].lower() != b"content-length"]
         await self._write(h11.Response(status_code=response.status, headers=headers, reason=reason))
         if not note.is_error:
             note.finish()

@@ -108,10 +108,11 @@ def _render_leg(event: events.Event, agent: str) -> str:  # noqa: PLR0911 - one 
 
 def _render_checkpoint(event: events.Event, agent: str) -> str:
     body = event.body
-    if not isinstance(body, work.CheckpointMade):
+    if not isinstance(body, events.CheckpointMade):
         return ""
     turn = f"turn {body.turns}, " if body.turns else ""
-    return f"a checkpoint of {agent} is saved: {turn}changed files: {body.changed}"
+    noted = ", with its note" if body.note else ""
+    return f"a checkpoint of {agent} is saved: {turn}changed files: {body.changed}{noted}"
 
 
 def _render_signal(event: events.Event, zone: tzinfo) -> str:

@@ -109,14 +109,11 @@ def render_intervention(session: Session, handoff_id: str) -> str:
     return f"→ Handoff {handoff_id} is closed."
 
 
-def render_unmet(handoff_id: str, unmet: Sequence[str]) -> str:
-    """Render that the handoff stays open because these criteria are unmet, and what can be done."""
+def render_unmet(handoff_id: str, unmet: Sequence[str], anyway: str) -> str:
+    """Render that the handoff stays open because these criteria are unmet, and `anyway`, what can be done."""
     first = f"“{' '.join(unmet[0].split())[:_SAID_LENGTH]}”" if unmet else "a criterion"
     more = f" and {len(unmet) - 1} more" if len(unmet) > 1 else ""
-    return (
-        f"→ Handoff {handoff_id} stays open: {first}{more} is not met. To complete it anyway:"
-        f" agent-relay handoff complete --anyway {handoff_id}"
-    )
+    return f"→ Handoff {handoff_id} stays open: {first}{more} is not met. {anyway}"
 
 
 def render_sign_in(agent: str, command: str) -> str:

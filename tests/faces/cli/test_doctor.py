@@ -13,6 +13,7 @@ import pytest
 
 from agent_relay.system.processes import list_pids
 from tests.faces.cli_run import Done, World, create_world
+from tests.house import tree
 from tests.support.default_signals import restore_default_signals
 from tests.support.installations import Installation
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until
@@ -62,6 +63,27 @@ def find_sleepers(seconds: int) -> list[int]:
             if file.read().split(b"\0")[:2] == [b"sleep", b"%d" % seconds]:
                 found.append(pid)
     return found
+
+
+def test_agents_tools_that_are_not_installed_are_told_by_whether_somebody_asked(world: World) -> None:
+    """Most users never miss them; whoever turned them on has to learn why no agent has any."""
+    lacks = f"{world.home}/lacks"
+    os.mkdir(lacks)
+    with open(f"{lacks}/sitecustomize.py", "w", encoding="utf-8") as file:
+        file.write("import sys; sys.modules['mcp'] = None")
+    folder = f"{world.home}/config"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    told = {}
+    for setting in ("", "agent_tools = true\n", "agent_tools = false\n"):
+        with open(f"{folder}/config.toml", "w", encoding="utf-8") as file:
+            file.write(setting)
+        done = world.run_with(
+            {**variables(world), "PYTHONPATH": f"{lacks}:{tree.CHECKOUT}"}, "doctor", "--json"
+        )
+        told[setting[14:-1]] = [
+            one["level"] for one in json.loads(done.out)["findings"] if "agent-relay[mcp]" in one["remedy"]
+        ]
+    assert told == {"": ["ok"], "true": ["note"], "false": []}
 
 
 def test_a_slow_agent_is_told_as_slow(world: World) -> None:

@@ -50,6 +50,28 @@ def test_without_a_daemon_each_request_is_answered_with_why(tmp_path: object) ->
     assert ask(f"{tmp_path}/gone", request)[0]["error"] == error
 
 
+def test_an_agent_that_relay_did_not_start_is_told_of_no_tools(tmp_path: object) -> None:
+    """An extension is there in every run of the agent: where it is of no use it must not cost words."""
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "status"}},
+    ]
+    lines = ["{", "[]", *map(json.dumps, requests)]
+    command = [sys.executable, "-I", "-S", PIPE_PATH, str(tmp_path), "started-only"]
+    sent = "\n".join(lines).encode() + b"\n"
+    done = subprocess.run(command, input=sent, capture_output=True, check=True, timeout=60, env={})
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert told[0]["result"]["protocolVersion"] == "2025-06-18"
+    assert [one.get("result") for one in told[1:]] == [{"tools": []}, {}, None]
+    assert "did not start this agent" in told[3]["error"]["message"]
+    leg = {"AGENT_RELAY_LEG": "L", "AGENT_RELAY_LEG_TOKEN": "T"}
+    done = subprocess.run(command, input=sent, capture_output=True, check=True, timeout=60, env=leg)
+    assert "daemon is not running" in json.loads(done.stdout.splitlines()[0])["error"]["message"]
+
+
 def test_a_folder_that_others_may_change_is_not_used(tmp_path: object) -> None:
     """Somebody else could listen there."""
     os.chmod(str(tmp_path), 0o777)  # noqa: S103 - the fault that is looked for
@@ -60,4 +82,4 @@ def test_a_folder_that_others_may_change_is_not_used(tmp_path: object) -> None:
 def test_it_says_how_it_is_used() -> None:
     """Nobody starts it by hand twice."""
     done = subprocess.run([sys.executable, "-I", "-S", PIPE_PATH], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (2, b"usage: pipe.py FOLDER\n")
+    assert (done.returncode, done.stderr) == (2, b"usage: pipe.py FOLDER [started-only]\n")

@@ -9,6 +9,7 @@ from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say
 from tests.support.mcp_client import read_token, tool_client
 from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.seats import run
 
 TASK = {
     "to": "understudy",
@@ -17,7 +18,8 @@ TASK = {
     "current_state": "the frame stands",
     "next_step": "hang the door",
 }
-EVERY = ["status", "recall", "handoff", "list", "limits", "plan", "accept", "complete", "fail", "checkpoint"]
+ACTS = ["accept", "complete", "fail", "reject", "checkpoint"]
+EVERY = ["status", "recall", "handoff", "list", "limits", "plan", *ACTS]
 REFUSED = "this is not the agent at work in that session"
 ASK_AGAIN = "agent-relay's MCP server was restarted: ask again"
 
@@ -117,6 +119,89 @@ def test_nobody_speaks_for_another_session(world: RelayWorld) -> None:
             assert text.startswith(REFUSED)
             assert session not in text
             assert other not in text
+
+
+def take_over(world: RelayWorld, **terms: object) -> tuple[str, str]:
+    """A session that the understudy took over on these terms, and the handoff."""
+    session = begin(world)
+    world.open("understudy", session=session, **terms)
+    return session, world.wait_for(session, has_taken_over, "the understudy took over").done[0].id
+
+
+def test_an_agents_verdict_comes_with_evidence(world: RelayWorld) -> None:
+    """The user's command decides, with the user's environment; what an agent says is kept as its word."""
+    session, handoff = take_over(world, check=["test -f door.txt"], accept=["it opens"])
+    with tool_client(world, *read_token(world, session)) as client:
+        brought = json.loads(client.call("accept"))["accepted"]
+        assert (brought["acceptance_criteria"], brought["checks"]) == (["it opens"], ["test -f door.txt"])
+        evidence = {
+            "criteria": [{"criterion": "1", "met": True, "how": "pushed it"}],
+            "blockers": [{"kind": "access", "text": "no key", "requires": "the key"}],
+            "completed": ["the frame"],
+            "suggested_next": "paint it",
+        }
+        told = json.loads(client.call("complete", note="done", **evidence))
+        assert (told["closed"], [one["verdict"] for one in told["criteria"]]) == (False, ["unmet", "met"])
+        assert "is not met. Mend it" in told["message"]
+        with open(f"{world.project}/door.txt", "w", encoding="utf-8"):
+            pass
+        told = json.loads(client.call("complete", note="done", **evidence))
+        assert (told["closed"], told["message"]) == (True, "Recorded.")
+    view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
+    assert (view["status"], view["result"]["by"], view["result"]["suggested_next"]) == (
+        "completed",
+        "understudy",
+        "paint it",
+    )
+    assert [(one["criterion"], one["verdict"], one["by"]) for one in view["criteria"]] == [
+        ("it opens", "met", "understudy"),
+        ("test -f door.txt", "met", "relay"),
+    ]
+
+
+def test_evidence_is_checked_at_the_door(world: RelayWorld) -> None:
+    """An agent's loop must not fill the journal, nor one of its words stand for another."""
+    trap = f"{world.project}/trap"
+    environ = {**world.environ, "AGENT_RELAY_LEG": "L"}
+    session, handoff = take_over(world, check=[f"touch {trap}"], accept=["it opens"], env=environ)
+    with tool_client(world, *read_token(world, session)) as client:
+        for wrong, said in (
+            ({"deliverables": ["a"] * 21}, "at most 20 texts"),
+            ({"questions": ["a" * 2001]}, "2000 characters"),
+            ({"criteria": [{"criterion": "1", "met": True, "how": " "}]}, "lacks how it was checked"),
+            ({"criteria": [{"criterion": "1", "met": "yes", "how": "x"}]}, "Expected `bool`"),
+            ({"criteria": [{"criterion": "9", "met": True, "how": "x"}]}, "there is no criterion 9"),
+            ({"blockers": [{"kind": "mood", "text": "x"}]}, "no kind of blocker 'mood'"),
+            ({"blockers": ["no key"]}, "Expected `object`"),
+            ({"note": "x" * 9000}, "note is longer"),
+        ):
+            text, is_error = client.try_call("complete", **wrong)
+            assert is_error
+            assert said in text
+        assert client.try_call("reject", note=" ")[1]
+        # Fields that only a person may set are no arguments of the tool.
+        told = json.loads(client.call("complete", run_proposed=True, anyway=True, by="you"))
+        assert told["closed"]
+    assert not os.path.exists(trap)
+    assert world.session(session).closed == (handoff,)
+
+
+def test_an_agent_rejects_its_handoff(world: RelayWorld) -> None:
+    """The rollback agent follows when the turn is over, with the reason."""
+    session, handoff = take_over(world, expect=["a door"], rollback="demo")
+    with tool_client(world, *read_token(world, session)) as client:
+        told = json.loads(client.call("reject", note="not my trade", questions=["whose is it?"]))
+        assert (told["verdict"], told["closed"], told["asked_for"]["to"]) == ("rejected", False, "demo")
+    finish_turn(world, session)
+    done = world.wait_for(session, lambda found: len(found.done) == 2, "the rollback agent took over")
+    assert (done.done[-1].to_agent, done.done[-1].rolls_back) == ("demo", handoff)
+    view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
+    assert (view["status"], view["result"]["by"], view["result"]["questions"]) == (
+        "rejected",
+        "understudy",
+        ["whose is it?"],
+    )
+    assert "rejected" in run(world, "handoff", "history").out
 
 
 def test_an_agent_sees_limits_and_plan(world: RelayWorld) -> None:

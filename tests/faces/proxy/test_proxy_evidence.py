@@ -73,6 +73,24 @@ def test_a_refusal_is_noted_with_its_reason_and_no_secret(tmp_path: object) -> N
     ]
 
 
+def test_an_error_that_quotes_a_key_is_noted_without_it(tmp_path: object) -> None:
+    """Some providers say which key they refuse; the file is read by people who look for help."""
+    key = "sk-ant-api03-" + "aB3" * 30
+    body = {"error": {"type": "authentication_error", "message": f"invalid key {key}", "reason": key}}
+    [row] = note(str(tmp_path), render(401, {}, json.dumps(body).encode()))
+    assert key[:20] not in json.dumps(row)
+    assert "invalid key [redacted" in str(row["text"])
+
+
+def test_numbers_that_json_does_not_have_are_left_out(tmp_path: object) -> None:
+    """A line with NaN in it cannot be read again, and the limit it tells of would be lost."""
+    body = (
+        b'{"error": {"type": "rate_limit_error", "retry_after": NaN, "resets_at": 1e999, "code": -Infinity}}'
+    )
+    [row] = note(str(tmp_path), render(429, {}, body))
+    assert row["error"] == {"type": "rate_limit_error"}
+
+
 def test_a_compressed_refusal_is_read_and_passed_on_as_it_is(tmp_path: object) -> None:
     """Agents accept gzip, and providers use it."""
     body = gzip.compress(json.dumps({"error": {"code": "insufficient_quota"}}).encode())

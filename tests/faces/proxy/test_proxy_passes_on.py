@@ -140,6 +140,20 @@ def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> 
     assert b"content-length" not in seen[0].lower()
 
 
+def test_an_answer_of_two_lengths_arrives_whole(tmp_path: object) -> None:
+    """Chunks count, whatever length is named beside them; the agent is told of one way only."""
+
+    def play(connection: socket.socket) -> None:
+        read_request(connection)
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head + b"a\r\n0123456789\r\n0\r\n\r\n")
+
+    with open_pair(str(tmp_path), play) as proxy:
+        said = proxy.ask(build_request(proxy, "/messages", body=b"{}"))
+        assert said.endswith(b"a\r\n0123456789\r\n0\r\n\r\n")
+        assert b"content-length" not in said.lower()
+
+
 def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> None:
     """Agents keep their connections; the provider's is kept, too."""
     connections = []

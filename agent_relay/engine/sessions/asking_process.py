@@ -1,0 +1,55 @@
+"""Tell whether a person or an agent asks, by the process that does.
+
+What a client says of itself proves nothing: an agent may clear its environment. But whatever it starts has
+the holder of its leg among its parents, as a holder adopts every process below it that loses its own.
+"""
+
+import os
+from collections.abc import Mapping
+
+from agent_relay.domain.names import LEG_VARIABLE
+from agent_relay.domain.protocol.operations import Peer
+from agent_relay.engine.sessions.registry import SessionRegistry
+from agent_relay.engine.threads import finish
+from agent_relay.system.processes import born, find_parent, read_environ
+
+_UNSEEN = "a process that relay cannot see"
+_MOST_PARENTS = 1000
+
+
+async def find_asking_agent(sessions: SessionRegistry, peer: Peer) -> str:
+    """Return the agent that asks; empty for a person. Who cannot be seen is not taken for a person."""
+    by_pid: dict[int, str] = {}
+    by_leg: dict[str, str] = {}
+    for host in sessions:
+        for leg in host.session.legs:
+            by_leg[leg.id] = leg.agent
+            live = host.runner.find_live(leg.id)
+            if live is not None:
+                by_pid |= dict.fromkeys((live.leg.holder_pid, live.leg.child_pid), leg.agent)
+    return await finish(_find_agent, peer.pid, by_pid, by_leg)
+
+
+def _find_agent(pid: int, by_pid: Mapping[int, str], by_leg: Mapping[str, str]) -> str:
+    line = list_line(pid)
+    if not line:
+        return _UNSEEN
+    for one in line:
+        # A leg's variable outlives its holder.
+        agent = by_pid.get(one) or by_leg.get(read_environ(one).get(LEG_VARIABLE, ""))
+        if agent:
+            return agent
+    # Documents, check commands and the server of agents' tools are children of the daemon itself.
+    return "an agent that relay runs" if os.getpid() in line[1:] else ""
+
+
+def list_line(pid: int) -> list[int]:
+    """Return the process and its parents up to the first one, nearest first; nothing if it is gone."""
+    line: list[int] = []
+    while pid > 0 and len(line) < _MOST_PARENTS:
+        pid_born = born(pid)
+        if pid_born is None:
+            break
+        line.append(pid)
+        pid = find_parent(pid, pid_born)
+    return line
