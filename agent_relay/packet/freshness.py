@@ -15,10 +15,12 @@ from msgspec import Meta
 
 from agent_relay.domain.documents.handwritten import Strict
 from agent_relay.domain.documents.packet import Provenance, ResumePacket, TouchedFile, ValidationRun
-from agent_relay.domain.facts import Facts, FileChange
+from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.packet._merge import Places, is_own
+from agent_relay.packet.extract.provenance import find_record
 from agent_relay.packet.extract.sentences import plain_apostrophes
+from agent_relay.packet.handoff_facts import JOURNAL
 
 _NAMED = 5
 _SHORT = 12
@@ -142,22 +144,46 @@ def _list_put_back(before: ResumePacket, tree: Tree | None) -> set[str]:
     return set(_list_cleaned(before.touched_files, tree))
 
 
-def list_later(facts: Facts, agent: str, since: datetime) -> tuple[str, ...]:
-    """List what `agent` was asked after the moment `since` (aware), when the packet was written.
+def list_later(facts: Facts, agent: str, packet: ResumePacket) -> tuple[str, ...]:
+    """List what `agent` was asked after the packet was written.
 
-    The unanswered prompt is quoted in full, and may be several prompts in one text.
+    The order of its record decides, not the clock, which may have been set since: later are the turns after
+    the newest that the packet quotes. Where it quotes none of that record, the times do. The unanswered
+    prompt is quoted in full, and may be several prompts in one text.
     """
-    prompts = [
-        said for said in facts.conversation if said.role == "user" and said.at is not None and said.at > since
-    ]
+    newest = _find_newest_turn(packet, facts.transcript)
+
+    def is_later(said: Message) -> bool:
+        if newest:
+            return said.turn > newest
+        return said.at is not None and said.at > packet.created_at
+
+    prompts = [said for said in facts.conversation if said.role == "user" and is_later(said)]
     notes: list[str] = []
     if prompts:
         which = "prompt was" if len(prompts) == 1 else "prompts were"
         notes.append(f"{len(prompts)} more {which} given to {agent}, whose work on it is not included")
     waiting = facts.unprocessed_prompt
-    if waiting is not None and waiting.at is not None and waiting.at > since:
+    if waiting is not None and is_later(waiting):
         notes.append(f"the user sent this last and got no answer: {waiting.text}")
     return tuple(notes)
+
+
+def _find_newest_turn(packet: ResumePacket, transcript: str) -> int:
+    """Return the newest turn of the record that the packet quotes; 0 if it quotes none.
+
+    A prompt that waited may have been known from relay's journal before the record had it.
+    """
+    sources = [one.source for one in packet.recent_turns]
+    sources += [one.source for one in packet.exchanges]
+    sources += [one.source for one in packet.constraints]
+    places = {(find_record(source.transcript), source.turn or 0) for source in sources if source}
+    prompt = packet.unprocessed_prompt
+    waiting = prompt.source if prompt is not None else None
+    if waiting is not None:
+        record = find_record(waiting.transcript)
+        places.add((transcript if record == JOURNAL else record, waiting.turn or 0))
+    return max((turn for record, turn in places if transcript and record == transcript), default=0)
 
 
 def _name(head: str | None) -> str:

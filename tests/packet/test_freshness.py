@@ -2,11 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from agent_relay.domain.documents.packet import (
     GitState,
+    Provenance,
     Reason,
     ResumePacket,
     TouchedFile,
+    TurnExcerpt,
     ValidationRun,
 )
 from agent_relay.domain.facts import Facts, FileChange, Message
@@ -187,12 +191,41 @@ def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() 
     )
     waiting = replace(talk[2], text="and the fence\n\nand the door")
     facts = Facts("alpha", conversation=talk, unprocessed_prompt=waiting)
-    assert list_later(facts, "alpha", began + timedelta(minutes=1)) == (
+    packet = build(THEN)
+
+    def told_since(minutes: int) -> tuple[str, ...]:
+        made = packet.model_copy(update={"created_at": began + timedelta(minutes=minutes)})
+        return list_later(facts, "alpha", made)
+
+    assert told_since(1) == (
         "2 more prompts were given to alpha, whose work on it is not included",
         "the user sent this last and got no answer: and the fence\n\nand the door",
     )
-    assert list_later(facts, "alpha", began + timedelta(minutes=2))[0].startswith("1 more prompt was given")
-    assert list_later(facts, "alpha", began + timedelta(minutes=3)) == ()
+    assert told_since(2)[0].startswith("1 more prompt was given")
+    assert told_since(3) == ()
+
+
+@pytest.mark.parametrize("place", ["/t.jsonl:{}", "/t.jsonl#msg_{}"])
+@pytest.mark.parametrize("hours", [-3, 0, 3])
+def test_what_was_asked_later_is_found_by_its_turn_whatever_the_clock_says(place: str, hours: int) -> None:
+    """The clock was set back after the packet was written, or ahead before it: the record's order stays."""
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    talk = tuple(
+        Message("user", text, turn, began + timedelta(minutes=turn), place.format(turn))
+        for turn, text in enumerate(("paint the shed", "and the fence", "and the door"), start=1)
+    )
+    last = Provenance(agent="alpha", transcript=place.format(2), turn=2, at=began)
+    elsewhere = Provenance(agent="alpha", transcript="/other.jsonl:9", turn=9, at=began)
+    quoted = [TurnExcerpt(role="user", text="quoted", source=one) for one in (last, elsewhere)]
+    made = {"created_at": began + timedelta(hours=hours), "recent_turns": tuple(quoted)}
+    packet = build(THEN).model_copy(update=made)
+    facts = Facts("alpha", transcript="/t.jsonl", conversation=talk, unprocessed_prompt=talk[2])
+    assert list_later(facts, "alpha", packet) == (
+        "1 more prompt was given to alpha, whose work on it is not included",
+        "the user sent this last and got no answer: and the door",
+    )
+    nothing_new = replace(facts, conversation=talk[:2], unprocessed_prompt=talk[1])
+    assert list_later(nothing_new, "alpha", packet) == ()
 
 
 def test_a_tree_that_could_not_be_read_has_not_lost_anything() -> None:

@@ -253,7 +253,7 @@ def _list_later(
     facts = handoff_facts.add_newest_prompt(
         facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known)
     )
-    later = list_later(facts, leg.agent, packet.created_at)
+    later = list_later(facts, leg.agent, packet)
     allow = get_allow(services)
     return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
 
