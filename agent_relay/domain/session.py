@@ -202,6 +202,21 @@ class Limit(msgspec.Struct, frozen=True):
     model: str = ""
 
 
+class PutOff(msgspec.Struct, frozen=True):
+    """Reason for which a preferred agent does not return for now, and the end of it; as in `ReturnPutOff`."""
+
+    agent: str
+    why: str
+    until: str = ""
+
+
+class Unasked(msgspec.Struct, frozen=True):
+    """One time at which `agent` went on, or returned, although nobody asked for it then."""
+
+    agent: str
+    at: datetime
+
+
 class PreparedSuccessor(msgspec.Struct, frozen=True):
     """The agent that would take over near a limit, empty for none, and why the others would not."""
 
@@ -242,7 +257,9 @@ class Session(msgspec.Struct, frozen=True):
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
     handoff has been through since the last success. `failure` is the last failed handoff's reason.
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
-    `returns` whether it comes by itself at the turn's end. `agreed` is whether a person said that work may
+    `returns` whether it comes by itself at the turn's end, `put_off` who cannot return although its reset has
+    passed, and `held` why one that was offered does not come by itself although it was to. `limits` is the
+    last limit of every agent, `unasked` who went on unasked. `agreed` is whether a person said that work may
     go on by itself after this rest, `continues_at` when the agent at work does so by itself (ISO 8601), and
     `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that were signed out or
     had their key refused at their last report, with what they said. `packets` is the highest packet number,
@@ -275,6 +292,7 @@ class Session(msgspec.Struct, frozen=True):
     prepared: PreparedSuccessor | None = None
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
+    limits: tuple[Limit, ...] = ()
     rested_until: str = ""
     skipped: tuple[str, ...] = ()
     failure: str = ""
@@ -282,6 +300,9 @@ class Session(msgspec.Struct, frozen=True):
     offered: str = ""
     offer: str = ""
     returns: bool = False
+    held: str = ""
+    put_off: tuple[PutOff, ...] = ()
+    unasked: tuple[Unasked, ...] = ()
     agreed: bool = False
     continues_at: str = ""
     agent_may_continue: bool = False

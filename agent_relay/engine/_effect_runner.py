@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent_relay.domain import effects
@@ -161,6 +162,7 @@ class EffectRunner:
             agent_may_continue=services.config.resume_at_reset is not False,
             quiet=services.config.build_quiet_hours(),
             return_mode=services.config.return_,
+            reset_grace=timedelta(seconds=services.config.reset_grace_s),
             zone=services.zone,
             fallback_models=services.config.find_fallbacks(
                 launch_environment.agent, launch_environment.model

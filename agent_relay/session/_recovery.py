@@ -149,9 +149,11 @@ def _leg_was_lost(session: Session, leg: Leg, news: Restarted, world: DecisionCo
         legs = (*session.legs[:-1], replace(leg, how="lost"))
         after = _give_way(replace(session, legs=legs), world)
         return Outcome((LegEnded(leg.id, "lost"),)).then(after)
-    return turns.leg_gone(
+    gone = turns.leg_gone(
         session, LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"), world
     )
+    rests = session.state is State.RESTING and not leg.headless
+    return gone.then(Outcome((), find_wake(session, world))) if rests else gone
 
 
 def _give_way(session: Session, world: DecisionContext) -> Outcome:

@@ -1,7 +1,7 @@
 """Define what a decision may know and what it returns, and choose a successor by the policy."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import msgspec
 
@@ -135,12 +135,12 @@ class DecisionContext(msgspec.Struct, frozen=True):
     `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
     native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
     rest may go on by itself at the first reset, `agent_may_continue` whether an agent may by its own timer,
-    and `quiet` when neither may. `return_mode` is what happens when a preferred agent is available
-    again: offer, auto or off. `zone` is the user's: reasons shown to them give times in it.
-    `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
-    a limit is asked for a handoff document. `spoilt` says by agent why the packet that waits for it cannot be
-    used; an agent that is not in it gets a packet that can be read, or one that is still to be made. `owner`
-    is the owner of the legs begun now.
+    and `quiet` when neither may. `return_mode` is what happens when a preferred agent is available again:
+    offer, auto or off; nothing begins unasked before `reset_grace` after a reset. `zone` is the user's:
+    reasons shown to them give times in it. `context` is what is to be done when a context fills up,
+    `draft_near_limit` whether an agent that is near a limit is asked for a handoff document. `spoilt` says
+    by agent why the packet that waits for it cannot be used; an agent that is not in it gets a packet that
+    can be read, or one that is still to be made. `owner` is the owner of the legs begun now.
     """
 
     now: datetime
@@ -152,6 +152,7 @@ class DecisionContext(msgspec.Struct, frozen=True):
     agent_may_continue: bool = True
     quiet: QuietHours = NO_QUIET_HOURS
     return_mode: str = "offer"
+    reset_grace: timedelta = timedelta(0)
     zone: tzinfo = UTC
     fallback_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     context: ContextWishes = NO_WISHES

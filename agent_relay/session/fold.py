@@ -13,13 +13,18 @@ from agent_relay.domain.session import (
     Leg,
     Limit,
     Prompt,
+    PutOff,
     Session,
     Step,
     Terms,
+    Unasked,
 )
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import transitions
+
+_MOST_UNASKED = 16
+"""Number of the newest that are kept: a few are enough to see that work goes to and fro."""
 
 
 class ImpossibleEventError(AssertionError):
@@ -119,8 +124,8 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             )
         case work.SuccessorChosen() | work.BudgetNoted() | work.BudgetApplied():
             return transitions.fold_usage(session, body, event)
-        case events.ReturnOffered(agent, by_itself):
-            return replace(session, offered=agent, offer=agent, returns=by_itself)
+        case events.ReturnOffered() | events.ReturnPutOff() | events.ConsentUsed():
+            return _note_return(session, body, event)
         case events.ResumeAgreed() | events.LegContinues() | events.SessionWoke():
             return _note_rest(session, body)
         case work.HandoffBegun():
@@ -232,12 +237,32 @@ def _fail_handoff(session: Session, body: work.HandoffFailed) -> Session:
     return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
 
 
+def _note_return(
+    session: Session,
+    body: events.ReturnOffered | events.ReturnPutOff | events.ConsentUsed,
+    event: events.Event,
+) -> Session:
+    match body:
+        case events.ReturnOffered(agent, by_itself, why):
+            others = tuple(one for one in session.put_off if one.agent != agent)
+            return replace(session, offered=agent, offer=agent, returns=by_itself, held=why, put_off=others)
+        case events.ReturnPutOff(agent, why, until):
+            others = tuple(one for one in session.put_off if one.agent != agent)
+            left = _withdraw_offer(session, agent)
+            return replace(left, put_off=(*others, PutOff(agent, why, until)))
+        case events.ConsentUsed(agent):
+            return replace(session, unasked=(*session.unasked, Unasked(agent, event.at))[-_MOST_UNASKED:])
+
+
 def _note_limit(session: Session, limit: Limit) -> Session:
     """Return the session after its agent hit a limit; if it was being offered back, that ends."""
-    is_offered = session.offered == limit.agent
-    return (
-        replace(session, limit=limit, offered="", offer="") if is_offered else replace(session, limit=limit)
-    )
+    limits = (*_leave_out(session.limits, limit.agent), limit)
+    put_off = tuple(one for one in session.put_off if one.agent != limit.agent)
+    return replace(_withdraw_offer(session, limit.agent), limit=limit, limits=limits, put_off=put_off)
+
+
+def _withdraw_offer(session: Session, agent: str) -> Session:
+    return replace(session, offered="", offer="", returns=False) if session.offered == agent else session
 
 
 def find_step_left(session: Session) -> Step:
@@ -278,6 +303,7 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
         context=transitions.begin_context(session.context, is_relief=_is_relief(session, body)),
         rested_until="",
         offer="",
+        returns=False,
         agreed=False,
         continues_at="",
         refused=_leave_out(session.refused, body.agent),

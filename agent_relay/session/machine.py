@@ -8,7 +8,7 @@ agent, then budgets, then the context.
 from datetime import timedelta
 
 from agent_relay.domain import inputs
-from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg, WakeAt
+from agent_relay.domain.effects import AwaitQuiet, NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
@@ -18,7 +18,7 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values import replace
-from agent_relay.session import handoffs, interventions, requests, rests, usage_limits
+from agent_relay.session import handoffs, interventions, requests, rests, returns, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
@@ -34,12 +34,31 @@ def finish_turn(session: Session, world: DecisionContext) -> Outcome:
     asked = requests.await_turn_end(replace(session, state=State.READY))
     if asked.effects:
         return asked
-    back = rests.return_to_preferred(session, world)
-    if back.bodies:
-        return back
     after = replace(session, state=State.READY)
+    back = returns.await_quiet(after, world)
+    if _waits(back):
+        return back
     applied = usage_limits.apply_budgets(after, world)
-    return applied if applied.effects else usage_limits.turn_ended(after, world)
+    return back.then(applied if applied.effects else usage_limits.turn_ended(after, world))
+
+
+def _waits(outcome: Outcome) -> bool:
+    return any(isinstance(effect, AwaitQuiet) for effect in outcome.effects)
+
+
+def _fell_quiet(session: Session, leg: str, world: DecisionContext) -> Outcome:
+    """Begin what waited until nobody types.
+
+    That is what the agent asked for, else a return, else a budget, else the relief of a context.
+    """
+    begun = requests.begin_requested(session, leg, world)
+    if begun.bodies:
+        return begun
+    back = returns.begin_quietly(session, leg, world)
+    if any(isinstance(body, work.HandoffBegun) for body in back.bodies):
+        return back
+    applied = usage_limits.apply_quietly(session, leg, world)
+    return back.then(applied if applied.bodies else usage_limits.quiet(session, leg, world))
 
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -83,11 +102,7 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
         case inputs.BudgetsCounted():
             return usage_limits.note_counted(session, happened, world)
         case inputs.LegQuiet(leg):
-            begun = requests.begin_requested(session, leg, world)
-            if begun.bodies:
-                return begun
-            applied = usage_limits.apply_quietly(session, leg, world)
-            return applied if applied.bodies else usage_limits.quiet(session, leg, world)
+            return _fell_quiet(session, leg, world)
         case inputs.LegGone():
             return leg_gone(session, happened, world)
         case inputs.Spawned():

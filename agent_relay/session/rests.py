@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
+from agent_relay.domain.events import work
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.moments import find_end, is_lasting, parse_moment
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import is_later, replace
+from agent_relay.session import returns
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff, replace_agent
 
@@ -197,14 +199,7 @@ def reset_passed(session: Session, world: DecisionContext) -> Outcome:
         return NOTHING
     if session.state is State.RESTING:
         return _rest_is_over(session, world)
-    preferred = _find_preferred(session, world)
-    if not preferred or preferred == session.offered or world.return_mode == "off":
-        return NOTHING
-    by_itself = _returns_by_itself(world)
-    offered = Outcome((events.ReturnOffered(preferred, by_itself),))
-    if by_itself and session.state is State.READY:
-        return offered.then(_hand_back(session, preferred, world))
-    return offered.then(Outcome((), (ShowMessage(session.legs[-1].id),)))
+    return returns.reset_passed(session, world)
 
 
 def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
@@ -238,85 +233,56 @@ def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
     opens = world.quiet.find_next_allowed(world.now, world.zone)
     if not is_agreed(session, world) or opens is None:
         return _offer(session, world, is_back=is_back)
-    if opens > world.now:
-        return Outcome((), (WakeAt(opens),))
+    reset = parse_moment(session.rested_until)
+    due = max(opens, reset + world.reset_grace) if reset is not None and reset <= world.now else opens
+    if due > world.now:
+        return Outcome((), (WakeAt(due),))
     why = "the first reset has passed"
     if is_back and state is not None and state.installed and state.signed_in:
-        return begin_handoff(session, session.agent, "rate_limit", world, why=why)
-    return replace_agent(session, world, reason="rate_limit", why=why)
+        begun = begin_handoff(session, session.agent, "rate_limit", world, why=why)
+    else:
+        begun = replace_agent(session, world, reason="rate_limit", why=why)
+    return _go_on_unasked(session, world, begun, is_back=is_back)
 
 
-def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcome:
+def _go_on_unasked(session: Session, world: DecisionContext, begun: Outcome, *, is_back: bool) -> Outcome:
+    """Begin that handoff, its consent journalled before; offer it if its agent was limited again at once."""
+    agent = next((one.to_agent for one in begun.bodies if isinstance(one, work.HandoffBegun)), "")
+    again = returns.find_unasked_again(session, agent, world.now) if agent else None
+    if again is not None:
+        why = returns.tell_often(agent)
+        return _offer(session, world, is_back=is_back, why=why).then(Outcome((), (WakeAt(again),)))
+    consent = "always" if world.resume_at_reset else "once"
+    used = (events.ConsentUsed(agent, consent, session.rested_until),) if agent else ()
+    return Outcome(used).then(begun)
+
+
+def _offer(session: Session, world: DecisionContext, *, is_back: bool, why: str = "") -> Outcome:
     """Name the available agent, once; an agent that waits at its prompt counts as at work again.
 
-    If another agent's reset came first, the reset of the agent at work is still waited for.
+    `why` is why nobody goes on unasked although that was agreed to. If another agent's reset came first, the
+    reset of the agent at work is still waited for.
     """
     living, (name, _) = session.living_leg, find_back(session, world)
     say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
     if living is not None and is_back:
-        return Outcome((events.SessionWoke("its limit has reset", offers=name == session.agent),), say)
-    offered = Outcome((events.ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+        return Outcome((events.SessionWoke(why or "its limit has reset", offers=name == session.agent),), say)
+    offered = (
+        Outcome((events.ReturnOffered(name, why=why),), say) if name and name != session.offer else NOTHING
+    )
     state = world.availability.get(session.agent)
     until = state.rests_until if living is not None and state is not None else None
     return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))
 
 
-def return_to_preferred(session: Session, world: DecisionContext) -> Outcome:
-    """Begin, at a turn's end, the handoff back that was postponed to it."""
-    preferred = _find_preferred(session, world)
-    return _hand_back(session, preferred, world) if preferred and preferred == session.offered else NOTHING
-
-
 def find_wake(session: Session, world: DecisionContext) -> tuple[Effect, ...]:
     """Return the resets a session still waits for, so that a new daemon waits for them again."""
     first = session.rested_until if session.state is State.RESTING else ""
-    own = session.limit.until if session.limit is not None else ""
+    own = [limit.until for limit in session.limits]
     # Where a damaged journal holds something else, whoever rests looks again at once.
-    moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
+    moments = {max(parse_moment(until) or world.now, world.now) for until in (first, *own) if until}
+    # What was said to return at the turn's end may be due already.
+    moments |= {world.now} if session.returns and session.handoff is None else set()
     check = find_check_moment(session) if session.state is State.RESTING else None
     moments |= {max(check, world.now)} if check is not None else set()
     return tuple(WakeAt(moment) for moment in sorted(moments))
-
-
-def _hand_back(session: Session, preferred: str, world: DecisionContext) -> Outcome:
-    if not _returns_by_itself(world):
-        return NOTHING
-    whose = "its own model" if preferred == session.agent else preferred
-    return begin_handoff(session, preferred, "command", world, why=f"{whose} is back")
-
-
-def _returns_by_itself(world: DecisionContext) -> bool:
-    """Return whether an agent that is back takes over unasked; none does in the quiet hours."""
-    return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
-
-
-def _find_preferred(session: Session, world: DecisionContext) -> str:
-    """Return the preferred agent that left at a limit and is available again; or empty.
-
-    That may be the agent at work itself, on its own model in place of the fallback.
-    """
-    if session.state not in LIVE or session.handoff is not None:
-        return ""
-    at = session.roster.index(session.agent) if session.agent in session.roster else 0
-    before = session.roster[:at]
-    limited = {
-        handoff.from_agent
-        for handoff in session.done
-        if handoff.reason == "rate_limit" and handoff.to_agent != handoff.from_agent
-    }
-    for name in before:
-        state = world.availability.get(name)
-        if name in limited and state and state.installed and state.signed_in and not state.resting:
-            return name
-    return session.agent if _is_model_back(session, world) else ""
-
-
-def _is_model_back(session: Session, world: DecisionContext) -> bool:
-    """Return whether the agent at work is on a fallback model and the limit of its own is over."""
-    leg, limit = session.living_leg, session.limit
-    if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
-        return False
-    state = world.availability.get(leg.agent)
-    until = parse_moment(limit.until)
-    is_over = until is None or until <= world.now
-    return is_over and state is not None and not state.resting

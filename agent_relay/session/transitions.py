@@ -74,6 +74,8 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         events.SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
         events.SessionWoke: _to(S.READY, S.RESTING),
         events.ReturnOffered: _stay(*S),
+        events.ReturnPutOff: _stay(*S),
+        events.ConsentUsed: _stay(*S),
         events.ResumeAgreed: _stay(*S),
         events.LegContinues: _stay(*S),
         work.ContextNoted: _stay(*S),

@@ -121,7 +121,14 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
 
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
-    with resting_world(SOON) as world, resting_person(world) as person:
+    with resting_world(SOON) as world:
+        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+            file.write("reset_grace_s = 0\n")
+        _go_on_at_the_reset(world)
+
+
+def _go_on_at_the_reset(world: RelayWorld) -> None:
+    with resting_person(world) as person:
         press(person, b"w", shows(person, "Work will continue automatically at"), "the promise")
         assert world.session(find_session(world)).agreed
         person.wait_for("demo goes on")

@@ -19,7 +19,7 @@ def test_a_reset_that_passed_while_no_daemon_lived_is_acted_on_as_soon_as_one_do
     with relay_world(order=("demo",)) as world:
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
         with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
-            file.write("resume_at_reset = true\n")
+            file.write("resume_at_reset = true\nreset_grace_s = 0\n")
         world.start_daemon()
         session = begin(world)
         say(world, session, "out")

@@ -4,11 +4,12 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain.effects import ShowMessage, StopLeg
+from agent_relay.domain.effects import AwaitQuiet, ShowMessage, StopLeg
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import (
     Delivered,
     HandoffAsked,
+    LegQuiet,
     PublishFailed,
     ResetPassed,
     Restarted,
@@ -147,6 +148,8 @@ def test_an_automatic_return_takes_the_own_model_at_the_turns_end(state: str) ->
             "→ ann can have its own model again, and goes on with it at the end of this turn."
         )
         story.happens(StateSeen(story.leg, "ready"), return_mode="auto", now=RESET)
+    assert story.effects[-1] == AwaitQuiet(story.leg)
+    story.happens(LegQuiet(story.leg), return_mode="auto", now=RESET)
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
     assert render_message(story.now, UTC) == ("→ ann can have its own model again. Continuing with ann.")
 

@@ -2,9 +2,17 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.effects import ShowMessage, StopLeg, WakeAt
+from agent_relay.domain.effects import AwaitQuiet, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.events.session import Event, SignalSeen
-from agent_relay.domain.inputs import Answered, ClockSetBack, HandoffAsked, ResetPassed, Restarted, StateSeen
+from agent_relay.domain.inputs import (
+    Answered,
+    ClockSetBack,
+    HandoffAsked,
+    LegQuiet,
+    ResetPassed,
+    Restarted,
+    StateSeen,
+)
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
@@ -41,14 +49,18 @@ def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
     assert (story.now.state, story.now.returns) == (State.BUSY, True)
     assert story.effects == [ShowMessage(story.leg)]
     story.happens(StateSeen(story.leg, "ready"), return_mode="auto")
+    assert story.effects == [AwaitQuiet(story.leg)]
+    story.happens(LegQuiet(story.leg), return_mode="auto")
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
 
 
-def test_an_automatic_return_between_turns_begins_at_once() -> None:
-    """There is nothing to wait for, and the handoff's own line says all."""
+def test_an_automatic_return_between_turns_begins_as_soon_as_nobody_types() -> None:
+    """There is nothing else to wait for, and the handoff's own line says all."""
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy").says("ready"))
     story.happens(ResetPassed(), return_mode="auto")
-    assert story.names(last=2) == ["return.offered", "handoff.begun"]
+    assert (story.names(last=1), story.effects) == (["return.offered"], [AwaitQuiet(story.leg)])
+    story.happens(LegQuiet(story.leg), return_mode="auto")
+    assert story.names(last=2) == ["consent.used", "handoff.begun"]
     assert story.effects == [StopLeg(story.leg)]
 
 
@@ -106,7 +118,7 @@ def test_a_damaged_moment_in_the_journal_wakes_who_rests_at_once() -> None:
     """Looking again too early costs nothing; a daemon that cannot start would cost every session."""
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
     assert story.now.limit is not None
-    damaged = replace(story.now, limit=replace(story.now.limit, until="half past"))
+    damaged = replace(story.now, limits=(replace(story.now.limit, until="half past"),))
     assert find_wake(damaged, story.world()) == (WakeAt(story.world().now),)
 
 

@@ -66,6 +66,10 @@ BODIES = (
     words.SessionWoke("its reset has come", offers=True),
     words.LegStarting("L1", "ada", 1, model="small"),
     words.ReturnOffered("ada"),
+    words.ReturnOffered("bob", by_itself=True),
+    words.ReturnPutOff("bob", "its 5 h window reads full again"),
+    words.ConsentUsed("bob", "return"),
+    words.ResumeAgreed(),
     words.SessionStopping("by hand"),
     words.SessionEnded("over"),
     work.TurnBegun("ada", "fix it"),
@@ -98,6 +102,8 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
         None if session.refusal is None else {"agent": session.refusal.agent, "text": session.refusal.text}
     )
     assert view["offered"] == session.offer
+    assert view["agreed"] == session.agreed
+    assert (view["consent"] is None) == (not session.unasked)
     newest = [event.body for event in events if isinstance(event.body, words.LegStarting | work.TurnBegun)]
     assert view["headless"] == (bool(newest) and getattr(newest[-1], "headless", True))
     assert view["updated_at"] == session.updated_at.isoformat()

@@ -240,17 +240,19 @@ class UserConfig(Strict, frozen=True):
 
     `order` is the roster, preferred first; empty means every agent we have an adapter for, except the
     scripted ones. `patience_s` is how long an agent may plan to wait before that counts as a limit.
-    `return` is what happens when a preferred agent's window resets; `notify` how a person who looks
-    elsewhere is told of what happens; `resume_at_reset` whether work goes on by itself when everybody rested,
-    `quiet_hours` when nothing does; `agent_tools` whether agents are given relay's tools (`None`, as `True`,
-    if their library is installed); `model_remedy` what a limit of one model leads to: the next agent, or the
-    same one with its `fallback_model`, where it has one. With `proxy`, agents' requests to their providers
-    pass through relay's proxy on this machine.
+    `return` is what happens when a preferred agent's window resets, `reset_grace_s` how long after a reset an
+    agent is not asked yet; `notify` how a person who looks elsewhere is told of what happens;
+    `resume_at_reset` whether work goes on by itself when everybody rested, `quiet_hours` when nothing does;
+    `agent_tools` whether agents are given relay's tools (`None`, as `True`, if their library is installed);
+    `model_remedy` what a limit of one model leads to: the next agent, or the same one with its
+    `fallback_model`, where it has one. With `proxy`, agents' requests to their providers pass through relay's
+    proxy on this machine.
     """
 
     order: tuple[str, ...] = ()
     patience_s: Annotated[float, Meta(gt=0, le=86400)] = 300
     return_: Literal["offer", "auto", "off"] = field(default="offer", name="return")
+    reset_grace_s: Annotated[float, Meta(ge=0, le=3600)] = 30
     notify: tuple[str, ...] = (NOTIFY_AUTO,)
     resume_at_reset: Literal["ask"] | bool = "ask"
     quiet_hours: str = ""

@@ -204,11 +204,40 @@ class SessionWoke(msgspec.Struct, frozen=True):
 
 
 class ReturnOffered(msgspec.Struct, frozen=True):
-    """A preferred agent's window has reset: offered back once, or back `by_itself` at the turn's end."""
+    """A preferred agent's window has reset: offered back once, or back `by_itself` at the turn's end.
+
+    `why` is why it does not return by itself although it was to; empty if it does, or was not to.
+    """
 
     name: ClassVar[str] = "return.offered"
     agent: str
     by_itself: bool = False
+    why: str = ""
+
+
+class ReturnPutOff(msgspec.Struct, frozen=True):
+    """A preferred agent cannot return although its reset has passed.
+
+    It is looked at again `until` (ISO 8601, empty if nobody knows when).
+    """
+
+    name: ClassVar[str] = "return.put-off"
+    agent: str
+    why: str
+    until: str = ""
+
+
+class ConsentUsed(msgspec.Struct, frozen=True):
+    """`agent` goes on unasked at a `reset` (ISO 8601, empty if unknown); the next line says how.
+
+    A person agreed to it `once`, for this rest, or in the configuration: `always`, by `resume_at_reset`, or
+    to every `return`.
+    """
+
+    name: ClassVar[str] = "consent.used"
+    agent: str
+    consent: str
+    reset: str = ""
 
 
 class SessionStopping(work.ReasonEvent, frozen=True):
@@ -295,6 +324,8 @@ Body = (
     | SessionRested
     | SessionWoke
     | ReturnOffered
+    | ReturnPutOff
+    | ConsentUsed
     | ResumeAgreed
     | LegContinues
     | work.ContextNoted

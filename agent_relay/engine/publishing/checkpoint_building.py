@@ -67,7 +67,7 @@ class CheckpointOrder(Confidential, frozen=True):
 
     @property
     def note(self) -> AgentNote | None:
-        """What the leg's agent said of its work that no checkpoint has yet; `None` for nothing."""
+        """The agent's newest note on its work that no checkpoint has yet; `None` for none."""
         note = self.session.note
         return note if note is not None and note.leg == self.leg.id and not note.is_kept else None
 

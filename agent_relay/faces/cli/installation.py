@@ -117,6 +117,9 @@ TEMPLATE = """\
 # When a preferred agent is available again: "offer" it once, go back ("auto"), or "off".
 # return = "offer"
 
+# How many seconds after a reset work goes on by itself, or a preferred agent is offered: clocks differ.
+# reset_grace_s = 30
+
 # How to alert you when you are not watching: "auto" (by the terminal's bell and notifications, or by the
 # desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
 # notify = "auto"

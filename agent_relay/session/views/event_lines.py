@@ -53,6 +53,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
         or _render_said(event, agent)
         or _render_handoff(session, event)
         or _render_rest(session, event, zone)
+        or _render_return(event, zone)
         or _render_session(session, event)
     )
 
@@ -236,6 +237,13 @@ def _render_session(session: Session, event: events.Event) -> str:
             return ""
 
 
+_CONSENTS = {
+    "once": "as a person agreed during this rest",
+    "always": "by resume_at_reset = true",
+    "return": 'by return = "auto"',
+}
+
+
 def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
     match event.body:
         case events.SessionRested(why, until):
@@ -243,8 +251,6 @@ def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
         case events.SessionWoke(offers=offers):
             return "its limit has reset; waiting for you to continue" if offers else "session continues"
-        case events.ReturnOffered(agent):
-            return f"{agent} is available again"
         case events.ResumeAgreed(agreed):
             return "work will continue at the reset" if agreed else "work will wait for you at the reset"
         case events.LegContinues(leg, at, allowed) if at:
@@ -254,6 +260,19 @@ def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
             return (
                 f"{agent} will {plan}" if allowed else f"{agent} planned to {plan}; relay is cancelling that"
             )
+        case _:
+            return ""
+
+
+def _render_return(event: events.Event, zone: tzinfo) -> str:
+    match event.body:
+        case events.ReturnOffered(agent, _, why):
+            return f"{agent} is available again{f'; it does not go on by itself: {why}' if why else ''}"
+        case events.ReturnPutOff(agent, why, until):
+            ends = render_moment_text(until, event.at, zone)
+            return f"{agent} does not take over again{f' until {ends}' if ends else ''}: {why}"
+        case events.ConsentUsed(agent, consent):
+            return f"{agent} goes on unasked, {_CONSENTS.get(consent, 'as was agreed')}"
         case _:
             return ""
 
@@ -270,6 +289,8 @@ _AS_WATCHED = (
     work.HandoffRequested,
     work.HandoffWithdrawn,
     events.ReturnOffered,
+    events.ReturnPutOff,
+    events.ConsentUsed,
     events.SessionEnded,
     events.SessionRested,
     events.SessionWoke,

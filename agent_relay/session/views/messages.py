@@ -6,7 +6,16 @@ from datetime import datetime, tzinfo
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import render_moment, render_moment_text
 from agent_relay.domain.names import get_session_folder
-from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Limit, PreparedSuccessor, Session, Step
+from agent_relay.domain.session import (
+    Handoff,
+    HandoffRequest,
+    Leg,
+    Limit,
+    PreparedSuccessor,
+    PutOff,
+    Session,
+    Step,
+)
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
 from agent_relay.domain.text.plain import capitalize, quote_reason
@@ -177,8 +186,16 @@ def render_offer_line(session: Session) -> str:
         return f"{back}. To switch back: press the relay key and type /use {session.offer}"
     if session.returns:
         return f"{back}, and takes over at the end of this turn."
+    back = f"{back}. It does not take over by itself: {session.held}" if session.held else back
     key = f"press the relay key and type /use {session.offer}"
     return f"{back}. To switch back: {agent_command(session.offer)}, or {key}"
+
+
+def render_put_off_line(put_off: PutOff, now: datetime, zone: tzinfo) -> str:
+    """Render why a preferred agent whose reset has passed does not return yet, and until when."""
+    until = render_moment_text(put_off.until, now, zone)
+    again = f" until {until}" if until else ""
+    return f"→ {put_off.agent} does not take over again{again}: {put_off.why}"
 
 
 def render_near_line(near: Limit, zone: tzinfo, prepared: PreparedSuccessor | None = None) -> str:
@@ -290,7 +307,9 @@ def _render_standing(session: Session, zone: tzinfo) -> str:
         return f"→ The handoff failed: {session.failure}. {session.agent} goes on in its own session"
     if session.failure:
         return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id} --text"
-    return offer
+    if offer or not session.put_off:
+        return offer
+    return render_put_off_line(session.put_off[-1], session.updated_at, zone)
 
 
 def _render_warning(session: Session, zone: tzinfo) -> str:

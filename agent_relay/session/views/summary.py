@@ -122,9 +122,12 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
     refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred agent
     that can be had back), context (`None`, or used, room,
     level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
-    mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
-    agent of a handoff that has not been worked on). An imported session that nobody has started has no leg;
-    agent and owed are whom its packet is for.
+    mark: mark, text, agent, until), headless (whether it works without a screen, or last did), owed (the
+    agent of a handoff that has not been worked on), return (`None`, or agent, by_itself, why, until: the
+    preferred agent whose reset has passed, whether it takes over at the turn's end, and why not), agreed
+    (whether a person agreed that work goes on after this rest) and consent (`None`, or agent, consent, reset,
+    at: by what an agent last went on unasked: once, always or return). An imported session that nobody has
+    started has no leg; agent and owed are whom its packet is for.
     """
     view: dict[str, object] | None = None
     handoff, offers, titled = "none", _Offers(), ("", "")
@@ -143,6 +146,7 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
         handoff = _HANDOFFS.get((handoff, name), handoff)
         _note_rest(view, name, data)
         view["offered"] = offers.note(str(view["agent"]), name, data)
+        _note_unasked(view, name, data, at)
         _note_context(view, name, data)
         _note_owed(view, name, data)
         _note_budget(view, name, data)
@@ -161,7 +165,7 @@ def begin_summary(known: "Mapping[str, object]", at: object) -> "dict[str, objec
         "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
         "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
         "near": None, "next_agent": "", "refused": None, "offered": "", "context": None, "budgets": {},
-        "headless": False, "owed": "",
+        "headless": False, "owed": "", "return": None, "agreed": False, "consent": None,
         **known,
     }  # fmt: skip
 
@@ -196,6 +200,8 @@ class _Offers:
             self._model, self._offer = str(data.get("model") or ""), ""
         elif name == "return.offered":
             self._given = self._offer = str(data.get("agent") or "")
+        elif name == "return.put-off" and self._given == data.get("agent"):
+            self._given = self._offer = ""
         elif name == "session.rested":
             self._offer = ""
         elif name == "session.woke":
@@ -226,6 +232,20 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
         view["handoffs"] = int(str(view["handoffs"])) + 1
     elif name in {"session.rested", "session.ended", "session.stopping", "handoff.failed"}:
         view["why"] = data.get("why") or view["why"]
+
+
+def _note_unasked(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:
+    """Note what goes on, or back, by itself, and who agreed to it."""
+    if name in {"return.offered", "return.put-off"}:
+        known = {key: data.get(key, "") for key in ("agent", "why", "until")}
+        view["return"] = known | {"by_itself": data.get("by_itself") is True}
+    elif name == "resume.agreed":
+        view["agreed"] = data.get("agreed") is not False
+    elif name == "consent.used":
+        view["consent"] = {key: data.get(key, "") for key in ("agent", "consent", "reset")} | {"at": at}
+    elif name in {"leg.starting", "session.woke"}:
+        view["agreed"] = False
+        view["return"] = view["return"] if name == "session.woke" else None
 
 
 def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

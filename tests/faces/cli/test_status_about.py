@@ -19,6 +19,14 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
         ({"lacks": "no transcript", "why": "all rest"}, "all rest"),
         ({"offered": "bob"}, "bob is available again: agent-relay bob"),
         ({"offered": "ann"}, "ann can have its own model again: press Ctrl-] and type /use ann"),
+        (
+            {"offered": "bob", "return": {"agent": "bob", "by_itself": True, "why": "", "until": ""}},
+            "bob is available again and takes over at the end of this turn",
+        ),
+        (
+            {"return": {"agent": "bob", "by_itself": False, "why": "it reads full again", "until": ""}},
+            "bob does not take over again: it reads full again",
+        ),
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
         ({"offered": "bob", "near": NEAR, "state": "resting"}, ""),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),

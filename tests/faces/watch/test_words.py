@@ -101,6 +101,16 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.SessionWoke(), "session continues"),
         (words.SessionWoke(offers=True), "its limit has reset; waiting for you to continue"),
         (words.ReturnOffered("bob"), "bob is available again"),
+        (
+            words.ReturnOffered("bob", why="these are quiet hours"),
+            "bob is available again; it does not go on by itself: these are quiet hours",
+        ),
+        (
+            words.ReturnPutOff("bob", "its 5 h window reads full again", UNTIL),
+            "bob does not take over again until 21:00: its 5 h window reads full again",
+        ),
+        (words.ConsentUsed("bob", "once"), "bob goes on unasked, as a person agreed during this rest"),
+        (words.ConsentUsed("bob", "return"), 'bob goes on unasked, by return = "auto"'),
         (words.ResumeAgreed(), "work will continue at the reset"),
         (words.ResumeAgreed(agreed=False), "work will wait for you at the reset"),
         (words.LegContinues("L1", UNTIL), "ada will continue by itself at 21:00"),

@@ -114,7 +114,7 @@ def list_columns(view: dict[str, object]) -> list[str]:
 
 
 def _render_about(view: dict[str, object]) -> str:
-    refused, near, offered = view["refused"], view["near"], view["offered"]
+    refused, near = view["refused"], view["near"]
     full = "; ".join(part for part in (_render_fill(view["context"]), _render_budgets(view)) if part)
     if isinstance(refused, dict):
         return f"signed out, or its key refused: {_quote(refused)}"
@@ -124,11 +124,24 @@ def _render_about(view: dict[str, object]) -> str:
             return f"near limit: {_quote(near)}{follows}{f'; {full}' if full else ''}"
         if full:
             return full
-        if offered and offered == view["agent"]:
-            return f"{offered} can have its own model again: press the relay key and type /use {offered}"
-        if offered:
-            return f"{offered} is available again: {agent_command(str(offered))}"
+        if told := _render_return(view):
+            return told
     return _render_why(view)
+
+
+def _render_return(view: dict[str, object]) -> str:
+    """Return which preferred agent can be had back, or takes over by itself, or why it does not."""
+    offered, known = view["offered"], view.get("return")
+    back = known if isinstance(known, dict) else {}
+    if offered and back.get("by_itself"):
+        what = "can have its own model" if offered == view["agent"] else "is available"
+        return f"{offered} {what} again and takes over at the end of this turn"
+    if offered and offered == view["agent"]:
+        return f"{offered} can have its own model again: press the relay key and type /use {offered}"
+    if offered:
+        return f"{offered} is available again: {agent_command(str(offered))}"
+    is_put_off = back.get("why") and back["agent"] != view["agent"]
+    return f"{back['agent']} does not take over again: {back['why']}" if is_put_off else ""
 
 
 def _render_why(view: dict[str, object]) -> str:
