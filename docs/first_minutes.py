@@ -163,7 +163,12 @@ STEPS = (
     ),
     Step("How things are.", "/status", "newest packet", begins="> /status"),
     Step("Who rests until when.", "/limits", "rests until +because", begins="> /limits"),
-    Step("How the work went from hand to hand.", "/handoff history", "leg 6", begins="> /handoff history"),
+    Step(
+        "How the work went from hand to hand; above it, the session is drawn over time.",
+        "/handoff history",
+        "leg 6",
+        begins="session 01KAMADEUP",
+    ),
     Step("What it took.", "/metrics", "Money: ", begins="> /metrics"),
     Step("The same conversation in the agent's own screen.", "/attach", "ready . understudy", last=5),
     Step("There it is typed to as ever.", "Is anything left?", r"(?s)Nothing is left.*ready . under", last=7),

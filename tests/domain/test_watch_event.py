@@ -1,6 +1,6 @@
 """The events of `watch --json` are a promise to programs."""
 
-from agent_relay.domain.protocol.watch_output import build_watch_schema
+from agent_relay.domain.protocol.watch_events import build_watch_schema
 
 
 def test_every_event_is_in_the_published_schema() -> None:
@@ -9,4 +9,13 @@ def test_every_event_is_in_the_published_schema() -> None:
     assert schema["title"] == "One line of agent-relay watch --json"
     told = schema["discriminator"]
     assert isinstance(told, dict)
-    assert sorted(told["mapping"]) == ["daemon", "event", "left", "resting", "screen", "session"]
+    assert sorted(told["mapping"]) == [
+        "daemon",
+        "days",
+        "event",
+        "left",
+        "resting",
+        "screen",
+        "session",
+        "timeline",
+    ]

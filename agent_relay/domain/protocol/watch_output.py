@@ -1,12 +1,12 @@
 """Define what watchers and exporters are sent: lines of `watch --json`, live sessions, exported metrics."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
-from agent_relay.domain.documents.document import Printed, build_schema
+from agent_relay.domain.documents.document import Printed
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.text.plain import clean_text, count_columns
@@ -133,16 +133,6 @@ class SessionLeft(Printed):
 
     type: Literal["left"] = "left"
     session: str
-
-
-WatchEvent = Annotated[
-    SessionTold | ScreenTold | EventTold | RestsTold | DaemonTold | SessionLeft, Field(discriminator="type")
-]
-
-
-def build_watch_schema() -> dict[str, object]:
-    """Build the JSON Schema of one line."""
-    return build_schema(TypeAdapter(WatchEvent), "One line of agent-relay watch --json")
 
 
 MOST_ROWS = 200

@@ -12,6 +12,7 @@ import msgspec
 from agent_relay.domain.errors import ExitCode
 from agent_relay.domain.protocol.json_text import render_json
 from agent_relay.faces.cli.options import OptionParser, ParsedOptions, UsageError
+from agent_relay.faces.render.day_bars import draw_days
 from agent_relay.faces.render.output import (
     EMPTY_CELL,
     drop_empty,
@@ -24,7 +25,6 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.aggregation import QUARTER_MS, Question, sum_rows
-from agent_relay.usage.days import draw_days
 from agent_relay.usage.gather import Gathered, Wanted, check_agent, gather_metrics
 from agent_relay.usage.session_work import SessionWork
 from agent_relay.usage.table_format import (

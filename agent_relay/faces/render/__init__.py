@@ -2,6 +2,6 @@
 
 `output` prints lines, tables, errors and JSON and escapes control characters of foreign text;
 `turn_view.TurnView` shows a turn as it goes; `turn_printer` shows the turns of `run` and `chat`;
-`packet_view` shows a packet to people (`render_head`, `render_sections`). Called by every face. `output` is
-hot: it imports nothing heavy.
+`packet_view` shows a packet to people (`render_head`, `render_sections`); `day_bars` draws usage by day.
+Called by every face. `output` is hot: it imports nothing heavy.
 """

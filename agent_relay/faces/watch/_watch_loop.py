@@ -12,8 +12,11 @@ from agent_relay.agents.catalog import load_adapters
 from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.protocol.timeline import UsageDay
 from agent_relay.domain.protocol.watch_output import TokensUsed, WatchPlanStep
 from agent_relay.domain.session import Leg, Session
+from agent_relay.faces.cli.metrics import name_day
+from agent_relay.faces.render.day_bars import list_days
 from agent_relay.faces.watch.view import Figures, View
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.sources.native_sessions import ConversationOwner, find_transcript
@@ -23,17 +26,29 @@ from agent_relay.system.failures import start_thread
 from agent_relay.system.processes import is_alive
 from agent_relay.usage.aggregation import Question, sum_rows
 from agent_relay.usage.gather import Wanted, gather_metrics
-from agent_relay.usage.totals import Bill, PriceList
+from agent_relay.usage.timeline_usage import (
+    build_usage,
+    read_windows_by_agent,
+    render_decimal,
+    sum_by_leg,
+)
+from agent_relay.usage.totals import Bill, MetricsRow, PriceList
+
+_MOST_DAYS = 60
 
 
 class FiguresReader:
-    """Reads the figures of sessions; for one thread. Plans are cached while a transcript is unchanged."""
+    """Reads the figures of sessions; for one thread. Plans are cached while a transcript is unchanged.
+
+    `days` is what was used by day, as last read: all that is watched, also without relay.
+    """
 
     def __init__(self, folders: Folders, environ: Mapping[str, str]) -> None:
         self._folders = folders
         self._environ = environ
         self._prices: PriceList | None = None
         self._plans: dict[str, tuple[tuple[int, int], tuple[WatchPlanStep, ...], str]] = {}
+        self.days: tuple[UsageDay, ...] = ()
 
     def read(
         self, sessions: Sequence[Session], wanted: Wanted, *, cwd: str, now: datetime
@@ -45,7 +60,8 @@ class FiguresReader:
             loaded = load_adapters(self._folders, root=root)
             adapters[root] = {str(name): one for name, one in loaded.items()}
         natives = self._find_natives(sessions, adapters)
-        bills = self._read_bills(wanted, natives, cwd=cwd, now=now)
+        rows = self._read_rows(wanted, natives, cwd=cwd, now=now)
+        windows = read_windows_by_agent(self._folders.usage_windows, now)
         for session in sessions:
             native = natives.get(session.leg.id) if session.leg is not None else None
             plan, model = (
@@ -53,9 +69,13 @@ class FiguresReader:
                 if session.leg is not None and native is not None
                 else ((), "")
             )
-            bill = bills.get(session.id)
-            tokens = build_tokens(bill) if bill is not None and bill.answers else None
-            found[session.id] = Figures(tokens, plan, model)
+            own = {leg.id: rows[leg.id] for leg in session.legs if leg.id in rows}
+            bill = Bill()
+            for row in own.values():
+                bill.merge(row.bill)
+            tokens = build_tokens(bill) if bill.answers else None
+            usage = {leg: build_usage(row) for leg, row in own.items()}
+            found[session.id] = Figures(tokens, plan, model, usage, windows)
         return found
 
     def _find_natives(
@@ -99,9 +119,10 @@ class FiguresReader:
         except (RelayError, OSError):
             return None
 
-    def _read_bills(
+    def _read_rows(
         self, wanted: Wanted, natives: Mapping[str, NativeSession], *, cwd: str, now: datetime
-    ) -> dict[str, Bill]:
+    ) -> dict[str, MetricsRow]:
+        """Return what each leg used, by its id, and remember the days."""
         try:
             gathered = gather_metrics(self._folders, wanted, cwd=cwd, environ=self._environ, now=now)
         except RelayError:
@@ -111,9 +132,10 @@ class FiguresReader:
         for leg in (leg for work in gathered.works for leg in work.legs):
             if not leg.natives and leg.leg in natives:
                 leg.natives.append(natives[leg.leg].native_id)
-        question = Question("session", self._prices.get_rates, _no_day, is_ours_only=True)
-        rows, _ = sum_rows(gathered.works, gathered.natives, question)
-        return {row.key: row.bill for row in rows}
+        rates = self._prices.get_rates
+        rows, _ = sum_rows(gathered.works, gathered.natives, Question("day", rates, name_day))
+        self.days = build_days(rows)
+        return sum_by_leg(gathered, rates)
 
     def _read_plan(
         self, leg: Leg, native: NativeSession, adapters: Mapping[str, LoadedAdapter]
@@ -136,7 +158,6 @@ class FiguresReader:
 
 def build_tokens(bill: Bill) -> TokensUsed:
     """Build the tokens to show from a bill."""
-    cost = bill.cost
     return TokensUsed(
         input=bill.input,
         cached=bill.cached,
@@ -144,8 +165,23 @@ def build_tokens(bill: Bill) -> TokensUsed:
         output=bill.output,
         reasoning=bill.reasoning,
         total=bill.tokens,
-        cost_usd="" if cost is None else format(cost.normalize(), "f"),
+        cost_usd=render_decimal(bill.cost),
         cost_is_whole=not bill.unpriced,
+    )
+
+
+def build_days(rows: Sequence[MetricsRow]) -> tuple[UsageDay, ...]:
+    """Build the newest days, those without usage between them included; `rows` are by day."""
+    return tuple(
+        UsageDay(day=line.day, empty_days=line.empty, tokens=0, cost_usd="0", cost_is_whole=True)
+        if line.row is None
+        else UsageDay(
+            day=line.day,
+            tokens=None if line.row.lacks_usage else line.row.bill.tokens,
+            cost_usd="" if line.row.lacks_usage else render_decimal(line.row.bill.cost),
+            cost_is_whole=not line.row.bill.unpriced and not line.row.untold,
+        )
+        for line in list_days(rows)[-_MOST_DAYS:]
     )
 
 
@@ -157,10 +193,6 @@ def _get_mark(path: str) -> tuple[int, int]:
     except OSError:
         return found.st_size, found.st_mtime_ns
     return found.st_size + log.st_size, max(found.st_mtime_ns, log.st_mtime_ns)
-
-
-def _no_day(_at: int) -> str:
-    return ""
 
 
 MOST_OFTEN_S = 0.25
@@ -276,10 +308,9 @@ class WatchLoop:
 
     def read_figures(self) -> None:
         """Read what agents' own records say now, and give it to the watcher."""
-        sessions = self._watcher.sessions()
-        if sessions:
-            now = datetime.now(UTC)
-            self._watcher.give(self._figures.read(sessions, self._wanted, cwd=self._cwd, now=now))
+        now = datetime.now(UTC)
+        figures = self._figures.read(self._watcher.sessions(), self._wanted, cwd=self._cwd, now=now)
+        self._watcher.give(figures, self._figures.days)
 
     def _show(self) -> None:
         with self._turn:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.domain.protocol.watch_output import build_watch_schema
+from agent_relay.domain.protocol.watch_events import build_watch_schema
 from agent_relay.faces.cli.dispatch import OUTPUT, missing_extra, report_output
 from agent_relay.faces.cli.options import UsageError
 from agent_relay.faces.cli.session.lookup import find_session

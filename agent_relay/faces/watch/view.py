@@ -9,6 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.events.session import Body, Event
+from agent_relay.domain.protocol.timeline import (
+    DaysTold,
+    TimelineTold,
+    TimelineUsage,
+    UsageDay,
+)
+from agent_relay.domain.protocol.watch_events import WatchEvent
 from agent_relay.domain.protocol.watch_output import (
     ContextUsed,
     DaemonTold,
@@ -20,8 +27,8 @@ from agent_relay.domain.protocol.watch_output import (
     SessionLeft,
     SessionTold,
     TokensUsed,
-    WatchEvent,
     WatchPlanStep,
+    WindowUsed,
     build_context,
 )
 from agent_relay.domain.session import Session
@@ -112,11 +119,16 @@ _MOST_STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a session from the agent's own records: read now and then, not at every change."""
+    """Figures of a session from the agent's own records: read now and then, not at every change.
+
+    `legs` is the usage by leg, `windows` are by agent, as each was last reported in any session.
+    """
 
     tokens: TokensUsed | None = None
     plan: tuple[WatchPlanStep, ...] = ()
     model: str = ""
+    legs: Mapping[str, TimelineUsage] = field(default_factory=dict)
+    windows: Mapping[str, tuple[WindowUsed, ...]] = field(default_factory=dict)
 
 
 NO_FIGURES = Figures()
@@ -124,18 +136,19 @@ NO_FIGURES = Figures()
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """One session: as it is, its screen if it has one, and its newest events, oldest first."""
+    """One session: as it is, its screen if it has one, its newest events, oldest first, and its timeline."""
 
     now: SessionTold
     screen: ScreenTold | None = None
     told: tuple[EventTold, ...] = ()
+    timeline: TimelineTold | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Everything under watch. `problems` are sentences about journals that cannot be read.
 
-    `rests_unknown` is why it is unknown who rests; empty if `resting` is known.
+    `rests_unknown` is why it is unknown who rests; empty if `resting` is known. `days` is the usage by day.
     """
 
     sessions: tuple[SessionView, ...] = ()
@@ -143,6 +156,7 @@ class View:
     is_daemon_here: bool = False
     problems: tuple[str, ...] = field(default=())
     rests_unknown: str = ""
+    days: tuple[UsageDay, ...] = ()
 
 
 def build_session_view(
@@ -214,6 +228,8 @@ def list_changes(before: View | None, after: View) -> Iterator[WatchEvent]:
     rests = RestsTold(agents=after.resting, unknown=after.rests_unknown)
     if before is None or rests != RestsTold(agents=before.resting, unknown=before.rests_unknown):
         yield rests
+    if after.days and (before is None or before.days != after.days):
+        yield DaysTold(days=after.days)
     known: Mapping[str, SessionView] = (
         {} if before is None else {one.now.session: one for one in before.sessions}
     )
@@ -229,5 +245,7 @@ def _list_session_changes(before: SessionView | None, after: SessionView) -> Ite
     yield from (told for told in after.told if told.number > last)
     if before is None or before.now != after.now:
         yield after.now
+    if after.timeline is not None and (before is None or before.timeline != after.timeline):
+        yield after.timeline
     if after.screen is not None and (before is None or before.screen != after.screen):
         yield after.screen

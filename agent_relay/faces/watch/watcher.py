@@ -4,12 +4,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.names import get_journal_path, get_sessions_folder
+from agent_relay.domain.protocol.timeline import UsageDay
 from agent_relay.domain.protocol.watch_output import LiveSession, RestingAgent, parse_live
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -25,6 +26,7 @@ from agent_relay.faces.watch.view import (
     fold_story,
 )
 from agent_relay.session.fold import ImpossibleEventError
+from agent_relay.session.views.timeline import TimelineBounds, TimelineFold
 from agent_relay.store.journal import JournalTail
 from agent_relay.store.session_index import find_ledger_trouble, list_index, list_own_at, read_resting
 from agent_relay.system.disk.folders import Folders
@@ -36,6 +38,8 @@ _AGAIN_S = 1.0
 """Seconds between looks for a missing daemon, and between checks of files meanwhile."""
 _TOO_OLD = "the daemon that runs is of another version: agent-relay daemon restart"
 _COARSE_NS = 2_000_000_000
+_TIMELINE = TimelineBounds(legs=100, turns=300, handoffs=50)
+"""A session may have thousands of legs and turns; a page redraws them at every change."""
 _REMEMBERED = timedelta(minutes=1)
 """Time a session that ended stays in view."""
 
@@ -59,6 +63,7 @@ class _Seen:
     tail: JournalTail
     mark: Mark = (0, 0, 0)
     story: Story = NO_STORY
+    timeline: TimelineFold = field(default_factory=TimelineFold)
     problem: str = ""
     parts: Parts = (NO_STORY, None, NO_FIGURES)
     view: SessionView | None = None
@@ -82,6 +87,7 @@ class Watcher:
         self._refusal = ""
         self._lives: dict[str, LiveSession] = {}
         self._figures: dict[str, Figures] = {}
+        self._days: tuple[UsageDay, ...] = ()
         self._connection: Connection | None = None
         self._beat = 0
 
@@ -130,10 +136,10 @@ class Watcher:
                 return False
         return self.ask(is_patient=True)
 
-    def give(self, figures: dict[str, Figures]) -> None:
-        """Show these figures from agents' own records from now on."""
+    def give(self, figures: dict[str, Figures], days: tuple[UsageDay, ...] = ()) -> None:
+        """Show these figures from agents' own records from now on, and the usage by day."""
         with self._turn:
-            self._figures = figures
+            self._figures, self._days = figures, days
 
     def sessions(self) -> list[Session]:
         """Return the sessions in view."""
@@ -155,6 +161,7 @@ class Watcher:
                 self._connection is not None,
                 tuple(one for one in (self._refusal, *(seen.problem for seen in self._seen.values())) if one),
                 find_ledger_trouble(self._folders.ledger),
+                self._days,
             )
 
     def close(self) -> None:
@@ -220,7 +227,11 @@ class Watcher:
         path = seen.tail.path
         try:
             goes_on, events = seen.tail.read_on()
+            if not goes_on:
+                seen.timeline = TimelineFold()
             seen.story = fold_story(seen.story if goes_on else NO_STORY, events, self._zone)
+            for event in events:
+                seen.timeline.hear(event)
             seen.problem = ""
         except FileNotFoundError:
             seen.story, seen.problem = NO_STORY, f"{path} is gone" if self._watched.session else ""
@@ -246,7 +257,10 @@ class Watcher:
             return None
         parts = seen.story, self._lives.get(session.id), self._figures.get(session.id, NO_FIGURES)
         if any(one is not other for one, other in zip(parts, seen.parts, strict=True)):
-            seen.parts, seen.view = parts, build_session_view(*parts, self._zone)
+            view = build_session_view(*parts, self._zone)
+            figures = parts[2]
+            timeline = seen.timeline.build(figures.legs, figures.windows, _TIMELINE)
+            seen.parts, seen.view = parts, replace(view, timeline=timeline) if view is not None else None
         return seen.view
 
 

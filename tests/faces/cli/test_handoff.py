@@ -61,13 +61,35 @@ def test_records_are_read_without_a_daemon(world: World) -> None:
     ]
     assert view["transferred"]["counts"]["decisions"] == 0
     assert view["transferred"]["problem"]
-    assert world.run("handoff", "history").out.splitlines() == [
+    assert world.run("handoff", "history").out.partition("\n\n")[2].splitlines() == [
         f"session {SESSION}",
         "└─ leg 1 demo (Nov 20, 18:20-Nov 20, 18:20, stopped)",
         f"   └─ handoff {HANDOFF} → understudy (manual): working, depth 1",
         "      └─ leg 2 understudy (Nov 20, 18:20-, runs)",
     ]
     assert not os.path.exists(f"{world.home}/run")
+
+
+def test_a_session_is_drawn_over_time_and_printed_for_programs(world: World) -> None:
+    """Where neither a terminal nor an agent's record is: the drawing has 80 columns, and usage is unknown."""
+    _plant(world)
+    drawn = world.run_with({"NO_COLOR": "1"}, "handoff", "history").out.partition("\n\n")[0].splitlines()
+    assert drawn[0].startswith("timeline  Nov 20, 18:20 to now, ")
+    assert [line.split()[0] for line in drawn[2:5]] == ["demo", "understudy", "handoffs"]
+    assert all(len(line) <= 80 for line in drawn)
+    ascii_only = world.run_with({"PYTHONIOENCODING": "ascii"}, "handoff", "history")
+    assert (ascii_only.status, ascii_only.err) == (0, "")
+    view = json.loads(world.run("handoff", "history", "--json").out)
+    assert [leg["leg"] for leg in view["legs"]] == ["L1", "L2"]
+    told = view["timeline"]
+    assert [(lane["agent"], len(lane["legs"])) for lane in told["lanes"]] == [("demo", 1), ("understudy", 1)]
+    assert (told["session"], told["handoffs"][0]["handoff"]) == (SESSION, HANDOFF)
+    assert told["usage"] == {
+        "tokens": None,
+        "tokens_are_whole": False,
+        "cost_usd": "",
+        "cost_is_whole": False,
+    }
 
 
 def test_hostile_words_stay_words(world: World) -> None:

@@ -15,6 +15,7 @@ from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.options import OPEN_LIMIT_S
 from agent_relay.faces.cli.session.agent import run_agent
 from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
+from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
 from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
 from agent_relay.faces.cli.session.handoffs.evidence import list_criteria
 from agent_relay.faces.cli.session.handoffs.records import (
@@ -24,8 +25,10 @@ from agent_relay.faces.cli.session.handoffs.records import (
     choose_lineages,
     estimate,
     find_record,
+    gather_usage,
     get_now,
     list_full,
+    read_timeline,
     read_uses,
     render_estimate,
 )
@@ -36,6 +39,8 @@ from agent_relay.faces.render.output import (
     get_contents,
     get_rows,
     get_table,
+    get_width,
+    is_plain_output,
     print_contents,
     print_either,
     print_json,
@@ -145,11 +150,16 @@ def history(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show the chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
+    """Show a session over time and as a tree: its legs, the handoffs from them, and what became of each."""
     chain = choose_lineage(session)
-    uses = read_uses(chain)
+    gathered = gather_usage(chain)
+    uses, timeline = read_uses(chain, gathered), read_timeline(chain, gathered)
+    now = get_now()
     if not as_json:
-        print_lines(*draw_lineage(chain, uses))
+        if timeline is not None:
+            is_plain = is_plain_output()
+            print_contents(*draw_timeline(timeline, now, None, width=get_width(), is_plain=is_plain), "")
+        print_lines(*draw_lineage(chain, uses, timeline))
         return
     legs = [
         {
@@ -163,7 +173,6 @@ def history(
         }
         for leg in chain.registry.legs
     ]
-    now = get_now()
     handoffs = [
         {
             **build_row(chain, record, now),
@@ -173,7 +182,9 @@ def history(
         }
         for record in chain.registry.records
     ]
-    print_json({"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs})
+    told = timeline.model_dump(mode="json", exclude={"type"}) if timeline is not None else None
+    view = {"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs}
+    print_json({**view, "timeline": told})
 
 
 def plan(

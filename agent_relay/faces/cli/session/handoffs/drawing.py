@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent_relay.domain.protocol.timeline import TimelineLeg, TimelineTold
 from agent_relay.domain.text.plain import render_count
+from agent_relay.faces.cli.session.handoffs.chart import list_usage
 from agent_relay.faces.cli.session.handoffs.evidence import count_met
 from agent_relay.faces.cli.session.handoffs.records import Lineage, get_now, measure_work
 from agent_relay.faces.render.output import render_moment
@@ -23,17 +25,20 @@ class Node:
     below: "list[Node]" = field(default_factory=list)
 
 
-def draw_lineage(chain: Lineage, uses: Mapping[str, PacketUse]) -> list[str]:
+def draw_lineage(
+    chain: Lineage, uses: Mapping[str, PacketUse], timeline: TimelineTold | None = None
+) -> list[str]:
     """Return the tree's lines: the session, its legs and its handoffs, each below what it continues.
 
-    `uses` are what successors did with their packets.
+    `uses` are what successors did with their packets; the `timeline` has what each leg used.
     """
     top = Node(f"session {chain.session}")
     legs: dict[str, Node] = {}
     handoffs = {record.id: record for record in chain.registry.records}
     nodes: dict[str, Node] = {}
+    worked = {leg.leg: leg for lane in timeline.lanes for leg in lane.legs} if timeline is not None else {}
     for number, leg in enumerate(chain.registry.legs, start=1):
-        legs[leg.id] = Node(_render_leg(number, leg))
+        legs[leg.id] = Node(_render_leg(number, leg, worked.get(leg.id)))
     for record in chain.registry.records:
         nodes[record.id] = Node(_render_handoff(chain, record, uses.get(record.id)))
     for leg in chain.registry.legs:
@@ -70,10 +75,15 @@ def _find_place(
     return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
 
 
-def _render_leg(number: int, leg: LegRecord) -> str:
+def _render_leg(number: int, leg: LegRecord, worked: TimelineLeg | None) -> str:
     until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
     back = ", resumed" if leg.resumes else ""
-    return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
+    line = f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
+    if worked is None:
+        return line
+    turns = [render_count(worked.turn_count, "turn")] if worked.turn_count else []
+    figures = [*turns, *list_usage(worked.usage, worked.turn_count)]
+    return f"{line}: {', '.join(figures)}" if figures else line
 
 
 def _render_handoff(chain: Lineage, record: HandoffRecord, use: PacketUse | None) -> str:

@@ -35,6 +35,8 @@ from agent_relay.usage.table_format import render_span
 
 if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
+    from agent_relay.domain.protocol.timeline import TimelineTold
+    from agent_relay.usage.gather import Gathered
 
 
 _NAME_BYTES = 1 << 20
@@ -159,18 +161,44 @@ def measure_work(chain: Lineage, record: HandoffRecord, now: datetime) -> float 
     return round(max(0.0, (min(ends, default=now) - record.ended_at).total_seconds()), 3)
 
 
-def read_uses(chain: Lineage) -> dict[str, PacketUse]:
-    """Return, by handoff, how its successor used the packet, as far as its own record shows."""
+def gather_usage(chain: Lineage) -> "Gathered | None":
+    """Return what the session used, by the agents' own records; `None` if they cannot be read."""
     from agent_relay.usage.gather import Wanted, gather_metrics
+
+    wanted = Wanted(chain.session)
+    try:
+        return gather_metrics(get_folders(), wanted, cwd=chain.root, environ=os.environ, now=get_now())
+    except RelayError:
+        return None
+
+
+def read_uses(chain: Lineage, gathered: "Gathered | None") -> dict[str, PacketUse]:
+    """Return, by handoff, how its successor used the packet, as far as its own record shows."""
     from agent_relay.usage.packet_uses import read_packet_uses
 
-    folders, environ = get_folders(), os.environ
+    if gathered is None:
+        return {}
+    folders, natives = get_folders(), gathered.natives
     try:
-        wanted = Wanted(chain.session)
-        gathered = gather_metrics(folders, wanted, cwd=chain.root, environ=environ, now=get_now())
-        return read_packet_uses(chain.root, chain.session, folders, environ=environ, natives=gathered.natives)
+        return read_packet_uses(chain.root, chain.session, folders, environ=os.environ, natives=natives)
     except RelayError:
         return {}
+
+
+def read_timeline(chain: Lineage, gathered: "Gathered | None") -> "TimelineTold | None":
+    """Return the session over time; `None` if its journal contradicts itself."""
+    from agent_relay.session.fold import ImpossibleEventError
+    from agent_relay.session.views.timeline import build_timeline
+    from agent_relay.usage.timeline_usage import build_usage, read_windows_by_agent, sum_by_leg
+    from agent_relay.usage.totals import PriceList
+
+    rows = sum_by_leg(gathered, PriceList().get_rates) if gathered is not None else {}
+    usage = {leg: build_usage(row) for leg, row in rows.items()}
+    windows = read_windows_by_agent(get_folders().usage_windows, get_now())
+    try:
+        return build_timeline(read_events(get_journal_path(chain.root, chain.session)), usage, windows)
+    except ImpossibleEventError:
+        return None
 
 
 def estimate(agent: str) -> DurationEstimate:
@@ -237,7 +265,8 @@ def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
     """Return `build_row` and what was transferred, deliverables, verification, children and trail."""
     packet, problem = _read(chain, record)
     children = [child.id for child in chain.registry.records if child.parent == record.id]
-    use = read_uses(chain).get(record.id) if record.step == Step.DELIVERED else None
+    is_made = record.step == Step.DELIVERED
+    use = read_uses(chain, gather_usage(chain)).get(record.id) if is_made else None
     return {
         **build_row(chain, record, get_now()),
         "focus": record.focus,

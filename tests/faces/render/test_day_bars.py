@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from agent_relay.usage.days import draw_days, list_days
+from agent_relay.faces.render.day_bars import draw_days, list_days
 from agent_relay.usage.totals import UNNAMED, Bill, MetricsRow, Rate
 
 ONE = Decimal(1)
