@@ -82,6 +82,7 @@ _PAGE = os.path.join(os.path.dirname(__file__), "page")
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/timeline.js": ("timeline.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
 }
 _MOST_STREAMS = 16
@@ -141,7 +142,7 @@ def serve(loop: WatchLoop, port: int) -> int:
 
 
 def build_app(latest: LatestView, token: str, port: int, limit: ConnectionLimit) -> ASGIApp:
-    """Build the page, its two files, and the stream of events for clients that have the token."""
+    """Build the page, its files, and the stream of events for clients that have the token."""
     board = _ViewBroadcast(latest)
     routes = [Route(path, _build_file(name, kind)) for path, (name, kind) in _FILES.items()]
     routes.append(Route("/events", _build_stream(board, token, limit)))

@@ -1,54 +1,19 @@
 """The page in a browser: what a real one shows, and who is turned away."""
 
-import contextlib
-import http.client
 import json
 import os
-import re
-import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
-from tests.support.measured import measured
+from tests.faces.watch.site import BROWSER, Site, open_browser, serve
 
-BROWSER = shutil.which("chromium-headless-shell")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> & <script>document.title='taken'</script>"
-
-
-@dataclass
-class Site:
-    """A served page: its process and where it is."""
-
-    process: "subprocess.Popen[str]"
-    port: int
-    token: str
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/#{self.token}"
-
-    def ask(self, method: str = "GET", path: str = "/", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body; `Host` is right unless it is given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.putrequest(method, path, skip_host=True)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        for name, value in ({"Host": f"127.0.0.1:{self.port}"} | named).items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        found = {name.lower(): value for name, value in answer.getheaders()}
-        body = answer.readline() if answer.chunked else answer.read()
-        connection.close()
-        return answer.status, found, body
 
 
 @pytest.fixture(scope="module")
@@ -61,42 +26,18 @@ def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
     found.close()
 
 
-@contextlib.contextmanager
-def serve(terminals: Terminals) -> Iterator[Site]:
-    """The page of that user's sessions."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "watch", "--web"],
-        cwd=terminals.world.cwd,
-        env=terminals.environ() | measured(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        told = re.fullmatch(r"Watching at http://127\.0\.0\.1:(\d+)/#(\S+)\n", process.stdout.readline())
-        assert told is not None
-        yield Site(process, int(told[1]), told[2])
-    finally:
-        process.kill()
-        process.wait(90)
-        process.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def site(terminals: Terminals) -> Iterator[Site]:
     """A page for the tests that only look at it."""
-    with serve(terminals) as found:
+    with serve(terminals.world.cwd, terminals.environ()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A real browser without a screen."""
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with open_browser() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
@@ -129,7 +70,8 @@ def test_texts_are_texts_and_nothing_comes_from_elsewhere(browser: Browser, site
     expect(page.locator("section .task")).to_have_text(HOSTILE, timeout=90_000)
     assert page.title() == "agent-relay watch"
     home = f"http://127.0.0.1:{site.port}"
-    assert sorted(asked) == [f"{home}/", f"{home}/events", f"{home}/page.css", f"{home}/page.js"]
+    files = ("", "events", "page.css", "page.js", "timeline.js")
+    assert sorted(asked) == [f"{home}/{name}" for name in files]
     assert complaints == []
     page.close()
 
@@ -222,7 +164,7 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(terminals: Terminals, site
 def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, terminals: Terminals) -> None:
     """A page that stands still would be taken for agents that wait."""
     page = browser.new_page()
-    with serve(terminals) as site:
+    with serve(terminals.world.cwd, terminals.environ()) as site:
         page.goto(site.url)
         expect(page.locator("section")).to_be_visible(timeout=90_000)
         site.process.send_signal(signal.SIGINT)

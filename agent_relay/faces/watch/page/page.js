@@ -6,6 +6,7 @@ const sessions = new Map();
 const MARKS = { completed: "✔", in_progress: "▸", pending: "○", cancelled: "✘" };
 const MOST_EVENTS = 200;
 const AGAIN_MS = 2000;
+const REDRAW_MS = 15000;
 
 function make(name, className, text) {
   const found = document.createElement(name);
@@ -114,19 +115,23 @@ function draw(known) {
   if (now.about) parts.push(make("p", "about", now.about));
   if (now.trouble) parts.push(make("p", "trouble", now.trouble));
   const counts = [count(now.handoffs, "handoff"), count(now.limits, "limit"), now.root, now.session].filter(Boolean);
-  parts.push(make("p", "faint", counts.join(" · ")), ...figures(now), ...plan(now), ...happened(known.told));
+  parts.push(make("p", "faint", counts.join(" · ")), ...figures(now), ...plan(now));
+  const below = happened(known.told);
   if (known.screen && known.screen.leg === now.leg && now.state !== "ended") {
-    parts.push(make("h3", "", known.screen.title ? `Screen: ${known.screen.title}` : "Screen"));
-    parts.push(make("pre", "", known.screen.rows.join("\n")));
+    below.push(make("h3", "", known.screen.title ? `Screen: ${known.screen.title}` : "Screen"));
+    below.push(make("pre", "", known.screen.rows.join("\n")));
   }
-  known.section.replaceChildren(...parts);
+  // The timeline between them stays: replacing it would take the keyboard's focus away.
+  known.above.replaceChildren(...parts);
+  known.below.replaceChildren(...below);
 }
 
 function know(id) {
   let known = sessions.get(id);
   if (!known) {
-    known = { section: make("section"), told: [], now: null, screen: null };
+    known = { section: make("section"), above: make("div"), below: make("div"), timeline: null, told: [], now: null, screen: null };
     known.section.id = id;
+    known.section.append(known.above, known.below);
     sessions.set(id, known);
     document.getElementById("sessions").append(known.section);
   }
@@ -141,6 +146,8 @@ function hear(event, changed) {
     const told = event.agents.map((one) => `${one.agent} rests until ${time(one.until) || "you say otherwise"} (${limitName(one)})`);
     if (event.unknown) told.unshift(`who rests is unknown: ${event.unknown}`);
     document.getElementById("resting").textContent = told.join(" · ");
+  } else if (event.type === "days") {
+    drawDays(event.days);
   } else if (event.type === "left") {
     const known = sessions.get(event.session);
     if (known) known.section.remove();
@@ -149,9 +156,23 @@ function hear(event, changed) {
     const known = know(event.session);
     if (event.type === "session") known.now = event;
     if (event.type === "screen") known.screen = event;
+    if (event.type === "timeline") return showTimeline(known, event);
     if (event.type === "event") known.told = [...known.told, event].slice(-MOST_EVENTS);
     changed.add(known);
   }
+}
+
+function showTimeline(known, told) {
+  if (!known.timeline) {
+    known.timeline = new TimelineView();
+    known.above.after(known.timeline.element);
+  }
+  known.timeline.show(told);
+}
+
+function redraw() {
+  if (document.hidden) return;
+  for (const known of sessions.values()) if (known.timeline && !known.timeline.told.is_over) known.timeline.draw();
 }
 
 function tick() {
@@ -199,4 +220,5 @@ async function run() {
 }
 
 setInterval(tick, 1000);
+setInterval(redraw, REDRAW_MS);
 run();
