@@ -100,6 +100,7 @@ docs: $(VENV)/.dev ## write the generated pages and the example folder again
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/example_folder.py
 	$(BIN)/python docs/failover_picture.py
+	$(BIN)/python docs/timeline_picture.py
 	$(BIN)/python docs/tried_by_hand.py
 
 clean: ## remove what these commands made

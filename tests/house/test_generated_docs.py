@@ -20,6 +20,11 @@ def test_the_picture_of_a_failover_is_drawn_from_its_recording() -> None:
     assert tree.read_text("docs/failover.svg") == load("failover_picture").render()
 
 
+def test_the_picture_of_a_session_over_time_is_what_is_drawn_now() -> None:
+    """A picture of an older drawing explains signs that nobody is shown."""
+    assert tree.read_text("docs/timeline.svg") == load("timeline_picture").render()
+
+
 def test_pages_with_screens_are_written_from_those_that_were_kept() -> None:
     """A screen that somebody changed by hand was on no terminal."""
     for name, build in load("tried_by_hand").PAGES.items():
