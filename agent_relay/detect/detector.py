@@ -211,6 +211,10 @@ class Detector:
                 )
         return tuple(signals)
 
+    def take_relief(self) -> bool:
+        """Return whether a window has left its limit since this was last asked, and none is near one."""
+        return self._windows.take_relief()
+
     def wakes_at(self) -> datetime | None:
         """Return when `tick` may have something new to say, or `None`."""
         streak = self._streak

@@ -55,6 +55,10 @@ class UsageWindows:
         """Return the windows that have come near their limits since this was last asked."""
         return self._tracks.list_near()
 
+    def take_relief(self) -> bool:
+        """Return whether a window has left its limit since this was last asked, and none is near one."""
+        return self._tracks.take_relief()
+
     @property
     def newest(self) -> tuple[WindowReading, ...]:
         """The newest reading of every window, in the order the windows were first read."""

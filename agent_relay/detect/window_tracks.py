@@ -201,6 +201,7 @@ class WindowTracks:
         self._tracks: dict[tuple[str, str], WindowTrack] = {}
         self._pace = Pace()
         self._heard_at: datetime | None = None
+        self._has_left = False
 
     @property
     def newest(self) -> tuple[WindowReading, ...]:
@@ -216,7 +217,9 @@ class WindowTracks:
     def follow(self, reading: WindowReading, now: datetime) -> None:
         """Note a reading."""
         key = (reading.window.name, reading.model)
-        track = follow(self._tracks.get(key), reading, self._pace.worked_s, now)
+        before = self._tracks.get(key)
+        track = follow(before, reading, self._pace.worked_s, now)
+        self._note_left(before, track)
         if track is not None and (key in self._tracks or len(self._tracks) < _MOST_WINDOWS):
             self._tracks[key] = track
 
@@ -228,5 +231,15 @@ class WindowTracks:
             after = settle(track, is_near=bool(why))
             if track.near_at is None and after.near_at is not None:
                 found.append(NearLimit(track.reading, why))
+            self._note_left(track, after)
             self._tracks[key] = after
         return found
+
+    def take_relief(self) -> bool:
+        """Return whether a window has left its limit since this was last asked, and none is near one."""
+        left, self._has_left = self._has_left, False
+        return left and all(track.near_at is None for track in self._tracks.values())
+
+    def _note_left(self, before: WindowTrack | None, after: WindowTrack | None) -> None:
+        if before is not None and after is not None and before.near_at is not None and after.near_at is None:
+            self._has_left = True

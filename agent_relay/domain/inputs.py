@@ -29,6 +29,12 @@ class CompactSkipped(msgspec.Struct, frozen=True):
     leg: str
 
 
+class NearLimitOver(msgspec.Struct, frozen=True):
+    """The leg's usage window that was near its limit clearly is not any more, and no other one is."""
+
+    leg: str
+
+
 class LegQuiet(msgspec.Struct, frozen=True):
     """The leg waits for a prompt, and nobody is typing one."""
 
@@ -294,6 +300,7 @@ Input = (
     | Answered
     | ClockSetBack
     | ContextFilled
+    | NearLimitOver
     | LegQuiet
     | CompactSkipped
     | BudgetsCounted

@@ -217,6 +217,17 @@ class Unasked(msgspec.Struct, frozen=True):
     at: datetime
 
 
+class Standby(msgspec.Struct, frozen=True):
+    """The agent that would take over, started ahead as `leg`, which has no task and owns nothing.
+
+    `setup` identifies the configuration it was started with; `is_dropped` once it is to be ended.
+    """
+
+    leg: Leg
+    setup: str = ""
+    is_dropped: bool = False
+
+
 class PreparedSuccessor(msgspec.Struct, frozen=True):
     """The agent that would take over near a limit, empty for none, and why the others would not."""
 
@@ -264,7 +275,8 @@ class Session(msgspec.Struct, frozen=True):
     `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that were signed out or
     had their key refused at their last report, with what they said. `packets` is the highest packet number,
     `saved` are the numbers of packets without a handoff. `near` is the running leg's warning that a limit is
-    close, `warned` the warnings of each window that the user has seen, `prepared` who would take over then.
+    close, `warned` the warnings of each window that the user has seen, `prepared` who would take over then,
+    `standby` the same agent where it was started ahead, until it takes over or is gone.
     `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     `turn` is the newest headless turn, `budgets` what is known of those that passed a mark. `request` is the
@@ -290,6 +302,7 @@ class Session(msgspec.Struct, frozen=True):
     near: Limit | None = None
     warned: tuple[Limit, ...] = ()
     prepared: PreparedSuccessor | None = None
+    standby: Standby | None = None
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
     limits: tuple[Limit, ...] = ()
@@ -332,6 +345,15 @@ class Session(msgspec.Struct, frozen=True):
         """The newest leg while it is not known to be over."""
         leg = self.leg
         return None if leg is None or leg.is_over else leg
+
+    @property
+    def all_legs(self) -> tuple[Leg, ...]:
+        """The legs, and the standby's."""
+        return self.legs if self.standby is None else (*self.legs, self.standby.leg)
+
+    def is_standby(self, leg_id: str) -> bool:
+        """Return whether the leg is the standby's."""
+        return self.standby is not None and self.standby.leg.id == leg_id
 
     @property
     def shown_state(self) -> State:

@@ -20,6 +20,7 @@ from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg, was_begun
 from agent_relay.engine.legs.limits import RestWriter
 from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.legs.standbys import StandbySetups
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
@@ -45,7 +46,6 @@ _UPGRADE_LOOK_S = 0.25
 _ENVIRONMENT_S = 4.0
 """Longest wait for an attached terminal to find the next daemon and send its environment, in seconds."""
 
-
 EnterTree = Callable[[str], contextlib.AbstractAsyncContextManager[None]]
 """Claims the working tree at a path while a leg is started in it. Raises TreeOwnedError."""
 
@@ -60,6 +60,7 @@ class EffectRunner:
         self._enter_tree = enter_tree
         self._host = host
         self._live: dict[str, LegMonitor] = {}
+        self._standbys = StandbySetups(services, self._live)
         self._bar = BarSender(services, host, self._live)
         self._checkpoints = CheckpointKeeper(services, host, self._live)
         self._supervisor = LegSupervisor(services, host, self._live, self._bar, self._checkpoints.keep_last)
@@ -126,8 +127,7 @@ class EffectRunner:
 
     def get_launch_environment(self, leg: str) -> LaunchEnvironment:
         """Return the launch environment of the living leg, or else that of the next one."""
-        live = self._live.get(leg)
-        return live.launch_environment if live is not None else self._launch_environment
+        return self._live[leg].launch_environment if leg in self._live else self._launch_environment
 
     def find_live(self, leg: str) -> LegMonitor | None:
         """Return the leg while it is monitored, else `None`."""
@@ -171,6 +171,7 @@ class EffectRunner:
             draft_near_limit=services.config.handoff.draft_near_limit,
             spoilt=spoilt,
             owner=services.owner,
+            standbys=self._standbys.list_setups(session, launch_environment),
         )
         return self._rests.include(context)
 
@@ -261,6 +262,8 @@ class EffectRunner:
         # What its agent was asked meanwhile is journalled before anything is decided.
         found_here = await self._deciding.run(gather_secrets, session.root, {}, cwd=session.cwd)
         self._secrets = (None, found_here)
+        if session.standby is not None:
+            self._supervisor.adopt_later(session.standby.leg)
         leg, began = session.living_leg, True
         if leg is not None:
             known = find_known(self._host.events, leg.id)
@@ -278,6 +281,7 @@ class EffectRunner:
         self._digests.see(session)
         self._checkpoints.see(session)
         self._notifier.see(session, self._host.events, self._launch_environment.environ)
+        self._standbys.see(session)
         self._bar.update()
         if session.state is State.ENDED:
             self._supervisor.release(session)
@@ -314,7 +318,7 @@ class EffectRunner:
         self.take(live.launch_environment, live.launch_environment.task)
 
     def _get_leg(self, leg_id: str) -> Leg:
-        return next(leg for leg in self._host.session.legs if leg.id == leg_id)
+        return next(leg for leg in self._host.session.all_legs if leg.id == leg_id)
 
     def _find_handoff(self, handoff_id: str) -> Handoff | None:
         handoff = self._host.session.handoff
@@ -324,18 +328,25 @@ class EffectRunner:
         if not await self._supervisor.await_adoption(leg.id):
             return None
         async with self._starting:
-            live = self._live.get(leg.id)
+            if await self._supervisor.promote(leg.id):
+                return None
+            live, session = self._live.get(leg.id), self._host.session
+            is_ahead = session.is_standby(leg.id)
             if live is None:
                 try:
-                    session = self._host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     launch = replace(self._launch_environment, task=self._task)
+                    if is_ahead:
+                        launch = await self._standbys.prepare(session, launch)
                     async with self._enter_tree(session.root):
                         order = LegOrder(session, leg, launch, prompt, self.bar)
                         live = await start_leg(self._services, order, self._supervisor)
                 except RelayError as error:
                     if find_shortage(error):
                         raise
+                    # A standby that is to take over meanwhile is started once more, for that.
+                    if is_ahead and not self._host.session.is_standby(leg.id):
+                        return None
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._supervisor.follow(live)
                 self._preparation.prepare()
@@ -345,16 +356,16 @@ class EffectRunner:
 
     async def _stop(self, leg_id: str) -> Input | None:
         """Stop the leg; return its end only if there is no monitor that would report it."""
+        leg = self._get_leg(leg_id)
         async with self._starting:
             live = self._live.get(leg_id)
-        leg = self._get_leg(leg_id)
         if live is None:
             await self._supervisor.end_by_force(leg)
             await shutdown.end_lost_leg(self._services, leg)
             return LegGone(leg_id, "stopped")
         # Keys pressed from now on are for the successor.
         await self._bar.show()
-        if self._host.session.state is State.STOPPING:
+        if self._host.session.state is State.STOPPING or self._host.session.is_standby(leg_id):
             # No leg follows that would need what it carries.
             await shutdown.dismiss_holder(live)
         elif not leg.headless:

@@ -144,7 +144,8 @@ class Services(msgspec.Struct, frozen=True):
     """Objects that every session shares; none belongs to one.
 
     `owner` is who owns the daemon, `booted_at` when the machine was started, by the clock of that time. Usage
-    is counted in the `counting` threads: every count in one home waits for the same files.
+    is counted in the `counting` threads: every count in one home waits for the same files. `standbys` are the
+    legs started ahead of a limit, by session.
     """
 
     folders: Folders
@@ -163,6 +164,7 @@ class Services(msgspec.Struct, frozen=True):
     holders: HolderCheck = msgspec.field(default_factory=HolderCheck)
     messengers: OutsideNotifiers = msgspec.field(default_factory=OutsideNotifiers)
     proxy: ProxyKeeper | None = None
+    standbys: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:

@@ -18,7 +18,7 @@ from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
 from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, FullWindow, QuietHours
 from agent_relay.domain.moments import render_moment
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import name_rest
 from agent_relay.domain.values import UNKNOWN_OWNER, Owner, replace
@@ -140,7 +140,9 @@ class DecisionContext(msgspec.Struct, frozen=True):
     reasons shown to them give times in it. `context` is what is to be done when a context fills up,
     `draft_near_limit` whether an agent that is near a limit is asked for a handoff document. `spoilt` says
     by agent why the packet that waits for it cannot be used; an agent that is not in it gets a packet that
-    can be read, or one that is still to be made. `owner` is the owner of the legs begun now.
+    can be read, or one that is still to be made. `owner` is the owner of the legs begun now. `standbys` are
+    the agents that may be started ahead of a limit, each with what identifies the configuration it would be
+    started with; empty if the user does not want that.
     """
 
     now: datetime
@@ -159,6 +161,7 @@ class DecisionContext(msgspec.Struct, frozen=True):
     draft_near_limit: bool = False
     spoilt: Mapping[str, str] = msgspec.field(default_factory=dict)
     owner: Owner = UNKNOWN_OWNER
+    standbys: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def choose(
         self,
@@ -227,10 +230,27 @@ def may_try_again(session: Session, effect: Effect, *, passes: bool, lacks_room:
     return lacks_room and session.handoff is not None and isinstance(effect, PublishPacket | SpawnLeg)
 
 
+def find_standby(session: Session, handoff: Handoff, native_id: str, world: DecisionContext) -> Leg | None:
+    """Return the standby that can be the handoff's successor as it is; `None` if one has to be started.
+
+    `native_id` is the conversation of its own in which the successor would go on; empty for a new one.
+    """
+    standby = session.standby
+    if standby is None or standby.is_dropped or handoff.model or session.open_turn is not None:
+        return None
+    leg = standby.leg
+    is_alike = leg.agent == handoff.to_agent and native_id == (leg.native_id if leg.resumes else "")
+    return leg if is_alike and world.standbys.get(leg.agent) == standby.setup else None
+
+
 def is_wanted(session: Session, effect: Effect) -> bool:
     """Return whether `effect` is still to be performed in the session's state after some time of trying."""
     living, is_ending = session.living_leg, session.state in {State.STOPPING, State.ENDED}
     match effect:
+        case StopLeg(leg) if session.is_standby(leg):
+            return True
+        case SpawnLeg(leg) if session.standby is not None and session.is_standby(leg):
+            return not session.standby.is_dropped
         case StopLeg(leg):
             return living is not None and living.id == leg
         case SpawnLeg(leg) | DeliverPacket(_, leg) | DeliverTask(leg):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from agent_relay.domain.events import session as events
+from agent_relay.domain.events import standby as standbys
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.protocol.handoff_report import HandoffReport
@@ -15,6 +16,7 @@ from agent_relay.domain.session import (
     Prompt,
     PutOff,
     Session,
+    Standby,
     Step,
     Terms,
     Unasked,
@@ -122,6 +124,14 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
                 if is_own
                 else session
             )
+        case (
+            standbys.StandbyStarting()
+            | standbys.StandbyStarted()
+            | standbys.StandbyReady()
+            | standbys.StandbyDropped()
+            | standbys.StandbyEnded()
+        ):
+            return replace(session, standby=_fold_standby(session.standby, body, event))
         case work.SuccessorChosen() | work.BudgetNoted() | work.BudgetApplied():
             return transitions.fold_usage(session, body, event)
         case events.ReturnOffered() | events.ReturnPutOff() | events.ConsentUsed():
@@ -278,11 +288,13 @@ def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
 
 
 def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) -> Session:
+    ahead = session.standby if session.is_standby(body.leg) else None
     leg = Leg(
         body.leg,
         body.agent,
         body.generation,
-        event.at,
+        # What a standby recorded is its own from its start on.
+        event.at if ahead is None else ahead.leg.starting_at,
         native_id=body.native_id,
         handoff=body.handoff,
         packet=body.packet,
@@ -309,7 +321,35 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
         refused=_leave_out(session.refused, body.agent),
         retriable=None,
         due=None,
+        standby=None if ahead is not None else session.standby,
     )
+
+
+def _fold_standby(known: Standby | None, body: standbys.StandbyBody, event: events.Event) -> Standby | None:
+    """Return the standby after one more event about one; an event about another one changes nothing."""
+    if isinstance(body, standbys.StandbyStarting):
+        leg = Leg(
+            body.leg,
+            body.agent,
+            event.generation,
+            event.at,
+            native_id=body.native_id,
+            resumes=body.resumes,
+            owner=body.owner,
+        )
+        return Standby(leg, body.setup)
+    if known is None or known.leg.id != body.leg:
+        return known
+    match body:
+        case standbys.StandbyStarted(_, holder_pid, child_pid, child_born):
+            leg = replace(known.leg, holder_pid=holder_pid, child_pid=child_pid, child_born=child_born)
+            return replace(known, leg=leg)
+        case standbys.StandbyReady():
+            return replace(known, leg=replace(known.leg, was_ready=True))
+        case standbys.StandbyDropped():
+            return replace(known, is_dropped=True)
+        case standbys.StandbyEnded():
+            return None
 
 
 def _is_relief(session: Session, body: events.LegStarting) -> bool:

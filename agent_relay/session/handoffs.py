@@ -16,7 +16,7 @@ from agent_relay.domain.session import Handoff, Lane, Leg, Limit, Session, Step,
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
 from agent_relay.domain.values import replace
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, find_standby
 from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 
 HEADLESS = "headless"
@@ -251,13 +251,19 @@ def published(session: Session, done: Published, world: DecisionContext) -> Outc
 
 
 def start_successor(session: Session, handoff: Handoff, world: DecisionContext, *, packet: str) -> Outcome:
-    """Journal and start the leg of the handoff under way; its id makes it start only once."""
+    """Journal and start the leg of the handoff under way; its id makes it start only once.
+
+    A standby of that agent becomes the leg.
+    """
     lane = find_lane(session, handoff.to_agent)
+    standby = find_standby(session, handoff, lane.native_id, world)
+    leg_id = world.leg_id if standby is None else standby.id
+    fresh_id = world.native_ids.get(handoff.to_agent, "") if standby is None else standby.native_id
     starting = events.LegStarting(
-        world.leg_id,
+        leg_id,
         handoff.to_agent,
         session.generation + 1,
-        native_id=lane.native_id or world.native_ids.get(handoff.to_agent, ""),
+        native_id=lane.native_id or fresh_id,
         handoff=handoff.id,
         packet=packet,
         resumes=bool(lane.native_id),
@@ -266,7 +272,7 @@ def start_successor(session: Session, handoff: Handoff, world: DecisionContext, 
         lane_why=lane.why,
         **asdict(world.owner),
     )
-    return Outcome((starting,), (effects.SpawnLeg(world.leg_id),))
+    return Outcome((starting,), (effects.SpawnLeg(leg_id),))
 
 
 def find_delivery(session: Session, leg: Leg) -> tuple[effects.Effect, ...]:

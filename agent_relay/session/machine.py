@@ -18,7 +18,7 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values import replace
-from agent_relay.session import handoffs, interventions, requests, rests, returns, usage_limits
+from agent_relay.session import handoffs, interventions, requests, rests, returns, standbys, usage_limits
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
@@ -66,7 +66,7 @@ _UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING}
 _LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
-def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
+def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:
     """Decide what follows from `happened`; nothing follows from late news of legs that are not the newest.
 
     Raises WrongUseError or NobodyAvailableError if what a person asked for is not possible.
@@ -74,6 +74,14 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     # Who is asked for by name may have been signed in since, and is believed to have been.
     if not (isinstance(happened, inputs.HandoffAsked) and happened.agent):
         world = usage_limits.note_spent(session, handoffs.note_refused(session, world))
+    standby = standbys.find_own(session, happened)
+    if standby is not None:
+        return standbys.hear(standby, happened)
+    outcome = _decide(session, happened, world)
+    return outcome.then(standbys.settle(session, outcome, world))
+
+
+def _decide(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
     match happened:
         case inputs.HandoffAsked():
             return _asked(session, happened, world)
@@ -97,6 +105,8 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
             return _prompted(session, leg)
         case inputs.ContextFilled():
             return usage_limits.filled(session, happened, world)
+        case inputs.NearLimitOver(leg):
+            return standbys.end_near_limit(session, leg)
         case inputs.CompactSkipped(leg):
             return usage_limits.spared(session, leg)
         case inputs.BudgetsCounted():
@@ -120,7 +130,7 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
         case inputs.TurnAsked():
             return take_turn(session, happened, world)
         case inputs.Restarted():
-            return restarted(session, world, happened)
+            return restarted(session, world, happened).then(Outcome((), standbys.take_up(session)))
         case inputs.ContinueAnnounced():
             return rests.continues(session, happened, world)
         case inputs.ResumeAsked():

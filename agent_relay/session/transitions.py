@@ -8,9 +8,10 @@ module, so it imports nothing but the domain.
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import get_args
 
 from agent_relay.domain.events import session as events
-from agent_relay.domain.events import work
+from agent_relay.domain.events import standby, work
 from agent_relay.domain.limits import Context, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import (
@@ -92,6 +93,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.TurnBegun: _to(S.STARTING, S.STARTING, S.READY, S.RESTING, S.ENDED),
         work.TurnEnded: _stay(*S),
         work.SessionWaits: _to(S.READY, S.STOPPING),
+        **{kind: _stay(*S) for kind in get_args(standby.StandbyBody)},
         events.Unknown: _stay(*S),
     }
 )

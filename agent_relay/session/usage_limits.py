@@ -15,6 +15,7 @@ from agent_relay.domain.values import has_passed, is_later, replace
 from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
+from agent_relay.session.standbys import begin_standby
 from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
@@ -170,7 +171,7 @@ def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
 
 
 def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
-    """Choose the agent to take over near a limit, and have a packet drafted for it.
+    """Choose the agent to take over near a limit, have a packet drafted for it, and start it if wanted.
 
     Without a screen nobody waits for the next agent: there the limit itself is time enough.
     """
@@ -178,9 +179,11 @@ def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Out
         return NOTHING
     needs = transitions.inherit_terms(session).needs
     choice = world.choose(session.roster, current=session.agent, needs=needs)
-    chosen = work.SuccessorChosen(leg.id, choice.successor, choice.skipped)
-    is_worth_it = bool(choice.successor) and leg.was_busy
-    return Outcome((chosen,), (DraftPacket(leg.id, choice.successor),) if is_worth_it else ())
+    chosen = Outcome((work.SuccessorChosen(leg.id, choice.successor, choice.skipped),))
+    if not choice.successor or not leg.was_busy:
+        return chosen
+    drafted = chosen.then(Outcome((), (DraftPacket(leg.id, choice.successor),)))
+    return drafted.then(begin_standby(session, leg, choice.successor, world))
 
 
 def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> tuple[str, tuple[str, ...]]:

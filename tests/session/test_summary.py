@@ -4,9 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.events import session as words
-from agent_relay.domain.events import work
+from agent_relay.domain.events import standby, work
 from agent_relay.domain.events.codec import render_event
 from agent_relay.domain.events.session import Event
+from agent_relay.domain.session import Standby
 from agent_relay.session.fold import fold_event
 from agent_relay.session.transitions import TRANSITIONS
 from agent_relay.session.views.summary import summarize
@@ -77,8 +78,23 @@ BODIES = (
     work.ChatBegun(("ada", "bob")),
     work.SessionWaits(),
     words.LegStarting("L1", "ada", 1, headless=True),
+    standby.StandbyStarting("L3", "bob"),
+    standby.StandbyStarting("L2", "bob"),
+    standby.StandbyStarted("L3", 20, 21, 22),
+    standby.StandbyReady("L3", "bob"),
+    standby.StandbyDropped("L3", "bob", "cas takes over"),
+    standby.StandbyEnded("L3", "bob"),
+    standby.StandbyEnded("L2", "bob", "it ended"),
     words.Unknown("later.event", {"x": 1}),
 )
+
+
+def tell_standby(ahead: Standby | None) -> dict[str, str] | None:
+    """What `status` says of an agent started ahead."""
+    if ahead is None:
+        return None
+    state = "ending" if ahead.is_dropped else "ready" if ahead.leg.was_ready else "starting"
+    return {"agent": ahead.leg.agent, "leg": ahead.leg.id, "state": state}
 
 
 @given(st.lists(st.sampled_from(BODIES), max_size=60))
@@ -116,6 +132,7 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
         }
         for known in session.budgets
     }  # fmt: skip
+    assert view["standby"] == tell_standby(session.standby)
     noted, context = view["context"], session.context
     if isinstance(noted, dict):
         assert (noted["used"], noted["room"], noted["level"]) == (context.used, context.room, context.level)

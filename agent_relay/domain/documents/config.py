@@ -144,7 +144,8 @@ class HandoffConfig(Strict, frozen=True):
     limit from `near_limit_percent` of use on (0: where its adapter says), and with `near_limit_by_rate` also
     when, as fast as it is used now, it would be full before the turn ends. With `digest` "successor",
     the successor's own program writes a handoff document from relay's record before its first turn, without
-    tools and within `digest_limit_s`; if it cannot, the handoff goes on without it.
+    tools and within `digest_limit_s`; if it cannot, the handoff goes on without it. With `standby`, the agent
+    that would take over is started at a near limit, unseen and without a prompt, so that it is ready then.
     """
 
     save_to_disk: bool = False
@@ -154,6 +155,7 @@ class HandoffConfig(Strict, frozen=True):
     fresh_prompts: Annotated[int, Meta(ge=0, le=1000)] = 5
     digest: Literal["off", "successor"] = "off"
     digest_limit_s: Annotated[float, Meta(gt=0, le=120)] = 120
+    standby: bool = False
 
     def build_near_wishes(self) -> NearLimitWishes:
         """Return when a usage window is near its limit, for the detector."""

@@ -10,7 +10,7 @@ from typing import ClassVar, get_args
 
 import msgspec
 
-from agent_relay.domain.events import work
+from agent_relay.domain.events import standby, work
 from agent_relay.domain.values import Owner
 
 
@@ -342,6 +342,11 @@ Body = (
     | work.TurnEnded
     | work.SessionWaits
     | CheckpointMade
+    | standby.StandbyStarting
+    | standby.StandbyStarted
+    | standby.StandbyReady
+    | standby.StandbyDropped
+    | standby.StandbyEnded
     | Unknown
 )
 

@@ -12,7 +12,7 @@ from agent_relay.domain.protocol.watch_output import WindowUsed
 
 
 class TimelineUsage(Printed):
-    """What was used, by the agents' own records; a part whose record or price is unknown is left out."""
+    """Usage by the agents' own records; a part whose record or price is unknown is left out."""
 
     tokens: int | None = Field(default=None, description="null where no record is known")
     tokens_are_whole: bool = False
@@ -117,7 +117,7 @@ class TimelineTold(Printed):
 
 
 class UsageDay(Printed):
-    """What was used on one day, or that nothing was used for several."""
+    """Usage of one day, or a stretch of days without any."""
 
     day: str = Field(description="ISO date in the user's zone; empty for several days without usage")
     empty_days: int = Field(default=0, description="how many days without usage this stands for")

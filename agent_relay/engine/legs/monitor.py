@@ -187,6 +187,8 @@ class LegMonitor:
             self._rename(record)
             self._note_prompt(record, now)
             self._say(self._detector.hear(record, now=now))
+            if self._detector.take_relief():
+                self._listener.report(self.leg, inputs.NearLimitOver(self.leg.id))
             filled = self._context_tracker.hear(record, now=now)
             if filled is not None:
                 self._listener.report(self.leg, filled)

@@ -9,15 +9,19 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from agent_relay.domain.documents.adapter import QuitStep
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.inputs import LegGone
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.text.plain import find_reason
 from agent_relay.domain.values import LegId, replace
+from agent_relay.engine.legs.leg_start import ERRORS_FILE
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import LaunchEnvironment, Services, read_launch_environment
 from agent_relay.session.ownership import may_use_pid
 from agent_relay.store.session_index import mark_ended
 from agent_relay.system.clock import read_boot_moment
+from agent_relay.system.disk.files import read_end
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import end_session, find_family, find_marked, find_parent, is_alive
 from agent_relay.terminal import leg_folder as legs
@@ -157,6 +161,38 @@ async def _take(monitor: LegMonitor, quit_step: QuitStep) -> None:
         await monitor.holder.signal(quit_step.signal)
 
 
+_ERROR_BYTES = 1 << 14
+
+
+def judge_ending(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
+    """Return the leg's end with what its stream said of its turn, or else why it ended.
+
+    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
+    like.
+    """
+    if not monitor.leg.headless:
+        return ending
+    verdict = monitor.verdict
+    ending = replace(ending, refused=verdict.refused)
+    if is_overdue or (verdict.is_done and ending.status <= 0):
+        return replace(ending, is_done=True)
+    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
+    if verdict.is_idle:
+        idle = f"{agent} ended its turn without doing anything"
+        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
+    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
+    return replace(ending, why=reason or how)
+
+
+def _read_why(folder: str) -> str:
+    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
+    try:
+        said = read_end(os.path.join(folder, ERRORS_FILE), limit_bytes=_ERROR_BYTES)
+    except (OSError, UntrustedDataError):
+        return ""
+    return find_reason(said.decode("utf-8", "replace"))
+
+
 UNREAD_RETENTION = timedelta(hours=1)
 """Longest time the output of a headless turn is kept for a follower that has not read it to its end."""
 
@@ -177,9 +213,25 @@ async def release_legs(services: Services, session: Session) -> None:
     """End the holders of the session's finished legs, and remove their folders unless headless."""
     for leg in session.legs:
         if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_place(services, leg).folder):
-            await _release(services, leg)
-            if not leg.headless:
-                await remove_folder(services, leg)
+            if leg.headless:
+                await _release(services, leg)
+            else:
+                await release_leg(services, leg)
+
+
+async def release_leg(services: Services, leg: Leg) -> None:
+    """End the holder of a finished leg, and remove its folder."""
+    await _release(services, leg)
+    await remove_folder(services, leg)
+
+
+async def end_standby(services: Services, session: Session) -> None:
+    """End the standby of a session that nobody is at work in any more; nothing of it is left."""
+    if session.standby is None:
+        return
+    leg = session.standby.leg
+    await end_agent(services, leg, others=await asyncio.to_thread(_find_orphans, _get_place(services, leg)))
+    await release_leg(services, leg)
 
 
 async def _release(services: Services, leg: Leg) -> None:

@@ -3,20 +3,18 @@
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from typing import TypeVar
 
-from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import LegNamed
-from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Spawned
+from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, SignalFound, Spawned, StateSeen
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
-from agent_relay.domain.text.plain import find_reason
 from agent_relay.domain.values import replace
 from agent_relay.engine.legs import shutdown
-from agent_relay.engine.legs.leg_start import ERRORS_FILE, KnownSignals, adopt_leg
+from agent_relay.engine.legs.leg_start import KnownSignals, adopt_leg
 from agent_relay.engine.legs.limits import BudgetMonitor, EndedRests, WindowRecorder, build_counter
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
@@ -24,7 +22,6 @@ from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.decision import Outcome
-from agent_relay.system.disk.files import read_end
 from agent_relay.system.failures import find_passing
 
 _Found = TypeVar("_Found")
@@ -39,7 +36,6 @@ _GRACE_S = 15.0
 """Longest silence, in seconds, of an agent that reported the end of its headless turn without exiting."""
 _SHORT_S = 600.0
 """Seconds an agent's end waits for what this machine is short of; then it is reported as far as known."""
-_ERROR_BYTES = 1 << 14
 _REPORTS = 3
 """Most reports, for one leg, of a bug of ours that comes back with every look."""
 
@@ -71,6 +67,8 @@ class LegSupervisor:
         self._bar = bar
         self._tasks: set[asyncio.Task[None]] = set()
         self._late: dict[str, asyncio.Task[None]] = {}
+        # Legs that were followed as standbys, also those that have ended; none that took over.
+        self._ahead: set[str] = set()
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
         self._ended_rests = EndedRests(services)
@@ -80,10 +78,16 @@ class LegSupervisor:
         )
 
     def follow(self, live: LegMonitor) -> None:
-        """Monitor the leg from now on."""
+        """Monitor the leg from now on; of a standby only what it shows, and its end."""
         self._live[live.leg.id] = live
         self._services.last_seen.note(live.leg.id, live.seen)
         self._run(self._supervise(live))
+        if self._host.session.is_standby(live.leg.id):
+            self._ahead.add(live.leg.id)
+        else:
+            self._see_to_work(live)
+
+    def _see_to_work(self, live: LegMonitor) -> None:
         self._run(self._count(live))
         self._run(show_slow_start(live, self._host.session, has_bar=self._bar.has_bar))
         self.release(self._host.session)
@@ -91,6 +95,28 @@ class LegSupervisor:
     def release(self, session: Session) -> None:
         """End the holders kept from earlier legs: their environment was passed on or is not needed."""
         self._run(shutdown.release_legs(self._services, session))
+
+    async def promote(self, leg_id: str) -> bool:
+        """Follow a standby that became the session's leg as such, and report its start and its state.
+
+        Returns `False` if it is none, or not yet the leg. One that has just ended is reported already.
+        """
+        if leg_id not in self._ahead or self._host.session.is_standby(leg_id):
+            return False
+        live = self._live.get(leg_id)
+        if live is not None and not live.gone.is_set():
+            self._ahead.discard(leg_id)
+            # A terminal that attaches from now on is to see the bar at once.
+            await self._bar.show()
+            self._see_to_work(live)
+            self.note_names(leg_id, live.names)
+            self._host.tell(Spawned(leg_id, live.leg.holder_pid, live.leg.child_pid, live.leg.child_born))
+            self._host.tell(StateSeen(leg_id, live.state))
+        return True
+
+    def adopt_later(self, leg: Leg) -> None:
+        """Monitor a standby of before as soon as its holder answers; report its end if it is gone."""
+        self._late[leg.id] = self._run(self._adopt_late(leg, frozenset(), lambda _live: None))
 
     async def adopt(self, leg: Leg, known: KnownSignals, taken: Callable[[LegMonitor], None]) -> bool:
         """Tell whether the leg's holder lives; if so, monitor the leg and call `taken` as soon as it answers.
@@ -181,14 +207,18 @@ class LegSupervisor:
         ending = await self._see_out(live)
         await live.end()
         await self._do_at_last(leg, lambda: self._services.evidence.leave(leg.id))
-        await self._do_at_last(leg, lambda: self._name(live))
-        ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
-        self._overdue.discard(leg.id)
-        await self._do_at_last(leg, lambda: self._keep_last(leg.id, live.launch_environment.environ))
+        is_ahead = leg.id in self._ahead
+        if not is_ahead:
+            await self._do_at_last(leg, lambda: self._name(live))
+            ending = await self._do_at_last(leg, lambda: self._judge(live, ending)) or ending
+            self._overdue.discard(leg.id)
+            await self._do_at_last(leg, lambda: self._keep_last(leg.id, live.launch_environment.environ))
         if ending.how == "exited":
             await self._do_at_last(leg, lambda: shutdown.end_agent(self._services, live.leg))
         else:
             await self._do_at_last(leg, lambda: shutdown.end_lost_leg(self._services, live.leg))
+        if is_ahead:
+            await self._do_at_last(leg, lambda: shutdown.release_leg(self._services, live.leg))
         self._live.pop(leg.id, None)
         self.trouble = ""
         self._host.tell(ending)
@@ -198,7 +228,7 @@ class LegSupervisor:
         """Return the ending with what the leg's records say of it."""
         leg, turn = live.leg, self._host.session.turn
         folder = f"{self._services.folders.legs}/{leg.id}"
-        ending = _judge_ending(live, ending, folder, is_overdue=leg.id in self._overdue)
+        ending = shutdown.judge_ending(live, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
         from agent_relay.engine.legs.turn_stream import read_words
@@ -299,9 +329,11 @@ class LegSupervisor:
     def report(self, leg: Leg, happened: Input | Outcome) -> None:
         """Report what happened to the leg, an answer only while the session rests or after a refusal.
 
-        Answers come with every turn, and matter to nothing else.
+        Answers come with every turn, and matter to nothing else. What a standby writes of itself is nobody's.
         """
         session = self._host.session
+        if session.is_standby(leg.id) and not isinstance(happened, StateSeen | SignalFound):
+            return
         if isinstance(happened, Answered):
             self._run(self._ended_rests.note_answer(leg, happened.at))
             if session.state is not State.RESTING and session.refusal is None:
@@ -310,6 +342,8 @@ class LegSupervisor:
 
     def note_names(self, leg_id: str, names: Mapping[str, str]) -> None:
         """Have the name of the agent's own session journalled, and its transcript's."""
+        if self._host.session.is_standby(leg_id):
+            return
         leg = _get_leg(self._host.session, leg_id)
         native_id = names.get("native_id", leg.native_id)
         known = leg.transcript if native_id == leg.native_id else ""
@@ -342,32 +376,3 @@ class LegSupervisor:
 
 def _get_leg(session: Session, leg_id: str) -> Leg:
     return next(leg for leg in session.legs if leg.id == leg_id)
-
-
-def _judge_ending(monitor: LegMonitor, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
-    """Return the leg's end with what its stream said of its turn, or else why it ended.
-
-    A leg that was `is_overdue` had reported that it was done before it was ended, whatever its end looks
-    like.
-    """
-    if not monitor.leg.headless:
-        return ending
-    verdict = monitor.verdict
-    ending = replace(ending, refused=verdict.refused)
-    if is_overdue or (verdict.is_done and ending.status <= 0):
-        return replace(ending, is_done=True)
-    agent, reason = monitor.leg.agent, verdict.why or _read_why(folder)
-    if verdict.is_idle:
-        idle = f"{agent} ended its turn without doing anything"
-        return replace(ending, why=f"{idle}: {reason}" if reason else idle)
-    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
-    return replace(ending, why=reason or how)
-
-
-def _read_why(folder: str) -> str:
-    """Return the last thing a failed program wrote to its standard error; empty for nothing."""
-    try:
-        said = read_end(os.path.join(folder, ERRORS_FILE), limit_bytes=_ERROR_BYTES)
-    except (OSError, UntrustedDataError):
-        return ""
-    return find_reason(said.decode("utf-8", "replace"))

@@ -247,6 +247,7 @@ async def _recover(registry: SessionRegistry, session_id: str, root: str) -> Non
     if session is None:
         return
     if session.state is State.ENDED:
+        await shutdown.end_standby(registry.services, session)
         await shutdown.release_legs(registry.services, session)
         is_old = has_passed(shutdown.UNREAD_RETENTION, session.updated_at, registry.services.clock.now())
         if is_old:

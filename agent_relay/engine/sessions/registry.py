@@ -11,6 +11,7 @@ from functools import partial
 
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.inputs import LegGone
 from agent_relay.domain.names import get_journal_path
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -203,6 +204,9 @@ class SessionRegistry:
         if host.session.root != root:
             host.tell(Outcome((build_move(host.session, root),)))
         if host.session.state is State.ENDED:
+            if host.session.standby is not None:
+                await shutdown.end_standby(self.services, host.session)
+                host.tell(LegGone(host.session.standby.leg.id, "lost"))
             return
         news = None
         try:
@@ -315,6 +319,7 @@ class SessionRegistry:
         await host.close()
         legs = tuple(replace(leg, how=leg.how or "lost") for leg in host.session.legs)
         left = replace(host.session, legs=legs)
+        await shutdown.end_standby(self.services, left)
         await shutdown.release_legs(self.services, left)
         await shutdown.forget_streams(self.services, left)
         await self.trees.tidy(host.session.root)

@@ -151,9 +151,11 @@ TEMPLATE = """\
 # fallback_model = ""
 # budget_tokens = 6000
 
-# A handoff document an agent wrote is also saved beside the packets.
+# A handoff document an agent wrote is also saved beside the packets; near a limit, the agent that would take
+# over is started already, unseen and without a prompt, so that a limit costs less time: docs/context.md.
 # [handoff]
 # save_to_disk = false
+# standby = false
 
 # What looks like a secret and is none, so that packets keep it: texts, and patterns of whole values.
 # [redaction]

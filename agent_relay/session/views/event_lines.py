@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import tzinfo
 
 from agent_relay.domain.events import session as events
-from agent_relay.domain.events import work
+from agent_relay.domain.events import standby, work
 from agent_relay.domain.moments import render_moment_text
 from agent_relay.domain.names import BY_HAND
 from agent_relay.domain.session import Session, Step
@@ -49,6 +49,7 @@ def render_event_line(session: Session, event: events.Event, zone: tzinfo) -> st
         or _render_checkpoint(event, agent)
         or _render_signal(event, zone)
         or _render_choice(event, agent)
+        or _render_standby(event)
         or _render_digest(event)
         or _render_said(event, agent)
         or _render_handoff(session, event)
@@ -149,6 +150,20 @@ def _render_choice(event: events.Event, agent: str) -> str:
         return ""
     why = f" ({'; '.join(body.skipped)})" if body.skipped else ""
     return f"at its limit {body.agent or 'no agent'} would take over from {agent}{why}"
+
+
+def _render_standby(event: events.Event) -> str:
+    match event.body:
+        case standby.StandbyStarting(_, agent):
+            return f"{agent} is started ahead of the limit, unseen"
+        case standby.StandbyReady(_, agent):
+            return f"{agent} is ready to take over"
+        case standby.StandbyDropped(_, agent, why):
+            return f"{agent} is not kept ready any more: {why}"
+        case standby.StandbyEnded(_, agent, why) if why:
+            return f"{agent} is not ready any more: {why}"
+        case _:
+            return ""
 
 
 def _render_digest(event: events.Event) -> str:

@@ -109,6 +109,7 @@ _HANDOFFS = {
 """Next state of a handoff that is under way, or that was left and can be resumed."""
 _MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
 """Marks of a budget's use, rising."""
+_STANDBYS = {"standby.ready": "ready", "standby.dropped": "ending"}
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 
 
@@ -119,6 +120,7 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
     and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
     does not tell), why, limit (`None`, or agent, scope, until, text), near (the same without scope: the
     running agent's warning that a limit is close), next_agent (who would take over then, empty for nobody),
+    standby (`None`, or agent, leg and state of that agent started ahead: starting, ready or ending),
     refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred agent
     that can be had back), context (`None`, or used, room,
     level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
@@ -150,6 +152,7 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
         _note_context(view, name, data)
         _note_owed(view, name, data)
         _note_budget(view, name, data)
+        _note_standby(view, name, data)
         if name == "session.moved":
             view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
         view["updated_at"] = at
@@ -164,8 +167,8 @@ def begin_summary(known: "Mapping[str, object]", at: object) -> "dict[str, objec
     return {
         "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
         "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
-        "near": None, "next_agent": "", "refused": None, "offered": "", "context": None, "budgets": {},
-        "headless": False, "owed": "", "return": None, "agreed": False, "consent": None,
+        "near": None, "next_agent": "", "standby": None, "refused": None, "offered": "", "context": None,
+        "budgets": {}, "headless": False, "owed": "", "return": None, "agreed": False, "consent": None,
         **known,
     }  # fmt: skip
 
@@ -274,6 +277,19 @@ def _note_budget(view: "dict[str, object]", name: str, data: "Mapping[str, objec
     if name == "budget.noted" and isinstance(budgets, dict) and data.get("mark") in _MARKS:
         known = {key: data.get(key, "") for key in ("mark", "text", "agent", "until")}
         view["budgets"] = {**budgets, str(data.get("budget", "")): known}
+
+
+def _note_standby(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    """Note the agent that was started ahead, until it takes over or is gone."""
+    ahead = view["standby"]
+    if name == "standby.starting":
+        known = {key: data.get(key, "") for key in ("agent", "leg")}
+        view["standby"] = known | {"state": "starting"}
+    elif isinstance(ahead, dict) and ahead["leg"] == data.get("leg"):
+        if name in {"leg.starting", "standby.ended"}:
+            view["standby"] = None
+        elif name in _STANDBYS and ahead["state"] != "ending":
+            view["standby"] = ahead | {"state": _STANDBYS[name]}
 
 
 def _is_limit(data: "Mapping[str, object]") -> bool:

@@ -38,7 +38,7 @@ _MOST_WHY = 300
 
 
 class TimelineBounds(msgspec.Struct, frozen=True):
-    """How much of a timeline is shown: the newest legs and handoffs, and turns merged above a number."""
+    """Bounds of a timeline that is shown: the newest legs and handoffs, and turns merged above a number."""
 
     legs: int
     turns: int
@@ -63,7 +63,7 @@ class _Rest(msgspec.Struct):
 
 
 class _LegMore(msgspec.Struct):
-    """What `LegRecord` does not have of a leg; `waiting` is a prompt seen before its turn."""
+    """Facts of a leg that `LegRecord` does not have; `waiting` is a prompt seen before its turn."""
 
     model: str
     headless: bool

@@ -120,7 +120,10 @@ def _render_about(view: dict[str, object]) -> str:
         return f"signed out, or its key refused: {_quote(refused)}"
     if view["state"] in {"ready", "busy", "asking"}:
         if isinstance(near, dict):
+            ahead = view.get("standby")
+            is_ready = isinstance(ahead, dict) and ahead["state"] == "ready"
             follows = f"; then {view['next_agent']}" if view.get("next_agent") else ""
+            follows += ", which is started and ready" if follows and is_ready else ""
             return f"near limit: {_quote(near)}{follows}{f'; {full}' if full else ''}"
         if full:
             return full

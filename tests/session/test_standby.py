@@ -1,0 +1,319 @@
+"""The next agent started ahead of a limit: who is, when it takes over, and when it is not wanted any more."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_relay.domain.effects import DraftPacket, PublishPacket, ShowMessage, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import (
+    ClockSetBack,
+    Delivered,
+    HandoffAsked,
+    Input,
+    LegGone,
+    NearLimitOver,
+    ResetPassed,
+    Restarted,
+    SignalFound,
+    Spawned,
+    StateSeen,
+    StopAsked,
+)
+from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.session import Step
+from agent_relay.domain.state import State
+from agent_relay.domain.values import AgentName, replace
+from agent_relay.session.decision import Availability, is_wanted
+from agent_relay.session.fold import fold_event, fold_events
+from agent_relay.session.standbys import LONGEST
+from tests.session.story import HERE, NOW, RESET, Story
+
+if TYPE_CHECKING:
+    from agent_relay.session.decision import DecisionContext
+
+NEAR = Evidence(Source.HOOK, "92% used")
+
+
+class WarmStory(Story):
+    """A session whose user wants the next agent ready; `setups` are what each would be started with."""
+
+    def __init__(self, roster: tuple[str, ...] = ("ann", "bob", "cas")) -> None:
+        self.setups = {"bob": "as it is", "ann": "as it is"}
+        super().__init__(roster)
+
+    def world(self, **changes: object) -> "DecisionContext":
+        return super().world(**{"standbys": self.setups} | changes)
+
+    def near(self, **changes: object) -> "WarmStory":
+        self.limit(Scope.WARNING, **({"kind": Kind.NEAR_LIMIT, "evidence": NEAR} | changes))
+        return self
+
+    @property
+    def ahead(self) -> str:
+        assert self.now.standby is not None
+        return self.now.standby.leg.id
+
+    def hears(self, happened: Input, **changes: object) -> "WarmStory":
+        self.happens(happened, **changes)
+        return self
+
+    def of_bob(self, **changes: object) -> "WarmStory":
+        """What the standby's screen or records say."""
+        signal = Signal(AgentName("bob"), Kind.LIMIT, Scope.ACCOUNT, NEAR, decides=True)
+        return self.hears(SignalFound(self.ahead, replace(signal, **changes)))
+
+
+def warm() -> WarmStory:
+    """An agent at work near its limit; the next one waits for a prompt."""
+    story = WarmStory()
+    story.start().says("busy")
+    story.near()
+    ahead = story.ahead
+    return story.hears(Spawned(ahead, 20, 21, 22)).hears(StateSeen(ahead, "ready"))
+
+
+def test_the_agent_that_would_take_over_is_started_ahead() -> None:
+    """It has no task and no lease: the agent at work stays the only owner."""
+    story = WarmStory()
+    story.start().says("busy")
+    story.near()
+    ahead = story.ahead
+    assert story.effects == [
+        ShowMessage("L1"),
+        DraftPacket("L1", "bob"),
+        SpawnLeg(ahead),
+        WakeAt(NOW + LONGEST),
+    ]
+    assert (story.leg, story.now.generation, story.now.state) == ("L1", 1, State.BUSY)
+    assert [leg.id for leg in story.now.all_legs] == ["L1", ahead]
+    story.hears(Spawned(ahead, 20, 21, 22)).hears(Spawned(ahead, 30, 31, 32))
+    story.hears(StateSeen(ahead, "busy")).hears(StateSeen(ahead, "ready")).hears(StateSeen(ahead, "ready"))
+    assert story.now.standby is not None
+    assert story.now.standby.leg.child_pid == 21
+    assert story.names(last=3) == ["standby.starting", "standby.started", "standby.ready"]
+
+
+@pytest.mark.parametrize("unfit", ["unwanted", "other-agent", "unprompted"])
+def test_nobody_is_started_ahead_in_vain(unfit: str) -> None:
+    """Off by default, only agents that take their packet once they are ready, only for an agent at work."""
+    story = WarmStory()
+    story.setups = {} if unfit == "unwanted" else {"cas": "x"} if unfit == "other-agent" else story.setups
+    story.start()
+    if unfit != "unprompted":
+        story.says("busy")
+    story.near()
+    assert story.now.standby is None
+    assert story.now.prepared is not None
+
+
+def test_there_is_one_at_most() -> None:
+    """The weekly window comes near its limit, too: the agent that is ready is still the next one."""
+    story = warm()
+    ahead = story.ahead
+    story.near(resets_at=RESET + timedelta(days=5))
+    assert story.effects == [ShowMessage("L1"), DraftPacket("L1", "bob")]
+    assert story.ahead == ahead
+
+
+def test_at_the_limit_it_becomes_the_next_leg_as_it_is() -> None:
+    """The lease begins with the handoff, and the packet is delivered like to any other."""
+    story = warm()
+    ahead = story.ahead
+    story.limit().gone().published()
+    assert story.effects == [SpawnLeg(ahead)]
+    assert (story.leg, story.now.generation, story.now.standby) == (ahead, 2, None)
+    story.spawned().says("ready").happens(Delivered(story.now.handoff.id, ahead)).says("busy")
+    assert [done.leg for done in story.now.done] == [ahead]
+    assert [name for name in story.names(last=20) if name.startswith("standby.")][-1] == "standby.ready"
+
+
+def test_a_person_who_hands_over_to_it_gets_it_as_it_is() -> None:
+    """It is the same handoff, only sooner."""
+    story = warm()
+    ahead = story.ahead
+    story.happens(HandoffAsked("bob")).gone().published()
+    assert story.leg == ahead
+
+
+def test_its_own_conversation_is_gone_on_with() -> None:
+    """A cold start would resume it, too."""
+    story = WarmStory()
+    story.start().says("busy").happens(HandoffAsked("bob"))
+    story.take_over()
+    story.near(resets_at=RESET + timedelta(days=1))
+    standby = story.now.standby
+    assert standby is not None
+    assert (standby.leg.agent, standby.leg.resumes, standby.leg.native_id) == ("ann", True, "native-1")
+    story.hears(Spawned(standby.leg.id, 20, 21, 22))
+    story.happens(HandoffAsked("ann")).gone().published()
+    leg = story.now.leg
+    assert leg is not None
+    assert (leg.id, leg.resumes, leg.native_id) == (standby.leg.id, True, "native-1")
+
+
+@pytest.mark.parametrize(
+    ("why", "happened"),
+    [
+        ("cas takes over", HandoffAsked("cas")),
+        ("the session ends", StopAsked()),
+        ("ann is not near a limit any more", NearLimitOver("L1")),
+    ],
+)
+def test_it_is_dropped_where_it_is_not_wanted_any_more(why: str, happened: Input) -> None:
+    """It is ended politely, and nothing else is done twice for it."""
+    story = warm()
+    ahead = story.ahead
+    story.happens(happened)
+    assert story.effects[-1] == StopLeg(ahead)
+    assert story.now.standby is not None
+    assert story.now.standby.is_dropped
+    assert story.events[-1].body.why == why
+    story.hears(NearLimitOver("L1")).hears(StateSeen(ahead, "asking")).hears(StateSeen(ahead, "ready"))
+    assert StopLeg(ahead) not in story.effects
+    story.hears(LegGone(ahead, "stopped"))
+    assert story.now.standby is None
+    assert (story.names(last=1), story.events[-1].body.why) == (["standby.ended"], "")
+
+
+def test_the_window_of_an_agent_that_is_gone_says_nothing() -> None:
+    """A late record of the predecessor must not end the successor's."""
+    story = warm()
+    assert story.hears(NearLimitOver("L9")).effects == []
+    assert Story().start().happens(NearLimitOver("L1")).effects == []
+
+
+def test_one_that_asks_or_cannot_work_is_none() -> None:
+    """A person has to answer: whether the folder is trusted, or by signing in."""
+    story = warm().hears(StateSeen(warm().ahead, "asking"))
+    assert story.events[-1].body.why == "it asks something before it can work"
+    assert warm().of_bob(scope=Scope.AUTH, kind=Kind.FAILURE).events[-1].body.why == (
+        "it is signed out or its key is refused"
+    )
+    assert warm().of_bob().events[-1].body.why == "it is at a limit of its own"
+    assert warm().of_bob(kind=Kind.NEAR_LIMIT, scope=Scope.WARNING).effects == []
+    assert warm().of_bob(decides=False).effects == []
+
+
+def test_one_that_dies_is_told_of_in_the_journal_and_replaced_at_the_limit() -> None:
+    """Nothing was lost with it: the successor is started cold."""
+    story = warm()
+    ahead = story.ahead
+    story.hears(LegGone(ahead, "exited", 1))
+    assert (story.effects, story.events[-1].body.why) == ([], "it ended")
+    story.limit().gone().published()
+    assert story.leg != ahead
+    assert story.effects == [SpawnLeg(story.leg)]
+
+
+def test_one_that_dies_as_it_takes_over_is_followed_by_another_start() -> None:
+    """By then it is the session's leg."""
+    story = warm()
+    ahead = story.ahead
+    story.limit().gone().published().happens(LegGone(ahead, "lost"))
+    assert story.effects == [PublishPacket(story.now.handoff.id)]
+
+
+def test_it_does_not_wait_for_ever() -> None:
+    """An idle agent takes as much memory as one at work."""
+    story = warm()
+    assert story.hears(ResetPassed(), now=NOW + LONGEST - timedelta(seconds=1)).effects == []
+    story.hears(ResetPassed(), now=NOW + LONGEST)
+    assert story.events[-1].body.why == "it was not needed for an hour"
+
+
+def test_another_configuration_or_a_rest_of_its_own_end_it() -> None:
+    """What would be started cold is started another way, or not at all."""
+    story = warm()
+    story.setups = {"bob": "another model"}
+    assert story.says("ready").events[-1].body.why == "the configuration has changed"
+    story = warm()
+    story.availability["bob"] = Availability(installed=True, resting=True, rests_until=RESET)
+    assert story.says("ready").events[-1].body.why == f"rests until {RESET:%H:%M}"
+
+
+def test_a_configuration_that_changed_during_the_handoff_means_a_cold_start() -> None:
+    """The packet is built meanwhile."""
+    story = warm()
+    ahead = story.ahead
+    story.limit().gone()
+    story.setups = {}
+    story.published()
+    assert story.leg != ahead
+    assert story.effects == [SpawnLeg(story.leg), StopLeg(ahead)]
+
+
+def test_an_agent_that_ends_takes_it_along_and_a_rest_too() -> None:
+    """The session is over, or waits for hours."""
+    story = warm().hears(LegGone("L1", "exited", 0))
+    assert (story.now.state, story.events[-1].body.why) == (State.ENDED, "the session ends")
+    story = warm()
+    story.availability = {"ann": HERE}
+    assert story.limit().events[-1].body.why == "the session rests"
+
+
+def test_a_new_choice_ends_it() -> None:
+    """Who was installed meanwhile may come before it in the order; it is not started as well."""
+    story = warm()
+    story.availability["bob"] = Availability(installed=False)
+    story.near(resets_at=RESET + timedelta(days=5))
+    assert story.events[-1].body.why == "cas takes over"
+
+
+def test_its_clock_and_what_it_plans_are_nobodys() -> None:
+    """Only what it shows counts."""
+    story = warm()
+    assert story.hears(ClockSetBack(story.ahead, NOW)).effects == []
+    assert story.names(last=1) == ["standby.ready"]
+
+
+def test_a_new_daemon_keeps_it_and_ends_a_dropped_one() -> None:
+    """Its deadline is the same, and a kill between two lines leaves nothing."""
+    story = warm()
+    story.refold(story.events).hears(Restarted(leg_lives=True))
+    assert story.effects[-1] == WakeAt(NOW + LONGEST)
+    story.hears(NearLimitOver("L1"))
+    story.refold(story.events).hears(Restarted(leg_lives=True))
+    assert story.effects[-1] == StopLeg(story.ahead)
+
+
+@pytest.mark.parametrize("kept", range(6, 20))
+def test_a_crash_after_any_line_leads_to_one_successor(kept: int) -> None:
+    """Kill -9 between any two writes: nobody owns the tree beside the session's leg."""
+    whole = warm()
+    whole.to_step(Step.DELIVERED)
+    story = WarmStory()
+    story.availability = whole.availability
+    story.events = whole.events[:kept]
+    story.session = fold_events(story.events)
+    story.ids = 100
+    story.happens(Restarted(leg_lives=True))
+    living = [leg for leg in story.now.all_legs if not leg.is_over]
+    assert len([leg for leg in living if not story.now.is_standby(leg.id)]) <= 1
+    assert len(living) <= 2
+
+
+def test_effects_are_tried_again_as_long_as_it_is_wanted() -> None:
+    """The machine may be short of memory; what is dropped is not started any more."""
+    story = warm()
+    assert is_wanted(story.now, SpawnLeg(story.ahead))
+    assert is_wanted(story.now, StopLeg(story.ahead))
+    story.hears(NearLimitOver("L1"))
+    assert not is_wanted(story.now, SpawnLeg(story.ahead))
+    assert is_wanted(story.now, StopLeg(story.ahead))
+
+
+def test_a_line_about_another_one_changes_nothing() -> None:
+    """A journal may be edited or torn."""
+    story = warm()
+    ended = replace(story.events[-1], body=replace(story.events[-1].body, leg="L9"))
+    assert fold_event(story.now, ended).standby == story.now.standby
+
+
+def test_what_a_person_may_not_do_leaves_it_alone() -> None:
+    """A refused wish changes nothing."""
+    story = warm()
+    with pytest.raises(RelayError):
+        story.happens(HandoffAsked("ann"))
+    assert story.names(last=1) == ["standby.ready"]
