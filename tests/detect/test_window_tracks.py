@@ -158,3 +158,29 @@ def test_what_is_shown_of_a_window_is_something_its_agent_said(
         tracks.follow(WindowReading(WINDOW, used, reset, now, model=model), now)
         assert {one.used for one in tracks.newest} <= {one for one, *_ in told}
         assert all(one.resets_at > one.at for one in tracks.newest)
+
+
+def test_a_window_that_leaves_its_limit_is_told_of_once() -> None:
+    """What was made ready for the limit is not needed any more; a doubtful reading ends nothing."""
+    tracks = WindowTracks(WISHES)
+    tracks.follow(read(92, 100), at(100))
+    assert len(tracks.list_near()) == 1
+    for reading in (read(70, 160), read(70, 170)):
+        tracks.follow(reading, at(170))
+        assert (tracks.list_near(), tracks.take_relief()) == ([], False)
+    tracks.follow(read(70, 300), at(300))
+    assert tracks.list_near() == []
+    assert [tracks.take_relief(), tracks.take_relief()] == [True, False]
+
+
+def test_a_window_that_begins_anew_has_left_its_limit_while_no_other_is_near() -> None:
+    """The week's window may be near its limit still."""
+    week = UsageWindow(name="week", source=Source.STATUS_LINE, used="w", reset="v", near_percent=90)
+    for used, is_relieved in ((50, True), (95, False)):
+        tracks = WindowTracks(WISHES)
+        tracks.follow(read(92, 100, 1000), at(100))
+        tracks.follow(WindowReading(week, used, at(LONG), at(100)), at(100))
+        assert tracks.list_near()
+        tracks.follow(read(3, 1100, 19_000), at(1100))
+        assert tracks.list_near() == []
+        assert tracks.take_relief() is is_relieved

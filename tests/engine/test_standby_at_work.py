@@ -19,9 +19,12 @@ from tests.support.at_work import (
 )
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import ask_holder, read_screen
+from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 
 SLOWLY = {"when": "think", "do": [{"wait_s": 1.0}, {"say": "thought"}]}
+MUCH = {"when": "much", "do": [{"used": 95}, {"say": "much is used"}]}
+ANEW = {"when": "anew", "do": [{"used": 1, "resets_in_s": 90_000}, {"say": "it begins anew"}]}
 
 
 @pytest.fixture
@@ -29,14 +32,14 @@ def world() -> Iterator[RelayWorld]:
     """Two scripted agents and a daemon, for a user who wants the next one ready."""
     with working_world() as made:
         want_standby(made, wanted=True)
-        write_screenplays(f"{made.folder}/plays", demo=[SLOWLY, *SCENES])
+        write_screenplays(f"{made.folder}/plays", demo=[SLOWLY, MUCH, ANEW, *SCENES])
         yield made
 
 
-def want_standby(world: RelayWorld, *, wanted: bool) -> None:
+def want_standby(world: RelayWorld, *, wanted: bool, order: str = "") -> None:
     path = f"{world.folders.config}/config.toml"
     with open(path, encoding="utf-8") as file:
-        order = file.readline()
+        order = order or file.readline()
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{order}[handoff]\nstandby = {'true' if wanted else 'false'}\n")
 
@@ -115,6 +118,25 @@ def test_it_ends_where_its_user_wants_none_any_more(world: RelayWorld) -> None:
     say(world, session, "think")
     ends(world, session, leg_of(found))
     assert world.session(session).agent == "demo"
+
+
+def test_it_ends_where_the_window_begins_anew(world: RelayWorld) -> None:
+    """The limit it was started for will not come."""
+    folder = add_adapter(world, "own")
+    with open(f"{folder}/rules.toml", encoding="utf-8") as file:
+        rules = file.read()
+    with open(f"{folder}/rules.toml", "w", encoding="utf-8") as file:
+        file.write(rules.replace('minutes = "minutes"\n', 'minutes = "minutes"\nnear_percent = 90\n'))
+    want_standby(world, wanted=True, order='order = ["own", "understudy"]\n')
+    restart(world)
+    session = str(world.open("own")["session"])
+    world.wait_for(session, lambda now: now.state is State.READY, "the first agent is ready")
+    say(world, session, "much")
+    found = world.wait_for(session, is_ready, "the next agent is ready")
+    say(world, session, "anew")
+    ends(world, session, leg_of(found))
+    dropped = [event.body for event in world.events(session) if event.body.name == "standby.dropped"]
+    assert [getattr(body, "why", "") for body in dropped] == ["own is not near a limit any more"]
 
 
 @pytest.mark.parametrize("victim", ["child_pid", "holder_pid"])
