@@ -173,12 +173,15 @@ def _find_cause(session: Session, leg: Leg, world: DecisionContext) -> str:
 def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
     """Choose the agent to take over near a limit, have a packet drafted for it, and start it if wanted.
 
-    Without a screen nobody waits for the next agent: there the limit itself is time enough.
+    Without a screen nobody waits for the next agent: there none is started ahead.
     """
-    if leg.headless or session.handoff is not None:
+    if session.handoff is not None:
         return NOTHING
-    needs = transitions.inherit_terms(session).needs
-    choice = world.choose(session.roster, current=session.agent, needs=needs)
+    turn = session.open_turn
+    others = turn.others if turn is not None else ()
+    roster = tuple(name for name in session.roster if name not in others)
+    needs = (*transitions.inherit_terms(session).needs, *((HEADLESS,) if leg.headless else ()))
+    choice = world.choose(roster, current=session.agent, needs=needs)
     chosen = Outcome((work.SuccessorChosen(leg.id, choice.successor, choice.skipped),))
     if not choice.successor or not leg.was_busy:
         return chosen

@@ -7,7 +7,8 @@ import pytest
 
 from agent_relay.store.usage_windows import read_windows
 from agent_relay.system.clock import SystemClock
-from tests.support.at_work import begin, restart, say, working_world
+from tests.support.at_work import LIMIT, WARNING, begin, restart, say, working_world
+from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 
 
@@ -30,6 +31,17 @@ def test_a_packet_for_the_next_agent_is_saved_while_the_agent_works_on(world: Re
     say(world, session, "out")
     done = world.wait_for(session, lambda found: len(found.done) == 1, "the next agent took over").done[0]
     assert done.sequence > found.saved[0]
+
+
+def test_without_a_screen_the_packet_is_saved_during_the_turn(world: RelayWorld) -> None:
+    """The next agent goes on with the turn at the limit, and reads what was known before it."""
+    slowly = {"when": "near", "do": [WARNING, {"wait_s": 3.0}, LIMIT]}
+    write_screenplays(f"{world.folder}/plays", demo=[slowly])
+    wish = {"agent": "demo", "task": "near", "cwd": world.project, "env": world.environ}
+    session = str(world.ask("run.begin", **wish)["session"])
+    world.wait_for(session, lambda found: bool(found.done), "the next agent took over")
+    names = [event.body.name for event in world.events(session)]
+    assert names.index("packet.saved") < names.index("handoff.begun")
 
 
 def test_what_an_agent_said_of_its_windows_outlives_the_daemon(world: RelayWorld) -> None:

@@ -12,7 +12,8 @@ from agent_relay.domain.session import PreparedSuccessor
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
-from tests.session.story import NOW, RESET, Story
+from tests.session.story import HERE, NOW, RESET, Story
+from tests.session.turn_story import TurnStory
 
 HOOK = Evidence(Source.HOOK, "You've used 92% of your session limit")
 TOLD = [ShowMessage("L1"), DraftPacket("L1", "bob")]
@@ -161,3 +162,13 @@ def test_a_damaged_moment_in_a_journal_is_no_moment(until: str) -> None:
     found = fold_event(story.now, Event(99, NOW, 1, signal))
     assert found.near.until == until
     assert fold_event(found, Event(100, NOW, 1, signal)).warned == (found.near,)
+
+
+def test_without_a_screen_a_packet_is_drafted_for_an_agent_that_can_work_so() -> None:
+    """The limit of a headless turn finds the same packet; in a chat no other seat is asked."""
+    story = TurnStory()
+    story.availability["bob"] = HERE
+    story.take().at_work()
+    assert warn(story).effects == [ShowMessage(story.leg), DraftPacket(story.leg, "cas")]
+    chat = TurnStory().take_seat("ann", "bob").at_work()
+    assert warn(chat).effects[-1] == DraftPacket(chat.leg, "cas")

@@ -7,6 +7,7 @@ import pytest
 
 from agent_relay.domain.effects import DraftPacket, PublishPacket, ShowMessage, SpawnLeg, StopLeg, WakeAt
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import (
     ClockSetBack,
     Delivered,
@@ -22,13 +23,14 @@ from agent_relay.domain.inputs import (
     StopAsked,
 )
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.session import Step
+from agent_relay.domain.session import Handoff, Step, Turn
 from agent_relay.domain.state import State
 from agent_relay.domain.values import AgentName, replace
-from agent_relay.session.decision import Availability, is_wanted
+from agent_relay.session.decision import Availability, Outcome, find_standby, is_wanted
 from agent_relay.session.fold import fold_event, fold_events
-from agent_relay.session.standbys import LONGEST
+from agent_relay.session.standbys import LONGEST, settle
 from tests.session.story import HERE, NOW, RESET, Story
+from tests.session.turn_story import TurnStory
 
 if TYPE_CHECKING:
     from agent_relay.session.decision import DecisionContext
@@ -106,6 +108,26 @@ def test_nobody_is_started_ahead_in_vain(unfit: str) -> None:
     story.near()
     assert story.now.standby is None
     assert story.now.prepared is not None
+
+
+def test_nobody_is_started_ahead_of_a_turn_without_a_screen() -> None:
+    """Nobody waits there: a packet is drafted."""
+    story = TurnStory().take().at_work()
+    signal = Signal(AgentName("ann"), Kind.NEAR_LIMIT, Scope.WARNING, NEAR, decides=True, resets_at=RESET)
+    story.happens(SignalFound(story.leg, signal), standbys={"bob": "as it is"})
+    assert story.now.standby is None
+    assert story.effects[-1] == DraftPacket(story.leg, "bob")
+
+
+def test_a_turn_without_a_screen_ends_it() -> None:
+    """It was started with a screen."""
+    story = warm()
+    body = TurnBegun("ann", "paint it")
+    assert settle(story.now, Outcome((body,)), story.world()).effects == (StopLeg(story.ahead),)
+    turn = replace(story.now, turn=Turn("bob", "paint it"))
+    handoff = Handoff("H", "L1", "ann", "bob", "manual", NOW)
+    assert find_standby(turn, handoff, "", story.world()) is None
+    assert find_standby(story.now, replace(handoff, model="small"), "", story.world()) is None
 
 
 def test_there_is_one_at_most() -> None:

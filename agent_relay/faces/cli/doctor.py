@@ -226,7 +226,8 @@ def _examine_configuration(cwd: str) -> Iterator[CheckResult]:
     try:
         config = read_user_config(get_folders().config)
         read_project_config(root)
-        yield CheckResult("ok", "the configuration can be read")
+        is_on = "; standby is on" if config.handoff.standby else ""
+        yield CheckResult("ok", f"the configuration can be read{is_on}")
         yield from (CheckResult(*told) for told in list_tools_findings(config))
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
