@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 
+from agent_relay.system.disk.removal import remove_tree
 from tests.house import tree
 
 
@@ -47,4 +48,6 @@ class Installation:
 
     def bring_back(self) -> None:
         """It stands where it was."""
+        # Python makes folders for the byte code of a module that it was loading when all was moved away.
+        remove_tree(self.folder)
         os.rename(f"{self.folder}.moved", self.folder)
