@@ -78,6 +78,7 @@ MODULES = (
     "agent_relay.system.net.webhook",
     "agent_relay.system.processes",
     "agent_relay.terminal.query_answers",
+    "agent_relay.transcripts.fact_readers",
     "agent_relay.transcripts.fact_reading",
     "agent_relay.usage.native_usage",
     "agent_relay.usage._session_work_fold",

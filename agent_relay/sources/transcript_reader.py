@@ -18,7 +18,6 @@ from agent_relay.domain.values import replace
 from agent_relay.sources import transcript_files as files
 from agent_relay.system.disk.files import open_regular
 from agent_relay.transcripts import fact_reading as reading
-from agent_relay.transcripts.fact_readers import READERS
 
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
 PEEKED_FILES = 500
@@ -59,6 +58,9 @@ def read_whole_facts(reader: str, path: str, *, native_id: str = "", agent: str 
 
 def get_reader(name: str) -> reading.TranscriptReader:
     """Return the reader called `name`; raise ConfigurationError for an unknown one."""
+    # Most legs begin before there is anything to read.
+    from agent_relay.transcripts.fact_readers import READERS
+
     reader = READERS.get(name)
     if reader is None:
         known = ", ".join(sorted(READERS))

@@ -1,8 +1,8 @@
 """A packet's score counts what was planted, however the packet words or wraps it."""
 
 import pytest
-from pydantic import ValidationError
 
+from agent_relay.domain.documents.handwritten import MistakeError
 from agent_relay.packet.freshness import PlantedFact, PlantedSecret, Planting, score_text
 
 _TOKEN = PlantedSecret(kind="token", text=("abcdef", "ghijklmnop"))
@@ -53,7 +53,7 @@ def test_twelve_characters_of_a_secret_are_a_leak() -> None:
 
 def test_a_file_that_plants_nothing_is_refused() -> None:
     """It would call every packet perfect."""
-    with pytest.raises(ValidationError):
+    with pytest.raises(MistakeError):
         Planting.parse({"agent": "a", "fact": []})
-    with pytest.raises(ValidationError):
+    with pytest.raises(MistakeError):
         Planting.parse({"fact": [{"kind": "decision", "says": ["x"], "sais": ["y"]}]})

@@ -10,6 +10,19 @@ import msgspec
 
 _MISTAKE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")
+_BOUND = re.compile(r"Expected `(?:int|float|decimal)(?: \| null)?` (?P<how><=|>=|<|>) (?P<much>\S+)")
+_LENGTH = re.compile(r"Expected `(?:str|array)(?: \| null)?` of length (?P<how><=|>=|<|>) (?P<much>\S+)")
+_BOUNDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
+_KINDS = re.compile(r"Expected `(?P<wanted>[a-z |]+)`, got `(?P<got>[a-z]+)`")
+_KIND_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "decimal": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 _NAMED = re.compile(r"Object (?P<what>contains unknown|missing required) field `(?P<key>.*)`", re.DOTALL)
 
 
@@ -62,6 +75,13 @@ def _render(what: str, kind: object) -> tuple[str, list[str]]:
         return ("there is no setting of this name" if is_unknown else "it is missing"), [named["key"]]
     if what.startswith("Invalid enum value"):
         return f"it must be {_list_words(kind)}", []
+    if bound := _BOUND.fullmatch(what):
+        return f"it must be {_BOUNDS[bound['how']]} {bound['much'].removesuffix('.0')}", []
+    if bound := _LENGTH.fullmatch(what):
+        return f"its length must be {_BOUNDS[bound['how']]} {bound['much']}", []
+    if kinds := _KINDS.fullmatch(what):
+        wanted = [_KIND_WORDS.get(one, one) for one in kinds["wanted"].split(" | ") if one != "null"]
+        return f"it must be {' or '.join(wanted)}, not {_KIND_WORDS.get(kinds['got'], kinds['got'])}", []
     return what[:1].lower() + what[1:], []
 
 

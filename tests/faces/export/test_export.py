@@ -244,10 +244,8 @@ def test_nothing_is_exported_unless_asked(terminals: Terminals) -> None:
     assert refused.status == 2
     assert "neither https nor http to this machine" in refused.err
     assert terminals.world.run("export", "--prometheus", "99999").err.splitlines()[0] == (
-        "agent-relay export: --prometheus: Input should be less than or equal to 65535"
+        "agent-relay export: --prometheus: it must be at most 65535"
     )
     for interval in ("0.2", "0"):
         refused = terminals.world.run("export", "--interval", interval, "--prometheus", "9464")
-        assert refused.err.splitlines()[0] == (
-            "agent-relay export: --interval: Input should be greater than or equal to 1"
-        )
+        assert refused.err.splitlines()[0] == ("agent-relay export: --interval: it must be at least 1")
