@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-AFTER_S = 2.0
+AFTER_S = 1.0
 """Seconds at the start that are left to whoever started the daemon."""
 
 MODULES = (

@@ -41,7 +41,14 @@ def upgraded() -> Iterator[Upgraded]:
         world.daemon_program = installation.daemon
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
         world.start_daemon()
+        wait_for_the_rest(world)
         yield Upgraded(world, installation)
+
+
+def wait_for_the_rest(world: RelayWorld) -> None:
+    """Returns once the daemon has loaded what it may need later: nobody upgrades within a second."""
+    log = Path(world.folders.daemon_log)
+    wait_until(lambda: "preloaded " in log.read_text("utf-8"), "the daemon loaded the rest")
 
 
 NOTING = """
@@ -127,8 +134,7 @@ def test_a_daemon_at_work_looks_for_no_module_any_more() -> None:
         world.daemon_program = str(script)
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
         world.start_daemon()
-        daemon_log = Path(world.folders.daemon_log)
-        wait_until(lambda: "preloaded " in daemon_log.read_text("utf-8"), "the daemon loaded the rest")
+        wait_for_the_rest(world)
         before = log.read_text("utf-8").splitlines()
         session = begin(world)
         say(world, session, "hello")
