@@ -92,6 +92,36 @@ def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str)
     return line
 
 
+LATE = (
+    "pydantic",
+    "jinja2",
+    "detect_secrets",
+    "requests",
+    "watchdog",
+    "urllib.request",
+    "dataclasses",
+    "typer",
+)
+"""What a daemon loads after its start; the first agent waits for none of it."""
+
+
+def test_a_daemon_answers_before_it_has_loaded_what_no_start_needs() -> None:
+    """Each of them is a tenth of a second or a part of that which the first agent would wait for."""
+    code = (
+        "import sys, agent_relay.daemon.__main__ as daemon; daemon.main(['--check']);"
+        f" print(*sorted(set({LATE!r}) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tree.CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == []
+
+
 @pytest.mark.bench
 def test_hot_commands_cost_little_more_than_python(tmp_path: os.PathLike[str]) -> None:
     """Measured against `python -c pass`, in turns in the same run, by medians; `status` shows a session."""
