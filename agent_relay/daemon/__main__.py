@@ -1,10 +1,13 @@
 """`python -m agent_relay.daemon`: become the user's one daemon, or exit quietly if there is one."""
 
+import gc
 import importlib
 import os
 import sys
 
 if not __package__:
+    # Nothing that is loaded is garbage: `_serve` lets the collector begin.
+    gc.disable()
     # Started by its path in isolated mode: run the very package this file belongs to, and let it hide
     # nothing else that lies beside it.
     _root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -14,7 +17,6 @@ if not __package__:
     sys.path.append(_root)
 
 import contextlib
-import gc
 import logging
 import signal
 import socket
@@ -55,6 +57,7 @@ def main(
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == [CHECK]:
         _load(open_app)
+        _load_rest()
         return ExitCode.DONE
     if arguments not in ([], [DETACHED]):
         sys.stderr.write(f"usage: python -m agent_relay.daemon [{DETACHED}]\n")
@@ -199,6 +202,14 @@ def _load(open_app: "OpenApp | None") -> "OpenApp":
     from agent_relay.daemon._application import open_app as own
 
     return own
+
+
+def _load_rest() -> None:
+    """Load what a daemon loads after its start. Raise what an import raises."""
+    from agent_relay.daemon._application import build_loaders
+
+    for load in build_loaders().values():
+        load()
 
 
 def _detach() -> None:

@@ -126,13 +126,14 @@ async def load_rest() -> None:
     _log.info("preloaded modules=%d", len(MODULES))
 
 
+def build_loaders(modules: "Iterable[str]" = MODULES) -> dict[str, Callable[[], object]]:
+    """Return what loads each of the modules and every reader of usage, by their names."""
+    return {**{name: partial(importlib.import_module, name) for name in modules}, **USAGE_READERS}
+
+
 def load_each(modules: "Iterable[str]") -> None:
     """Load the modules and every reader of usage; log one that cannot be loaded, and go on."""
-    loaders: dict[str, Callable[[], object]] = {
-        **{name: partial(importlib.import_module, name) for name in modules},
-        **USAGE_READERS,
-    }
-    for name, load in loaders.items():
+    for name, load in build_loaders(modules).items():
         try:
             load()
         except _HALF_REPLACED as error:

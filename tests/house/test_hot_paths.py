@@ -108,7 +108,7 @@ LATE = (
 def test_a_daemon_answers_before_it_has_loaded_what_no_start_needs() -> None:
     """Each of them is a tenth of a second or a part of that which the first agent would wait for."""
     code = (
-        "import sys, agent_relay.daemon.__main__ as daemon; daemon.main(['--check']);"
+        "import sys, agent_relay.daemon.__main__, agent_relay.daemon.run, agent_relay.daemon._application;"
         f" print(*sorted(set({LATE!r}) & set(sys.modules)))"
     )
     done = subprocess.run(
