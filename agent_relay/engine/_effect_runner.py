@@ -133,6 +133,12 @@ class EffectRunner:
         """Return the leg while it is monitored, else `None`."""
         return self._live.get(leg)
 
+    async def await_live(self, leg: str, *, limit_s: float) -> LegMonitor | None:
+        """Return the leg once it is monitored; `None` if it is not being taken over, or not in time."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._supervisor.await_adoption(leg), limit_s)
+        return self._live.get(leg)
+
     async def redact(self, body: Body) -> Body:
         """Return `body` as it may be journalled. Raise RelayError if its secrets cannot be searched for."""
         return await redact_event(body, known=self._secrets[1] | self._environment_secrets)

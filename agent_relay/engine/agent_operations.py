@@ -36,6 +36,8 @@ _HINT = f"An agent that agent-relay started speaks for its own session, by {TOKE
 _NEEDED = ("to", "title", "intent", "current_state", "next_step")
 _LONGEST = 8000
 _MOST_FILES, _MOST_BLOCKERS = 50, 20
+_TAKE_OVER_S = 20.0
+"""Longest wait for a leg that a new daemon is still taking over, in seconds."""
 _RECALL_LIMIT = WorkLimit(processor_s=20, wall_s=60)
 _PRIORITIES = {"medium": "normal", "critical": "urgent"}
 """AIRC's words that are others here."""
@@ -67,7 +69,7 @@ class _AgentHandlers:
 
     async def tell_status(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return the session as its agent may see it: task, state, order, context, pending handoff."""
-        host, live = self._find(asked)
+        host, live = await self._find(asked)
         session, reading = host.session, live.reading
         near = session.near
         return {
@@ -88,7 +90,7 @@ class _AgentHandlers:
         from agent_relay.engine.publishing.packet_pipeline import get_allow
         from agent_relay.engine.publishing.recall_building import RecallOrder, recall
 
-        host, live = self._find(asked)
+        host, live = await self._find(asked)
         services, session = self._sessions.services, host.session
         order = RecallOrder(
             session.root,
@@ -109,7 +111,7 @@ class _AgentHandlers:
         """Hand the session over when the agent's turn is over; return the request as recorded."""
         from agent_relay.packet.airc import AircHandoff, name_agent, render_request
 
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         missing = [name for name in _NEEDED if not getattr(asked, name).strip()]
         if missing:
             raise WrongUseError(
@@ -145,13 +147,13 @@ class _AgentHandlers:
 
     async def list_handoffs(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """List the handoffs of the session, oldest first."""
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         records = HandoffHistory(tuple(host.events)).records
         return {"handoffs": [_render_record(record) for record in records]}
 
     async def tell_limits(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return which agents in the order can work, which rest until when, and their usage windows."""
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         context = await host.runner.build_context(host.session)
         windows = render_windows(self._sessions.list_windows())
         known = ((name, context.availability.get(name)) for name in host.session.roster)
@@ -171,13 +173,13 @@ class _AgentHandlers:
 
     async def plan(self, asked: fields.AgentPlanFields, _peer: Peer) -> Mapping[str, object]:
         """Return the agent a handoff would go to now, and why others are passed over; change nothing."""
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         context = await host.runner.build_context(host.session)
         return build_handoff_plan(host.session, context, needs=asked.needs[:_MOST_BLOCKERS])
 
     async def accept(self, asked: fields.AgentNoteFields, _peer: Peer) -> Mapping[str, object]:
         """Note that the agent accepts the handoff that started it; return what the handoff expects."""
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         _check_text("note", asked.note)
         session = await host.ask(inputs.AcceptSaid(asked.leg, asked.note))
         return {"accepted": _render_own(session, asked.leg)}
@@ -187,7 +189,7 @@ class _AgentHandlers:
 
         The user's check commands are run before it is completed; what the agent itself proposed never is.
         """
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         known = (*VERDICTS, REJECTED)
         if asked.verdict not in known:
             raise WrongUseError(f"unknown verdict {asked.verdict[:40]!r}", hint=f"Known: {', '.join(known)}")
@@ -214,7 +216,7 @@ class _AgentHandlers:
 
     async def note(self, asked: fields.AgentCheckpointFields, _peer: Peer) -> Mapping[str, object]:
         """Save the agent's note on its work for the agent that takes over."""
-        host, _ = self._find(asked)
+        host, _ = await self._find(asked)
         if not asked.note.strip():
             raise WrongUseError("a checkpoint needs a note: what is done, and what is half done")
         for name, text in (("note", asked.note), ("next_step", asked.next_step)):
@@ -225,11 +227,16 @@ class _AgentHandlers:
             "message": "The next agent to take over will read this, whatever stops your work.",
         }
 
-    def _find(self, asked: fields.AgentFields) -> tuple[Host, LegMonitor]:
-        """Return session and leg of the agent that asks; raise WrongUseError unless it is at work there."""
+    async def _find(self, asked: fields.AgentFields) -> tuple[Host, LegMonitor]:
+        """Return session and leg of the agent that asks; raise WrongUseError unless it is at work there.
+
+        A daemon that has just been started may still be taking over the leg: that is waited for.
+        """
         for host in self._sessions:
             leg = host.session.living_leg
-            live = host.runner.find_live(leg.id) if leg is not None and leg.id == asked.leg else None
+            if leg is None or leg.id != asked.leg:
+                continue
+            live = await host.runner.await_live(leg.id, limit_s=_TAKE_OVER_S)
             token = live.launch_environment.values.get(LEG_TOKEN, "") if live is not None else ""
             if (
                 live is not None

@@ -16,13 +16,12 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions import commands
-from agent_relay.engine.sessions.asking_process import find_asking_agent
+from agent_relay.engine.sessions.asking_process import find_asking_agent, name_speaker
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.handoff_requests import (
     build_report,
     build_terms,
     clean_line,
-    name_speaker,
     strip_texts,
 )
 from agent_relay.engine.sessions.host import Host

@@ -8,7 +8,9 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.names import LEG_VARIABLE
-from agent_relay.domain.protocol.operations import Peer
+from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.session import Session
+from agent_relay.engine.sessions.handoff_requests import clean_line
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import finish
 from agent_relay.system.processes import born, find_parent, read_environ
@@ -17,7 +19,15 @@ _UNSEEN = "a process that relay cannot see"
 _MOST_PARENTS = 1000
 
 
-async def find_asking_agent(sessions: SessionRegistry, peer: Peer) -> str:
+def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
+    """Return the agent that judges: the one named, or that of the asking leg; empty for none."""
+    leg = asked.env.get(LEG_VARIABLE, "")
+    if asked.by or not leg:
+        return clean_line("by", asked.by)
+    return next((one.agent for one in session.legs if one.id == leg), "an agent of another session")
+
+
+async def find_asking_agent(sessions: SessionRegistry, peer: op.Peer) -> str:
     """Return the agent that asks; empty for a person. Who cannot be seen is not taken for a person."""
     by_pid: dict[int, str] = {}
     by_leg: dict[str, str] = {}

@@ -126,11 +126,3 @@ def find_handoff(session: Session, handoff: str) -> Handoff | None:
     """Return the handoff that can be judged: one that was made, or the one whose packet was delivered."""
     known = (*session.done, *((session.handoff,) if session.handoff is not None else ()))
     return next((one for one in known if one.id == handoff), None)
-
-
-def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
-    """Return the agent that judges: the one named, or that of the asking leg; empty for none."""
-    leg = asked.env.get(LEG_VARIABLE, "")
-    if asked.by or not leg:
-        return clean_line("by", asked.by)
-    return next((one.agent for one in session.legs if one.id == leg), "an agent of another session")

@@ -36,7 +36,7 @@ from agent_relay.faces.mcp._tools import BY_NAME, INSTRUCTIONS, TOOLS, RelayTool
 from agent_relay.system.disk.folder_alarm import identify
 from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.disk.locks import take_lock
-from agent_relay.system.net.unix_sockets import listen, peer_of
+from agent_relay.system.net.unix_sockets import connect, listen, peer_of
 
 if TYPE_CHECKING:
     import mcp_types
@@ -270,6 +270,8 @@ def _run(folders: Folders, told: int) -> int:
     ensure_private(folders.runtime)
     lock = take_lock(folders.mcp_lock, limit_s=LEAVE_S)
     if lock is None:
+        # There is another one; on a busy machine it may take long to leave.
+        _check_listener(folders)
         os.write(told, READY)
         return ExitCode.DONE
     try:
@@ -291,6 +293,14 @@ def _run(folders: Folders, told: int) -> int:
             os.unlink(folders.mcp_socket)
         os.close(lock)
     return ExitCode.DONE
+
+
+def _check_listener(folders: Folders) -> None:
+    """Raise DaemonUnreachableError unless a server listens."""
+    try:
+        connect(folders.mcp_socket, timeout_s=LEAVE_S).close()
+    except OSError:
+        raise DaemonUnreachableError("another MCP server is about to exit: ask again") from None
 
 
 if __name__ == "__main__":
