@@ -17,11 +17,13 @@ import msgspec
 from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.agents.base_urls import plan_proxied_launch, restore_base_urls
 from agent_relay.agents.source_paths import LegPlace, expand_text
+from agent_relay.agents.user_arguments import chooses_session
 from agent_relay.domain.documents.adapter import Adapter, FileTemplate, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import Confidential, replace
+from agent_relay.store.context_notes import NOTE_FILE
 from agent_relay.store.proxied_legs import write_proxied_leg
 from agent_relay.system.disk.files import read_bounded, write_atomic
 
@@ -61,7 +63,8 @@ def build_launch(
     launch = adapter.launch
     begin = launch.resume_args if resumes else launch.fresh_args
     argv = [program]
-    for words in (begin, launch.tool_args, launch.args, launch.model_args, launch.packet_args):
+    effort = " ".join(launch.effort_words[:1]).split()
+    for words in (begin, launch.tool_args, launch.args, launch.model_args, effort, launch.packet_args):
         argv += _fill_all(words, values)
     argv += extra
     return LaunchPlan(tuple(argv), _build_env(adapter, launch, values, environ, set(withheld)))
@@ -92,11 +95,6 @@ def build_headless(adapter: Adapter) -> Adapter | None:
     kept = (source for source in adapter.sources if source.role in spec.keeps)
     sources = (stream, *kept, *spec.sources)
     return replace(adapter, launch=launch, sources=sources, quit=spec.quit)
-
-
-def chooses_session(launch: Launch, words: Sequence[str]) -> bool:
-    """Return whether the user's own arguments name a native session, so that ours must not."""
-    return any(word.partition("=")[0] in launch.session_flags for word in words)
 
 
 def _build_env(
@@ -161,8 +159,8 @@ def _fill_all(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
 MCP_WORDS = "mcp_words"
 _MCP_VALUES = ("mcp_program", "mcp_args", MCP_WORDS)
 KNOWN_VALUES = frozenset(
-    {"native_id", "model", "leg_folder", "packet", "packet_folder", "port", "password", "cwd", "home"}
-    | set(_MCP_VALUES)
+    {"native_id", "model", "effort", "leg_folder", "packet", "packet_folder", "port", "password"}
+    | {"cwd", "home", *_MCP_VALUES}
 )
 """The placeholders an adapter may use in arguments and environment."""
 
@@ -176,9 +174,10 @@ PIPE_PATH = os.path.join(os.path.dirname(HOOK_PATH), "faces", "mcp", "pipe.py")
 
 # `$0` is Python, `$1` hook.py, `$2` its first argument. A hook's status 2 blocks the prompt, and it is
 # Python's own for a script that is gone and a shell's that cannot start another process: the trap has the
-# last word. What an agent reads of its hooks becomes part of its conversation, so that nothing is said. A
-# status line is the user's own command (behind `--`) where ours cannot be run.
-_GUARD = """\
+# last word. What an agent reads of its hooks becomes part of its conversation, so that nothing is said, but
+# behind `tells` the note that relay left in the leg's folder, once. A status line is the user's own command
+# (behind `--`) where ours cannot be run.
+_GUARD = f"""\
 if [ "$2" = status-line ]; then
   [ -x "$0" ] && [ -r "$1" ] && exec "$0" -I -S "$@"
   shift 3
@@ -188,6 +187,8 @@ fi
 trap "exit 0" 0
 exec 2>/dev/null
 "$0" -I -S "$@" >&2
+n="$3/{NOTE_FILE}"
+[ "$4" = tells ] && [ -f "$n" ] && mv "$n" "$n.$$" && cat "$n.$$" && rm "$n.$$"
 exit 0"""
 
 
@@ -219,6 +220,7 @@ def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, 
         "packet": start.packet,
         "packet_folder": os.path.dirname(start.packet),
         "model": start.model,
+        "effort": leg.effort,
         "cwd": start.cwd,
         "home": start.environ.get("HOME", ""),
         LEG_TOKEN: secrets.token_urlsafe(24),

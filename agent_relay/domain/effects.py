@@ -36,6 +36,15 @@ class Compact(msgspec.Struct, frozen=True):
     leg: str
 
 
+class TellContext(msgspec.Struct, frozen=True):
+    """Leave word for the leg's agent of how full its context is; take back older word. No input answers.
+
+    It reads that with the user's next prompt, or with the answer of one of its tools.
+    """
+
+    leg: str
+
+
 class CancelContinue(msgspec.Struct, frozen=True):
     """Type the keys that cancel the agent's timer for `at`, while its screen shows that timer.
 
@@ -112,5 +121,6 @@ Effect = (
     | DraftPacket
     | AwaitQuiet
     | Compact
+    | TellContext
     | CancelContinue
 )

@@ -120,6 +120,13 @@ class NoteSaid(msgspec.Struct, frozen=True):
     next_step: str = ""
 
 
+class CompactWished(msgspec.Struct, frozen=True):
+    """The leg's agent asked for its conversation to be compacted after its turn."""
+
+    leg: str
+    why: str = ""
+
+
 class CancelAsked(msgspec.Struct, frozen=True):
     """A person cancelled the handoff."""
 
@@ -290,6 +297,7 @@ Input = (
     | AcceptSaid
     | VerdictSaid
     | NoteSaid
+    | CompactWished
     | CancelAsked
     | RetryAsked
     | CloseAsked

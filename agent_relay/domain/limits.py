@@ -187,7 +187,9 @@ class Context(msgspec.Struct, frozen=True):
     `peak` is the highest level since it was last low: the user is warned of each level once on the way up.
     `is_spent` from when something was done about it, until it is low again. `relieved_at` is when that last
     was, in any leg. `has_drafted` is whether the leg's agent was asked to draft a handoff document,
-    `is_drafted` whether since it was last low; `drafted_at` is when any leg's was.
+    `is_drafted` whether since it was last low; `drafted_at` is when any leg's was. `wish` is what follows
+    from the agent's wish to be compacted: "compact" after the turn, "compacting" from then on, or "ask" if
+    that is up to the user.
     """
 
     used: int = 0
@@ -200,6 +202,17 @@ class Context(msgspec.Struct, frozen=True):
     has_drafted: bool = False
     is_drafted: bool = False
     drafted_at: datetime | None = None
+    wish: str = ""
+
+    @property
+    def is_filling(self) -> bool:
+        """Return whether it is known to be more than low."""
+        return self.level.is_above(Level.LOW)
+
+    @property
+    def is_wish_open(self) -> bool:
+        """Return whether what the agent wishes has not been done yet."""
+        return self.wish in {"compact", "ask"}
 
 
 UNKNOWN_CONTEXT = Context()

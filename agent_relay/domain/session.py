@@ -92,7 +92,8 @@ class Leg(msgspec.Struct, frozen=True):
     `was_ready` once it waited for a prompt, `was_busy` once it took one.
     `was_given` is whether the session's task reached it, `model` the one relay chose; empty for the user's.
     A `headless` one works on one turn without a screen. `owner` is the agent-relay it belongs to, and where
-    its pids are valid. `asked` is the newest prompt its own signals reported, `lane_why` as in `LegStarting`.
+    its pids are valid. `asked` is the newest prompt its own signals reported, `lane_why`
+    and `effort` as in `LegStarting`.
     """
 
     id: str
@@ -118,6 +119,7 @@ class Leg(msgspec.Struct, frozen=True):
     owner: Owner = UNKNOWN_OWNER
     asked: Prompt | None = None
     lane_why: str = ""
+    effort: str = ""
 
     @property
     def is_over(self) -> bool:

@@ -72,6 +72,7 @@ class EffectRunner:
         self._environment_secrets = collect_known(os.environ.items(), from_file=False)
         self._secrets: tuple[LaunchEnvironment | None, frozenset[str]] = (None, frozenset())
         self._task = ""
+        self._effort = ""
         self._troubles: dict[str, str] = {}
         self._rests = RestWriter(services, self._troubles)
         self._starting = asyncio.Lock()
@@ -83,7 +84,7 @@ class EffectRunner:
         folders, end = narratives.digest_folders, self._digesting.end
         self._digests = DigestWriter(services, host, folders, self._load_and_digest, end=end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
-        self._relief = ContextRelief(narratives, self._live)
+        self._relief = ContextRelief(narratives, self._live, services.config.context.build_wishes())
         self._preparation = HandoffPreparation()
         self._agent_timers = AgentTimers(services.clock, self._live)
 
@@ -101,6 +102,7 @@ class EffectRunner:
     def take(self, launch_environment: LaunchEnvironment, task: str = "") -> None:
         """Start legs with this environment, size, arguments and model from now on; `task` is as typed."""
         self._launch_environment = launch_environment
+        self._effort = self._services.find_chosen_effort(launch_environment) or self._effort
         self._environment_secrets = collect_known(launch_environment.environ.items(), from_file=False)
         self._task = task or self._task
         self._environment_came.set()
@@ -178,6 +180,7 @@ class EffectRunner:
             spoilt=spoilt,
             owner=services.owner,
             standbys=self._standbys.list_setups(session, launch_environment),
+            efforts=services.find_efforts(self._effort, session.leg, launch_environment),
         )
         return self._rests.include(context)
 
@@ -257,6 +260,8 @@ class EffectRunner:
                 return await self._relief.await_quiet(leg)
             case effects.CancelContinue(leg, at):
                 return await self._try("timer", self._agent_timers.cancel(leg, at))
+            case effects.TellContext(leg):
+                return await self._try("context-note", self._relief.tell(self._host.session, leg))
             case effects.Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 

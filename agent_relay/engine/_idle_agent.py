@@ -10,6 +10,7 @@ from functools import partial
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import CompactSkipped, Delivered, DeliverFailed, Input, LegQuiet, TaskGiven
+from agent_relay.domain.limits import ContextWishes, Level
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender
@@ -17,7 +18,9 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.text_delivery import TurnInput, deliver_text
 from agent_relay.packet.narrative import NarrativeOutcome
+from agent_relay.session.views.messages import render_told_context
 from agent_relay.session.views.waiting import DeliveryProgress, DeliveryStage
+from agent_relay.store.context_notes import leave_note
 from agent_relay.system.clock import Clock
 from agent_relay.system.failures import find_passing
 from agent_relay.terminal.holder_client import HolderError
@@ -121,9 +124,12 @@ _LONGEST_PAUSE_S = 10.0
 class ContextRelief:
     """Relieves full contexts of one session's legs, and keeps track of the drafts it has requested."""
 
-    def __init__(self, narratives: NarrativeWriter, live: Mapping[str, LegMonitor]) -> None:
+    def __init__(
+        self, narratives: NarrativeWriter, live: Mapping[str, LegMonitor], wishes: ContextWishes
+    ) -> None:
         self._narratives = narratives
         self._live = live
+        self._wishes = wishes
         self._waiting: set[str] = set()
         self._drafts: dict[str, asyncio.Event] = {}
 
@@ -182,6 +188,19 @@ class ContextRelief:
                 raise
             return CompactSkipped(leg_id)
         return None
+
+    async def tell(self, session: Session, leg_id: str) -> None:
+        """Leave word for the agent of how full its context is, or take older word back if it is not any more.
+
+        Raises RelayError if it cannot be written; the agent's tool `status` says the same.
+        """
+        live, context = self._live.get(leg_id), session.context
+        if live is None:
+            return
+        values, text = live.launch_environment.values, ""
+        if not Level.ADVISE.is_above(context.level):
+            text = render_told_context(context, self._wishes, has_tools=bool(values.get("mcp_program")))
+        await asyncio.to_thread(leave_note, values["leg_folder"], text)
 
     def see(self, session: Session) -> None:
         """Cancel a draft that would come too late: a handoff is under way, or no leg lives."""

@@ -3,6 +3,7 @@
 It proves by its leg's token that it is that agent: whoever has none, or another one, learns nothing.
 """
 
+import asyncio
 import json
 import secrets
 from collections.abc import Mapping
@@ -14,9 +15,11 @@ from agent_relay.agents.launch import LEG_TOKEN
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.limits import Reading
 from agent_relay.domain.names import TOKEN_VARIABLE
 from agent_relay.domain.protocol import agent_fields as fields
 from agent_relay.domain.protocol import operations as op
+from agent_relay.domain.protocol.agent_fields import NOTE_KEY
 from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Handoff, Session
 from agent_relay.engine.legs.monitor import LegMonitor
@@ -29,6 +32,7 @@ from agent_relay.engine.threads import finish_or_end
 from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
 from agent_relay.session.interventions import REJECTED, VERDICTS, build_handoff_plan
 from agent_relay.session.requests import find_own_handoff
+from agent_relay.store.context_notes import take_note
 from agent_relay.system.limited_process import LimitedProcess, WorkLimit
 
 _REFUSED = "this is not the agent at work in that session"
@@ -48,10 +52,12 @@ def build_agent_handlers(sessions: SessionRegistry, judge: HandoffJudge) -> Mapp
     """Return the handlers by the names of their operations."""
     does = _AgentHandlers(sessions, judge)
     return dict(
-        (
+        _add_note(sessions, *named)
+        for named in (
             op.AGENT_STATUS.performed_by(does.tell_status),
             op.AGENT_RECALL.performed_by(does.recall),
             op.AGENT_HANDOFF.performed_by(does.hand_off),
+            op.AGENT_COMPACT.performed_by(does.compact),
             op.AGENT_LIST.performed_by(does.list_handoffs),
             op.AGENT_LIMITS.performed_by(does.tell_limits),
             op.AGENT_PLAN.performed_by(does.plan),
@@ -60,6 +66,19 @@ def build_agent_handlers(sessions: SessionRegistry, judge: HandoffJudge) -> Mapp
             op.AGENT_CHECKPOINT.performed_by(does.note),
         )
     )
+
+
+def _add_note(sessions: SessionRegistry, name: str, handler: Handler) -> tuple[str, Handler]:
+    """Return the handler with the note on its context, if the agent has not read it yet, in its answer."""
+
+    async def handle(sent: Mapping[str, object], peer: Peer) -> Mapping[str, object]:
+        answer = await handler(sent, peer)
+        # The handler has found the leg by this name.
+        folder = f"{sessions.services.folders.legs}/{sent.get('leg')}"
+        note = await asyncio.to_thread(take_note, folder)
+        return {**answer, NOTE_KEY: note} if note else answer
+
+    return name, handle
 
 
 class _AgentHandlers:
@@ -81,7 +100,7 @@ class _AgentHandlers:
             "handoffs": len(session.done),
             "brought_by": _render_own(session, asked.leg),
             "asked_for": _render_request(session),
-            "context": {"used": reading.used, "room": reading.room} if reading is not None else None,
+            "context": _render_context(reading, self._sessions.services.config.context.mode),
             "near_limit": {"text": near.text, "until": near.until} if near is not None else None,
         }
 
@@ -144,6 +163,17 @@ class _AgentHandlers:
             "message": wished.text,
             "payload": {**document, "handoff_id": number, "timestamp": asked_at},
         }
+
+    async def compact(self, asked: fields.AgentCompactFields, _peer: Peer) -> Mapping[str, object]:
+        """Have the agent's conversation compacted when its turn is over, or ask the user, as configured."""
+        host, live = self._find(asked)
+        _check_text("reason", asked.reason)
+        if not live.adapter.deliver.compact:
+            raise WrongUseError(f"{live.leg.agent} has no command that makes its conversation shorter")
+        session = await host.ask(inputs.CompactWished(asked.leg, asked.reason.strip()))
+        if session.context.wish == "ask":
+            return {"compacts": False, "message": "The user is asked, and decides."}
+        return {"compacts": True, "message": "It is compacted when this turn is over: end it now."}
 
     async def list_handoffs(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """List the handoffs of the session, oldest first."""
@@ -245,6 +275,14 @@ class _AgentHandlers:
             ):
                 return host, live
         raise WrongUseError(_REFUSED, hint=_HINT)
+
+
+def _render_context(reading: Reading | None, mode: str) -> dict[str, object] | None:
+    """Return how full the context is; `mode` is what the user wants to follow from that."""
+    if reading is None:
+        return None
+    percent = 100 * reading.used // reading.room if reading.room > 0 else None
+    return {"used": reading.used, "room": reading.room, "percent_full": percent, "mode": mode}
 
 
 def _check_lengths(asked: fields.AgentHandoffFields) -> None:

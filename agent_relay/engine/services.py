@@ -26,7 +26,7 @@ from agent_relay.agents.adapters import (
     list_default_roster,
 )
 from agent_relay.agents.catalog import AdapterCatalog
-from agent_relay.agents.launch import chooses_session
+from agent_relay.agents.user_arguments import chooses_session, find_effort
 from agent_relay.detect.screen_state import AgentState
 from agent_relay.detect.window_usage import LastWindows, find_full
 from agent_relay.domain.documents.config import UserConfig, build_roster
@@ -36,7 +36,7 @@ from agent_relay.domain.events.session import Event
 from agent_relay.domain.inputs import Input
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.protocol.operations import NoticeSender
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import UNKNOWN_OWNER, AgentName, Confidential, Owner, replace
 from agent_relay.engine.proxy_keeper import ProxyKeeper
 from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
@@ -265,6 +265,24 @@ class Services(msgspec.Struct, frozen=True):
             if loaded.adapter.launch.native_id == "uuid4"
             and not (name == agent and chooses_session(loaded.adapter.launch, args))
         }
+
+    def find_chosen_effort(self, launch: "LaunchEnvironment") -> str:
+        """Return the level of effort that the user's arguments name; empty for none."""
+        loaded = self.adapters.get(AgentName(launch.agent))
+        return find_effort(loaded.adapter.launch, launch.args) if loaded is not None else ""
+
+    def find_efforts(self, chosen: str, leg: Leg | None, launch: "LaunchEnvironment") -> dict[str, str]:
+        """Return by agent the level to pass on, `chosen` or else that of `leg`, if it has that level.
+
+        None for an agent whose own arguments, of the command line or the configuration, name one.
+        """
+        level, found = chosen or (leg.effort if leg is not None else ""), dict[str, str]()
+        for name, loaded in self.adapters.items():
+            typed = launch.args if name == launch.agent else ()
+            own = (*self.config.get_agent(name).args, *typed)
+            if level in loaded.adapter.launch.efforts and not find_effort(loaded.adapter.launch, own):
+                found[name] = level
+        return found
 
     def find_zone(self, environ: Mapping[str, str]) -> tzinfo:
         """Return the zone the agent shows times in: the user's `TZ`, else the machine's."""

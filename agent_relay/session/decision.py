@@ -142,7 +142,8 @@ class DecisionContext(msgspec.Struct, frozen=True):
     by agent why the packet that waits for it cannot be used; an agent that is not in it gets a packet that
     can be read, or one that is still to be made. `owner` is the owner of the legs begun now. `standbys` are
     the agents that may be started ahead of a limit, each with what identifies the configuration it would be
-    started with; empty if the user does not want that.
+    started with; empty if the user does not want that. `efforts` is the level of effort that is passed on to
+    each agent.
     """
 
     now: datetime
@@ -162,6 +163,7 @@ class DecisionContext(msgspec.Struct, frozen=True):
     spoilt: Mapping[str, str] = msgspec.field(default_factory=dict)
     owner: Owner = UNKNOWN_OWNER
     standbys: Mapping[str, str] = msgspec.field(default_factory=dict)
+    efforts: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def choose(
         self,

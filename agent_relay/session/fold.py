@@ -115,6 +115,7 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
         case (
             work.ContextNoted(leg)
             | work.ContextCompacting(leg)
+            | events.ContextWished(leg)
             | work.ContextSpared(leg)
             | work.DraftBegun(leg)
         ):
@@ -303,6 +304,7 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
         headless=body.headless,
         owner=body.owner,
         lane_why=body.lane_why,
+        effort=body.effort,
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
@@ -336,6 +338,7 @@ def _fold_standby(known: Standby | None, body: standbys.StandbyBody, event: even
             native_id=body.native_id,
             resumes=body.resumes,
             owner=body.owner,
+            effort=body.effort,
         )
         return Standby(leg, body.setup)
     if known is None or known.leg.id != body.leg:

@@ -53,7 +53,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
 
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
     `checked` is the newest that is known of each criterion. `resumes` is whether the successor's newest leg
-    resumed its own conversation, and `lane_why` why.
+    resumed its own conversation, and `lane_why` why; `effort` is the level that was passed on to it.
     """
 
     id: str
@@ -80,6 +80,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     legs: tuple[str, ...] = ()
     resumes: bool = False
     lane_why: str = ""
+    effort: str = ""
     ended_at: datetime | None = None
     closed_at: datetime | None = None
     note: str = ""
@@ -203,7 +204,7 @@ class HandoffHistory:
                 self._legs[body.leg] = LegRecord(body.leg, body.agent, body.handoff, at, body.resumes)
                 known = self._records.get(body.handoff)
                 legs = (*known.legs, body.leg) if known is not None else ()
-                lane = {"resumes": body.resumes, "lane_why": body.lane_why}
+                lane = {"resumes": body.resumes, "lane_why": body.lane_why, "effort": body.effort}
                 self._note(body.handoff, event, body.leg, step=Step.SPAWNING, legs=legs, **lane)
             case events.LegStarted(leg) if leg in self._legs:
                 self._note(self._legs[leg].handoff, event, leg, step=Step.SPAWNED)

@@ -33,6 +33,7 @@ def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: 
         native_id=native_id or world.native_ids.get(agent, ""),
         resumes=bool(native_id),
         headless=session.open_turn is not None,
+        effort=world.efforts.get(agent, ""),
         **asdict(world.owner),
     )
     return Outcome((body,), (effects.SpawnLeg(world.leg_id),))
@@ -259,6 +260,7 @@ def start_successor(session: Session, handoff: Handoff, world: DecisionContext, 
     standby = find_standby(session, handoff, lane.native_id, world)
     leg_id = world.leg_id if standby is None else standby.id
     fresh_id = world.native_ids.get(handoff.to_agent, "") if standby is None else standby.native_id
+    effort = world.efforts.get(handoff.to_agent, "") if standby is None else standby.effort
     starting = events.LegStarting(
         leg_id,
         handoff.to_agent,
@@ -270,6 +272,7 @@ def start_successor(session: Session, handoff: Handoff, world: DecisionContext, 
         model=handoff.model,
         headless=session.open_turn is not None,
         lane_why=lane.why,
+        effort=effort,
         **asdict(world.owner),
     )
     return Outcome((starting,), (effects.SpawnLeg(leg_id),))

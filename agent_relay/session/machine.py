@@ -107,6 +107,8 @@ def _decide(session: Session, happened: inputs.Input, world: DecisionContext) ->
             return usage_limits.filled(session, happened, world)
         case inputs.NearLimitOver(leg):
             return standbys.end_near_limit(session, leg)
+        case inputs.CompactWished():
+            return usage_limits.wish_compact(session, happened, world)
         case inputs.CompactSkipped(leg):
             return usage_limits.spared(session, leg)
         case inputs.BudgetsCounted():

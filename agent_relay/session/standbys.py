@@ -46,6 +46,7 @@ def begin_standby(session: Session, leg: Leg, agent: str, world: DecisionContext
         native_id=own or world.native_ids.get(agent, ""),
         resumes=bool(own),
         setup=setup,
+        effort=world.efforts.get(agent, ""),
         **asdict(world.owner),
     )
     return Outcome((body,), (SpawnLeg(world.leg_id), WakeAt(world.now + LONGEST)))

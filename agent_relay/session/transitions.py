@@ -82,6 +82,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         work.ContextNoted: _stay(*S),
         work.ContextCompacting: _stay(*S),
         work.ContextSpared: _stay(*S),
+        events.ContextWished: _stay(*S),
         work.DraftBegun: _stay(*S),
         work.SuccessorChosen: _stay(*S),
         work.BudgetNoted: _stay(*S),
@@ -197,14 +198,10 @@ def note_context(context: Context, noted: work.ContextNoted, read_at: datetime) 
     is_low = level is Level.LOW
     peak = level if is_low or level.is_above(context.peak) else context.peak
     known = replace(context, used=noted.used, room=noted.room, level=level, peak=peak, read_at=read_at)
-    return replace(known, is_spent=False, is_drafted=False) if is_low else known
+    return replace(known, is_spent=False, is_drafted=False, wish="") if is_low else known
 
 
-def fold_context(
-    context: Context,
-    body: work.ContextNoted | work.ContextCompacting | work.ContextSpared | work.DraftBegun,
-    event: events.Event,
-) -> Context:
+def fold_context(context: Context, body: events.Body, event: events.Event) -> Context:  # noqa: PLR0911 - one arm an event
     """Return the context after one more event; an event with invalid values changes nothing."""
     match body:
         case work.ContextNoted():
@@ -213,12 +210,17 @@ def fold_context(
                 return context
             return note_context(context, body, read_at)
         case work.ContextCompacting():
-            return replace(context, is_spent=True, relieved_at=event.at)
+            wish = "compacting" if context.wish == "compact" else context.wish
+            return replace(context, is_spent=context.is_filling, relieved_at=event.at, wish=wish)
+        case events.ContextWished():
+            return replace(context, wish="ask" if body.asks else "compact", is_spent=False)
         case work.ContextSpared():
             # The cooldown of the relief before this one was over, or this would not have been tried.
-            return replace(context, is_spent=False, relieved_at=None)
-        case _:
+            wish = "compact" if context.wish == "compacting" else context.wish
+            return replace(context, is_spent=False, relieved_at=None, wish=wish)
+        case work.DraftBegun():
             return replace(context, is_drafted=True, has_drafted=True, drafted_at=event.at)
+    return context
 
 
 def begin_context(context: Context, *, is_relief: bool) -> Context:

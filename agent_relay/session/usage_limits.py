@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, DraftPacket, NoteRest, ShowMessage, StopLeg
+from agent_relay.domain.effects import (
+    AwaitQuiet,
+    Compact,
+    Draft,
+    DraftPacket,
+    NoteRest,
+    ShowMessage,
+    StopLeg,
+    TellContext,
+)
+from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.inputs import BudgetsCounted, ContextFilled, HandoffAsked
+from agent_relay.domain.inputs import BudgetsCounted, CompactWished, ContextFilled, HandoffAsked
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session, Terms
@@ -56,8 +66,44 @@ def filled(session: Session, news: ContextFilled, world: DecisionContext) -> Out
     noted = work.ContextNoted(leg.id, news.used, news.room, level, news.at.isoformat(), news.model)
     after = replace(session, context=transitions.note_context(before, noted, news.at))
     told = {one for one in _TOLD if not one.is_above(level) and one.is_above(before.peak)}
-    said = Outcome((noted,), (ShowMessage(leg.id),) if told and session.handoff is None else ())
+    show = (ShowMessage(leg.id),) if told and session.handoff is None else ()
+    said = Outcome((noted,), (*show, *_tell_agent(leg, before, level)))
     return said.then(turn_ended(after, world))
+
+
+def _tell_agent(leg: Leg, before: Context, level: Level) -> tuple[TellContext, ...]:
+    """Tell the agent of each mark once on the way up; take back what it has not read yet when it is low."""
+    is_news = not Level.ADVISE.is_above(level) and level.is_above(before.peak)
+    return (TellContext(leg.id),) if is_news or level is Level.LOW else ()
+
+
+_HAND_OVER = "You can ask for a handoff to another agent with the tool handoff"
+
+
+def wish_compact(session: Session, wished: CompactWished, world: DecisionContext) -> Outcome:
+    """Journal the agent's wish to be compacted: done after its turn, or up to the user, by `context.mode`.
+
+    Raises WrongUseError if the user wants full contexts handed over or left alone, or one of this session was
+    relieved within the cooldown, and if the agent works without a screen.
+    """
+    leg, mode, context = session.living_leg, world.context.mode, session.context
+    if leg is None or leg.id != wished.leg or session.state not in LIVE:
+        raise WrongUseError("this agent is no longer at work in its session")
+    if leg.headless:
+        raise WrongUseError("without a screen no context is compacted", hint=_HAND_OVER)
+    if mode not in {"compact", "ask"}:
+        raise WrongUseError(
+            f'the user set context.mode to "{mode}", so relay compacts nothing', hint=_HAND_OVER
+        )
+    if context.is_wish_open:
+        raise WrongUseError("that is requested already")
+    if context.relieved_at is not None and not has_passed(
+        world.context.cooldown, context.relieved_at, world.now
+    ):
+        raise WrongUseError("a context of this session was relieved a short while ago", hint=_HAND_OVER)
+    body = events.ContextWished(leg.id, wished.why, asks=mode == "ask")
+    after = replace(session, context=replace(context, wish="ask" if body.asks else "compact", is_spent=False))
+    return Outcome((body,), (ShowMessage(leg.id),)).then(turn_ended(after, world))
 
 
 def _is_old(context: Context, leg: Leg, at: datetime, now: datetime) -> bool:
@@ -150,7 +196,9 @@ def _hand_over(
 def _is_due(session: Session, world: DecisionContext) -> bool:
     """Return whether the running leg's context should be relieved as soon as possible."""
     context, wishes = session.context, world.context
-    if wishes.mode not in {"handoff", "compact"} or context.level is not Level.ACT or context.is_spent:
+    is_wished = context.wish == "compact" == wishes.mode
+    is_full = context.level is Level.ACT and wishes.mode in {"handoff", "compact"}
+    if context.is_spent or not (is_full or is_wished):
         return False
     return context.relieved_at is None or has_passed(wishes.cooldown, context.relieved_at, world.now)
 

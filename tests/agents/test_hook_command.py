@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.agents.launch import HOOK_PATH, build_hook_command
+from agent_relay.store.context_notes import leave_note, take_note
 
 PAYLOAD = b'{"hook_event_name": "UserPromptSubmit", "prompt": "What does it do?"}'
 
@@ -99,6 +100,33 @@ def test_a_whole_installation_keeps_the_payload(installation: Path, tmp_path: Pa
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     with open(tmp_path / "hooks.jsonl", encoding="utf-8") as file:
         assert json.loads(file.read())["payload"]["prompt"] == "What does it do?"
+
+
+def test_a_note_for_the_agent_is_printed_once_by_the_hook_that_tells(
+    installation: Path, tmp_path: Path
+) -> None:
+    """Whatever becomes of our installation, nothing but the note is printed; other hooks print nothing."""
+    leave_note(str(tmp_path), "72 % full, says 'relay'")
+    assert call(installation, "hooks", str(tmp_path)).stdout == b""
+    break_hook(installation)
+    done = call(installation, "hooks", str(tmp_path), "tells")
+    said = {"hookEventName": "UserPromptSubmit", "additionalContext": "72 % full, says 'relay'"}
+    assert (json.loads(done.stdout), done.returncode, done.stderr) == ({"hookSpecificOutput": said}, 0, b"")
+    again = call(installation, "hooks", str(tmp_path), "tells")
+    assert (again.stdout, again.returncode, take_note(str(tmp_path))) == (b"", 0, "")
+
+
+def test_a_note_that_an_agent_read_by_a_tool_is_not_printed(installation: Path, tmp_path: Path) -> None:
+    """Once is enough; one that is not true any more is taken back, and what is no note is none."""
+    leave_note(str(tmp_path), "72 % full")
+    assert take_note(str(tmp_path)) == "72 % full"
+    leave_note(str(tmp_path), "82 % full")
+    leave_note(str(tmp_path), "")
+    leave_note(str(tmp_path), "")
+    assert call(installation, "hooks", str(tmp_path), "tells").stdout == b""
+    (tmp_path / "context-note.json").write_text("[]")
+    assert take_note(str(tmp_path)) == ""
+    assert sorted(os.listdir(tmp_path)) == ["hooks.jsonl", "it's here"]
 
 
 def test_a_shell_that_fails_in_the_middle_ends_well(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from agent_relay.agents.launch import build_headless, build_launch, chooses_session
+from agent_relay.agents.launch import build_headless, build_launch
+from agent_relay.agents.user_arguments import chooses_session, find_effort
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 
@@ -34,6 +35,35 @@ def test_arguments_with_values_are_filled_and_those_without_are_left_out_whole()
         adapter, "/bin/ann", values={"native_id": "N", "packet": "/p q.md"}, environ={}, extra=("-x", "{y}")
     )
     assert plan.argv == ("/bin/ann", "--session-id", "N", "--no-daemon", "--append", "/p q.md", "-x", "{y}")
+
+
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [
+        (["--effort", "low"], "low"),
+        (["-x", "--effort=high", "y"], "high"),
+        (["--effort", "low", "--effort", "high"], "high"),
+        (["--effort", "low", "--effort", "max"], ""),
+        (["--effort"], ""),
+        (["--effort low"], ""),
+        ([], ""),
+    ],
+)
+def test_the_level_of_effort_is_read_from_the_users_own_arguments(words: list[str], level: str) -> None:
+    """Only what the user typed is their choice: an agent's default is none, and the last word counts."""
+    launch = make(
+        efforts=["low", "high"],
+        effort_words=["--effort {effort}", "--effort={effort}"],
+    ).launch
+    assert find_effort(launch, words) == level
+
+
+def test_a_level_that_is_passed_on_is_an_argument() -> None:
+    """Before the user's own, which are the last."""
+    adapter = make(efforts=["low"], effort_words=["--effort {effort}"])
+    plan = build_launch(adapter, "/bin/ann", values={"effort": "low"}, environ={}, extra=("--x",))
+    assert plan.argv == ("/bin/ann", "--effort", "low", "--x")
+    assert build_launch(adapter, "/bin/ann", values={"effort": ""}, environ={}).argv == ("/bin/ann",)
 
 
 def test_a_resumed_leg_names_its_native_session_instead_of_a_new_one() -> None:

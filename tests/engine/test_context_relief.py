@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from agent_relay.domain.inputs import LegQuiet
+from agent_relay.domain.limits import NO_WISHES
 from agent_relay.engine._idle_agent import ContextRelief
 
 
@@ -44,7 +45,7 @@ class Agent:
 
 def await_quiet(*states: str) -> LegQuiet | None:
     async def look() -> LegQuiet | None:
-        relief = ContextRelief(SimpleNamespace(), {"L1": Agent(list(states))})  # type: ignore[arg-type, dict-item]
+        relief = ContextRelief(SimpleNamespace(), {"L1": Agent(list(states))}, NO_WISHES)  # type: ignore[arg-type, dict-item]
         return await relief.await_quiet("L1")
 
     return asyncio.run(look())

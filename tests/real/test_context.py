@@ -109,3 +109,25 @@ def test_a_full_agent_is_told_to_compact(world: World, agent: str) -> None:
     terminal.wait_until(
         lambda: any(pattern.search(text) for text in read_asked(world, agent)), "the summary to be asked for"
     )
+
+
+NOTE = "Note by agent-relay, not by the user: your context is 7[0-9] % full"
+
+
+def test_an_agent_with_hooks_is_told_with_the_users_next_prompt(world: World) -> None:
+    """Without a turn of its own, once, and no packet takes it for somebody's words."""
+    order(world, "claude", "codex")
+    configure(world, '[context]\nmode = "ask"\n')
+    terminal, _ = talk(world, "claude", HELD["claude"], "Saffron, too.", "And cumin.")
+    terminal.wait_until(lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark")
+    terminal.wait_quiet(1)
+    for number, word in enumerate(("saffron", "cumin"), start=2):
+        type_line(terminal, f"and the word {word}")
+        wait_heard(world, terminal, "claude", number)
+    asked = [text for text in read_asked(world, "claude") if "and the word" in text]
+    assert len(re.findall(NOTE, asked[-1])) == 1
+    assert "and the word saffron" in asked[0]
+    assert re.search(NOTE, asked[0])
+    done = world.run(world.relay("packet", "show", "--now", "--to", "codex", "--text"))
+    assert "and the word saffron" in done.stdout
+    assert "agent-relay, not by the user" not in done.stdout

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, ShowMessage, StopLeg
+from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, ShowMessage, StopLeg, TellContext
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import ContextNoted
@@ -58,14 +58,14 @@ def test_each_mark_brings_one_thing_at_the_end_of_a_turn() -> None:
     story = Filling().start()
     assert story.turn(100).effects == []
     story.says("busy")
-    assert story.fills(720).effects == [ShowMessage("L1")]
+    assert story.fills(720).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == []
     story.says("busy")
-    assert story.fills(820).effects == []
+    assert story.fills(820).effects == [TellContext("L1")]
     assert story.says("ready").effects == [Draft("L1")]
     assert story.turn(830).effects == []
     story.says("busy")
-    assert story.fills(910).effects == [ShowMessage("L1")]
+    assert story.fills(910).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == [AwaitQuiet("L1")]
     assert story.quiet().effects == [StopLeg("L1")]
     begun = story.now.handoff
@@ -169,7 +169,7 @@ def test_in_ask_mode_the_user_is_told_and_nothing_is_done() -> None:
     """Until they say /handoff, which hands over to a fresh start then."""
     story = Filling(ASK).start()
     story.says("busy")
-    assert story.fills(950).effects == [ShowMessage("L1")]
+    assert story.fills(950).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == []
     assert story.quiet().effects == []
     assert story.happens(HandoffAsked("", focus="the parser")).effects == [StopLeg("L1")]
@@ -206,17 +206,19 @@ def test_nobody_is_told_twice_on_the_way() -> None:
     """A context that swings about a mark must not fill the screen with lines."""
     story = Filling(ASK).start()
     story.says("busy")
-    said = [story.fills(used).effects for used in (720, 650, 720, 820, 720, 910, 820, 910)]
-    assert said == [[ShowMessage("L1")], [], [], [], [], [ShowMessage("L1")], [], []]
+    said = [
+        ShowMessage("L1") in story.fills(used).effects for used in (720, 650, 720, 820, 720, 910, 820, 910)
+    ]
+    assert said == [True, False, False, False, False, True, False, False]
     story.fills(500)
-    assert story.fills(710).effects == [ShowMessage("L1")]
+    assert story.fills(710).effects == [ShowMessage("L1"), TellContext("L1")]
 
 
 def test_a_jump_over_all_marks_is_one_line_one_draft_and_one_wait() -> None:
     """One large file can fill a context in a single turn."""
     story = Filling().start()
     story.says("busy")
-    assert story.fills(960).effects == [ShowMessage("L1")]
+    assert story.fills(960).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == [Draft("L1"), AwaitQuiet("L1")]
 
 

@@ -10,6 +10,7 @@ from agent_relay.domain.inputs import (
     Delivered,
     HandoffAsked,
     LegGone,
+    Published,
     PublishFailed,
     RetryAsked,
     StopAsked,
@@ -81,6 +82,15 @@ def test_a_handoff_says_by_which_lane_the_work_was_passed_on_and_why() -> None:
         "read the packet",
     ]
     assert lanes(asked(Step.STOPPED)) == [""]
+
+
+def test_a_level_of_effort_is_passed_on_to_an_agent_that_has_it() -> None:
+    """The record says so: it is an argument that nobody typed for this agent."""
+    story = Story().start().says("busy").limit().gone()
+    handoff = of(story).id
+    story.happens(Published(handoff, "P1", 1, "1.json", "1.md", "f"), efforts={"bob": "low", "cas": "high"})
+    (record,) = HandoffHistory(story.events).records
+    assert (record.effort, story.now.legs[-1].effort, story.now.legs[0].effort) == ("low", "low", "")
 
 
 def test_one_without_expectations_is_done_when_it_is_made() -> None:

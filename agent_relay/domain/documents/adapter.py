@@ -97,7 +97,8 @@ class Launch(Strict, frozen=True):
     placeholder has no value is left out whole. No packet text and no user text ever stands in `args`:
     `ps` shows them to everybody. `session_flags` are the arguments by which a user chooses a native session
     themselves; a leg with one of them is given no id of ours. `relaunch_status` is the exit status with which
-    the program asks to be started again; 0 for none.
+    the program asks to be started again; 0 for none. `efforts` are the levels of effort others have, too;
+    `effort_words` the words that choose one, `{effort}` last; relay uses the first form.
 
     `tool_args` and `tool_env` give the agent relay's tools, by the program it starts as their MCP server:
     `{mcp_program}` is that as a JSON string, `{mcp_args}` its arguments as a JSON list, `{mcp_words}` both in
@@ -110,6 +111,8 @@ class Launch(Strict, frozen=True):
     fresh_args: tuple[str, ...] = ()
     resume_args: tuple[str, ...] = ()
     model_args: tuple[str, ...] = ()
+    efforts: tuple[str, ...] = ()
+    effort_words: tuple[str, ...] = ()
     packet_args: tuple[str, ...] = ()
     tool_args: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)

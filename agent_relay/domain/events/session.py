@@ -1,7 +1,8 @@
 """The lines of a session's journal: `Event`, the union of all, and those about the session and its legs.
 
 Also here: checkpoints, the task's delivery, prompts reported before the agent's own record has them, the
-session's move to another place, and what may go on by itself when a limit is over.
+session's move to another place, what may go on by itself when a limit is over, and an agent's wish to be
+compacted.
 """
 
 from collections.abc import Mapping
@@ -62,6 +63,18 @@ class LegContinues(msgspec.Struct, frozen=True):
     allowed: bool = True
 
 
+class ContextWished(msgspec.Struct, frozen=True):
+    """The leg's agent asked for its context to be compacted when its turn is over, and said `why`.
+
+    With `asks` that is up to the user, who is told; otherwise relay does it.
+    """
+
+    name: ClassVar[str] = "context.wished"
+    leg: str
+    why: str = ""
+    asks: bool = False
+
+
 class SessionCreated(msgspec.Struct, frozen=True):
     """A session began in `cwd`; `root` is the folder that holds its `.agent-relay`."""
 
@@ -77,8 +90,9 @@ class LegStarting(msgspec.Struct, frozen=True):
     """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
 
     A `headless` one works on one turn without a screen. `host` and the four after it name its owner, as
-    `Owner` has them. Of one that a handoff brought, `lane_why` is why it resumes a conversation or not. All
-    of these are empty in journals older than them.
+    `Owner` has them. Of one that a handoff brought, `lane_why` is why it resumes a conversation or not.
+    `effort` is the level that the user had chosen for another agent and that is passed on. All of these are
+    empty in journals older than them.
     """
 
     name: ClassVar[str] = "leg.starting"
@@ -97,6 +111,7 @@ class LegStarting(msgspec.Struct, frozen=True):
     pid_namespace: str = ""
     runtime: str = ""
     lane_why: str = ""
+    effort: str = ""
 
     @property
     def owner(self) -> Owner:
@@ -330,6 +345,7 @@ Body = (
     | LegContinues
     | work.ContextNoted
     | work.ContextCompacting
+    | ContextWished
     | work.ContextSpared
     | work.DraftBegun
     | work.SuccessorChosen

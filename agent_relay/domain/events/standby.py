@@ -19,6 +19,7 @@ class StandbyStarting(msgspec.Struct, frozen=True):
     native_id: str = ""
     resumes: bool = False
     setup: str = ""
+    effort: str = ""
     host: str = ""
     machine: str = ""
     boot: str = ""

@@ -7,6 +7,9 @@ import msgspec
 from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.handoff_report import BlockerReport, CriterionReport, HandoffReport
 
+NOTE_KEY = "note_by_agent_relay"
+"""The key of an answer whose text says how full the agent's context is; most answers have none."""
+
 
 class AgentFields(Fields):
     """An operation of the agent at work in `leg`, which proves by its `token` that it is that agent."""
@@ -45,6 +48,12 @@ class AgentHandoffFields(AgentFields):
     files: tuple[FileNote, ...] = ()
     blockers: tuple[str, ...] = ()
     history_summary: str = ""
+
+
+class AgentCompactFields(AgentFields):
+    """The agent's wish for its conversation to be compacted."""
+
+    reason: str = ""
 
 
 class AgentPlanFields(AgentFields):

@@ -13,6 +13,7 @@ import msgspec
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.protocol.agent_fields import (
     AgentCheckpointFields,
+    AgentCompactFields,
     AgentFields,
     AgentHandoffFields,
     AgentNoteFields,
@@ -361,6 +362,7 @@ TREE_TAKE = Operation("tree.take", TreeFields)
 AGENT_STATUS = Operation("agent.status", AgentFields)
 AGENT_RECALL = Operation("agent.recall", AgentRecallFields)
 AGENT_HANDOFF = Operation("agent.handoff", AgentHandoffFields)
+AGENT_COMPACT = Operation("agent.compact", AgentCompactFields)
 AGENT_LIST = Operation("agent.list", AgentFields)
 AGENT_LIMITS = Operation("agent.limits", AgentFields)
 AGENT_PLAN = Operation("agent.plan", AgentPlanFields)

@@ -133,6 +133,14 @@ TOOLS = (
         ("to", "title", "intent", "current_state", "next_step"),
         changes=True,
     ),
+    RelayTool(
+        "compact",
+        "agent.compact",
+        "Ask for your conversation to be compacted when your turn is over. By the user's settings that is"
+        " done, put to the user, or refused. End your turn after this call.",
+        {"reason": _text("Why now.")},
+        changes=True,
+    ),
     RelayTool("list", "agent.list", "List the handoffs of this session and their outcomes."),
     RelayTool(
         "limits",

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from agent_relay import __version__
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError
+from agent_relay.domain.protocol.agent_fields import NOTE_KEY
 from agent_relay.domain.protocol.wire import LINE_LIMIT_BYTES, build_refusal, render_line
 from agent_relay.faces.cli.dispatch import missing_extra
 from agent_relay.faces.mcp._tools import BY_NAME, INSTRUCTIONS, TOOLS, RelayTool
@@ -94,6 +95,8 @@ def render_answer(answer: Mapping[str, object]) -> str:
     lines = [str(answer.get("about", "")), *map(str, lacks if isinstance(lacks, list) else ())]
     for turn in quoted:
         lines += [f"\nTurn {turn['turn']} of {turn['agent']}", prefix_lines(str(turn["text"]))]
+    if NOTE_KEY in answer:
+        lines.append(f"\n{answer[NOTE_KEY]}")
     return "\n".join(lines)
 
 

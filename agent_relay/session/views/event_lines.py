@@ -186,6 +186,8 @@ def _render_said(event: events.Event, agent: str) -> str:
             return f"the requested handoff does not begin{f': {why}' if why else ''}"
         case work.HandoffAccepted():
             return f"handoff accepted by {agent}"
+        case events.ContextWished():
+            return f"{agent} asks for its context to be compacted"
         case work.AgentNoted():
             return f"{agent} saves a note on its work"
         case _:

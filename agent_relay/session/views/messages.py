@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.limits import Context, Level, Mark, Spending
+from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.moments import render_moment, render_moment_text
 from agent_relay.domain.names import get_session_folder
 from agent_relay.domain.session import (
@@ -217,6 +217,24 @@ def render_context_line(session: Session) -> str:
     return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
 
 
+def render_wish_line(session: Session) -> str:
+    """Render that the agent asked for its context to be compacted, and who does so."""
+    if session.context.wish == "ask":
+        return f"→ {session.agent} asks for its context to be compacted. If you agree, do so at its prompt"
+    return f"→ {session.agent} asked for its context to be compacted; relay does so when its turn is over"
+
+
+def render_told_context(context: Context, wishes: ContextWishes, *, has_tools: bool) -> str:
+    """Render for the agent itself how full its context is, and what follows from that."""
+    follows, tool = {
+        "handoff": ("Soon the work goes on in a fresh conversation, at the end of a turn", "handoff"),
+        "compact": ("Soon it is compacted, at the end of a turn", "compact"),
+    }.get(wishes.mode, ("The user has been told, and decides", "compact or handoff"))
+    ask = f". Note where your work stands with the tool checkpoint; to ask for it now, use {tool}"
+    full = f"Note by agent-relay, not by the user: your context is {render_fill(context)}. "
+    return f"{full}{follows}{ask if has_tools else ''}."
+
+
 def render_fill(context: Context) -> str:
     """Render how full it is: `91 % full (152,000 of 167,000 tokens)`."""
     if not context.room:
@@ -295,10 +313,12 @@ def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
     return standing or (render_handoff_line(session, handoff, zone) if handoff else "")
 
 
-def _render_standing(session: Session, zone: tzinfo) -> str:
+def _render_standing(session: Session, zone: tzinfo) -> str:  # noqa: PLR0911 - one for each thing to know
     """Render what the user should know of the agent at work while no handoff is under way."""
     if session.request is not None:
         return render_request_line(session.agent, session.request)
+    if session.context.is_wish_open:
+        return render_wish_line(session)
     offer = render_offer_line(session) if session.offer else ""
     warning = _render_warning(session, zone)
     if warning:

@@ -19,7 +19,7 @@ TASK = {
     "next_step": "hang the door",
 }
 ACTS = ["accept", "complete", "fail", "reject", "checkpoint"]
-EVERY = ["status", "recall", "handoff", "list", "limits", "plan", *ACTS]
+EVERY = ["status", "recall", "handoff", "compact", "list", "limits", "plan", *ACTS]
 REFUSED = "this is not the agent at work in that session"
 ASK_AGAIN = "agent-relay's MCP server was restarted: ask again"
 

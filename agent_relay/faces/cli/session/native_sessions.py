@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.agents.catalog import load_adapters
-from agent_relay.agents.launch import chooses_session
+from agent_relay.agents.user_arguments import chooses_session
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.moments import render_age
