@@ -24,6 +24,7 @@ _ENDING_LENGTH = 58
 # Marks the middle of a text that was cut out.
 _LEFT_OUT = "\n[… "
 _STANDING = 2
+_TASK_LENGTH = 300
 
 
 def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
@@ -71,9 +72,10 @@ def _has_no_exchange(rule: Quote, ledgers: set[str]) -> bool:
 
 
 def _drop_own(packet: ResumePacket) -> ResumePacket:
-    """Drop what the packet's target decided, tried and said in the conversation it resumes.
+    """Drop what the packet's target decided, tried, read, checked and said in the conversation it resumes.
 
-    The user's rules stay: they are short, and an agent may have forgotten parts of a long conversation.
+    The user's rules and the beginning of the task stay: they are short, and an agent may have forgotten parts
+    of a long conversation. So do files it changed and what stands in the way: that is how things are now.
     """
     own = packet.resumes
     if not own:
@@ -90,8 +92,22 @@ def _drop_own(packet: ResumePacket) -> ResumePacket:
             "decisions": tuple(one for one in packet.decisions if is_new(one.source)),
             "attempts": tuple(one for one in packet.attempts if is_new(one.source)),
             "recent_turns": tuple(one for one in packet.recent_turns if is_new(one.source)),
+            "remarks": tuple(one for one in packet.remarks if is_new(one.source)),
+            "validation_runs": tuple(one for one in packet.validation_runs if is_new(one.source)),
+            "touched_files": tuple(
+                one for one in packet.touched_files if one.status != "read" or is_new(one.source)
+            ),
+            **({} if packet.task_source is None or is_new(packet.task_source) else _shorten_task(packet)),
         }
     )
+
+
+def _shorten_task(packet: ResumePacket) -> dict[str, object]:
+    """Return the task as its reader is reminded of it, without what was pasted with it."""
+    task = packet.task or ""
+    if len(task) > _TASK_LENGTH:
+        task = f"{task[:_TASK_LENGTH].rstrip()}\n[… the whole task is in this conversation]"
+    return {"task": task or None, "task_pasted": None}
 
 
 def _list_user_words(packet: ResumePacket) -> list[str]:

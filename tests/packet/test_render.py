@@ -102,6 +102,38 @@ def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> N
     assert len(packet.decisions) == 3
 
 
+def test_an_agent_that_resumes_its_conversation_is_told_the_delta_only() -> None:
+    """What it read, checked and remarked itself is known to it, and a long task is named, not repeated."""
+    own, other = ({**SOURCE, "transcript": place} for place in ("/t/beta:7", "/t/beta2:7"))
+    task = f"BEGINNING {'of a long task ' * 100} END"
+    packet = build(
+        resumes="/t/beta",
+        task=task,
+        task_pasted="PASTED",
+        task_source=own,
+        remarks=[{"text": "OWN-REMARK", "source": own}, {"text": "OTHER-REMARK", "source": other}],
+        validation_runs=[
+            {"kind": "tests", "command": "OWN-CHECK", "verdict": "passed", "source": own},
+            {"kind": "lint", "command": "OTHER-CHECK", "verdict": "passed", "source": other},
+        ],
+        touched_files=[
+            {"path": "OWN-READ", "status": "read", "source": own},
+            {"path": "OTHER-READ", "status": "read", "source": other},
+            {"path": "OWN-EDIT", "status": "modified", "source": own},
+        ],
+    )
+    words = ("BEGINNING", "END", "PASTED", "OWN-REMARK", "OWN-CHECK", "OWN-READ")
+    since = ("OTHER-REMARK", "OTHER-CHECK", "OTHER-READ", "OWN-EDIT")
+    resumed = render(packet)
+    assert [word for word in words if word in resumed] == ["BEGINNING"]
+    assert [word for word in since if word in resumed] == list(since)
+    assert "the whole task is in this conversation" in resumed
+    fresh = render(packet.model_copy(update={"resumes": None}))
+    assert [word for word in (*words, *since) if word not in fresh] == []
+    short = render(packet.model_copy(update={"task": "fix the lexer", "task_pasted": None}))
+    assert "fix the lexer" in short
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
     """Who and why, task, next step, rules, the agent's document, what was said, decisions, and the rest."""
