@@ -1,13 +1,15 @@
 """A session that is to go on at the reset, whose daemon was killed while it rested."""
 
+import shutil
 from datetime import UTC, datetime
 
 import pytest
 
+from agent_relay.domain.events.session import ConsentUsed
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, say
 from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import relay_world, wait_until
+from tests.support.relay_world import kill, relay_world, wait_until
 
 OUT = {"limit": "You've hit your session limit", "resets_in_s": 12}
 SCENES = [{"when": "out", "do": [OUT]}, {"again": True, "do": [{"say": "I go on"}]}]
@@ -31,3 +33,28 @@ def test_a_reset_that_passed_while_no_daemon_lived_is_acted_on_as_soon_as_one_do
         world.start_daemon()
         found = world.wait_for(session, lambda now: len(now.done) == 1, "the session goes on")
         assert (found.agent, found.done[0].why) == ("demo", "the first reset has passed")
+
+
+@pytest.mark.slow
+def test_a_rest_that_was_agreed_to_survives_a_reboot() -> None:
+    """Daemon, holder, agent and runtime folder are gone: the next daemon waits for the reset and goes on."""
+    with relay_world(order=("demo",)) as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
+        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+            file.write("resume_at_reset = true\nreset_grace_s = 0\n")
+        world.start_daemon()
+        session = begin(world)
+        say(world, session, "out")
+        world.wait_for(session, lambda now: now.state is State.RESTING, "everybody rests")
+        world.kill_daemons()
+        leg = world.session(session).living_leg
+        assert leg is not None
+        kill(leg.holder_pid)
+        kill(leg.child_pid)
+        shutil.rmtree(world.folders.legs)
+        world.start_daemon()
+        found = world.wait_for(session, lambda now: len(now.done) == 1, "the session goes on")
+        assert [one.how for one in found.legs] == ["lost", ""]
+        assert found.done[0].why == "the first reset has passed"
+        used = [event.body for event in world.events(session) if isinstance(event.body, ConsentUsed)]
+        assert [(one.agent, one.consent) for one in used] == [("demo", "always")]
