@@ -79,9 +79,9 @@ def take(terminals: Terminals) -> None:
             browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1180, "height": 700}, device_scale_factor=1)
             page.goto(url)
-            expect(page.locator("section")).to_have_count(2, timeout=20_000)
-            expect(page.locator(".plan").first).to_be_visible(timeout=20_000)
-            page.screenshot(path=os.path.join(HERE, "watch.png"))
+            expect(page.locator("section")).to_have_count(2, timeout=90_000)
+            expect(page.locator(".plan").first).to_be_visible(timeout=90_000)
+            page.screenshot(path=os.path.join(HERE, "watch.png"), full_page=True)
             browser.close()
     finally:
         process.terminate()
