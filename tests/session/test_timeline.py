@@ -250,3 +250,19 @@ def test_a_prompt_that_is_seen_late_belongs_to_the_turn_it_began() -> None:
     lost = words.PromptSeen("L9", "of no leg", _at(99))
     lines = [*BEGINNING[:5], *BEGINNING[6:9], (71.0, late), (98.0, early), (98.0, lost), *BEGINNING[9:]]
     assert [turn.prompt for turn in _build(*lines).lanes[0].legs[0].turns] == ["late", "early"]
+
+
+def test_a_prompt_that_met_a_limit_at_once_is_a_turn() -> None:
+    """The agent was never seen at work, and was asked all the same."""
+    first, second = (words.PromptSeen("L1", text, _at(at)) for text, at in (("one", 20), ("two", 30)))
+    ended = (170.0, words.LegEnded("L1", "stopped"))
+    short = [*BEGINNING[:4], (20.5, first), (32.0, second), (160.0, LIMIT), ended]
+    late = [*BEGINNING[:4], (160.0, LIMIT), (161.0, second), ended]
+    assert [(turn.begin, turn.end, turn.prompt) for turn in _build(*short).lanes[0].legs[0].turns] == [
+        (_at(20), _at(32), "one"),
+        (_at(30), _at(160), "two"),
+    ]
+    (turn,) = _build(*late).lanes[0].legs[0].turns
+    assert (turn.begin, turn.end, _build(*late).turn_count) == (_at(30), _at(160), 1)
+    unasked = [*BEGINNING[:4], (160.0, LIMIT), ended]
+    assert _build(*unasked).turn_count == 0

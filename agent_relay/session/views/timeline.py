@@ -1,7 +1,8 @@
 """Fold a session's journal into its timeline: who worked when, what was handed over, who rested.
 
 Terminal, JSON and page draw the one `TimelineTold` that `TimelineFold.build` returns. Turns are those that a
-session's state shows. Moments are taken as the journal has them, but no span ends before it begins.
+session's state shows, and prompts that were over before it could. Moments are taken as the journal has them,
+but no span ends before it begins.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,12 +64,12 @@ class _Rest(msgspec.Struct):
 
 
 class _LegMore(msgspec.Struct):
-    """Facts of a leg that `LegRecord` does not have; `waiting` is a prompt seen before its turn."""
+    """Facts of a leg that `LegRecord` does not have; `waiting` is a prompt whose turn has not been seen."""
 
     model: str
     headless: bool
     turns: list[_Turn] = msgspec.field(default_factory=list)
-    waiting: str = ""
+    waiting: _Turn | None = None
 
 
 class TimelineFold:
@@ -104,8 +105,11 @@ class TimelineFold:
             case events.LegStarting() as body:
                 self._legs.setdefault(body.leg, _LegMore(body.model, body.headless))
             case events.PromptSeen() as body:
-                self._note_prompt(body)
+                self._note_prompt(body, at)
+            case events.LegEnded(leg):
+                self._count_unseen(leg, at)
             case events.SignalSeen() as body if body.decides and is_limit(body):
+                self._count_unseen(body.leg, at)
                 self._note_limit(body, at)
             case events.SessionRested(why, until):
                 _end_rest(self._rests, at)
@@ -125,17 +129,29 @@ class TimelineFold:
     def _is_handing_over(self) -> bool:
         return self._session is not None and self._session.handoff is not None
 
-    def _note_prompt(self, body: events.PromptSeen) -> None:
-        leg, prompt = self._legs.get(body.leg), make_title(body.text)
+    def _note_prompt(self, body: events.PromptSeen, at: datetime) -> None:
+        leg = self._legs.get(body.leg)
         if leg is None:
             return
         last = leg.turns[-1] if leg.turns else None
-        asked_at = parse_moment(body.asked_at)
-        is_late = last is not None and (last.end is None or (asked_at is not None and asked_at <= last.end))
-        if last is not None and is_late:
-            last.prompt = last.prompt or prompt
-        else:
-            leg.waiting = prompt
+        asked_at = min(parse_moment(body.asked_at) or at, at)
+        if last is not None and (last.end is None or asked_at <= last.end):
+            last.prompt = last.prompt or make_title(body.text)
+            return
+        self._count_unseen(body.leg, at)
+        leg.waiting = _Turn(0, asked_at, prompt=make_title(body.text))
+
+    def _count_unseen(self, leg_id: str, at: datetime) -> None:
+        """Count the prompt that waits in the leg as a turn: it was over before anybody saw it begin."""
+        leg = self._legs.get(leg_id)
+        turn = leg.waiting if leg is not None else None
+        if leg is None or turn is None or self._turn is not None:
+            return
+        limits = self._limits.get(self._session.agent, ()) if self._session is not None else ()
+        end = next((rest.begin for rest in limits if rest.begin >= turn.begin), at)
+        self._turns += 1
+        turn.number, turn.end, leg.waiting = self._turns, max(end, turn.begin), None
+        leg.turns.append(turn)
 
     def _note_limit(self, body: events.SignalSeen, at: datetime) -> None:
         """Begin the agent's rest; further sources of the same limit only change when it ends."""
@@ -160,14 +176,12 @@ class TimelineFold:
             _end_rest(self._rests, at)
 
     def _begin_turn(self, leg_id: str, at: datetime) -> None:
-        leg = self._legs.get(leg_id)
-        if leg is None or (self._turn is not None and leg.turns and leg.turns[-1] is self._turn):
-            return
         if self._turn is not None:
-            self._turn.end = max(at, self._turn.begin)
+            return
+        leg = self._legs[leg_id]
         self._turns += 1
-        self._turn = _Turn(self._turns, at, prompt=leg.waiting)
-        leg.waiting = ""
+        self._turn = _Turn(self._turns, at, prompt=leg.waiting.prompt if leg.waiting is not None else "")
+        leg.waiting = None
         leg.turns.append(self._turn)
 
     def build(

@@ -184,3 +184,20 @@ def test_a_session_that_rests_has_a_row_of_its_own() -> None:
     assert "rests since 18:02 until 21:00 (usage limit)" in "\n".join(
         _draw(_build([*_begin(), _limit(), rested]), 260, 60)
     )
+
+
+def test_rests_are_told_as_far_as_they_are_known() -> None:
+    """A reset nobody named is unknown, one that has passed is over, and old ones are only counted."""
+    unknown = words.SignalSeen("L1", "ada", "limit", "model", "screen", "x", decides=True, model="m1")
+    told = "\n".join(_draw(_build([*_begin(), (160, unknown)]), 200, 80))
+    assert (
+        "ada: 2 turns in 1 leg, 123,456 tokens, $1.10; rests since 18:02 with an unknown reset (limit of m1)"
+        in told
+    )
+    assert "rested 18:02-21:00 (usage limit)" in "\n".join(_draw(_build([*_begin(), _limit()]), 20_000, 80))
+    lines = _begin()
+    for number in range(5):
+        at = 200.0 + 100 * number
+        lines += [(at, _limit()[1]), (at + 10, words.SessionRested("limit")), (at + 20, words.SessionWoke())]
+        lines.append((at + 30, words.LegBusy("L1")))
+    assert "; 2 earlier rests" in "\n".join(_draw(_build(lines), 900, 80))
