@@ -28,6 +28,7 @@ from agent_relay.domain.protocol.timeline import (
 from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
+from agent_relay.domain.text.plain import clean_text
 from agent_relay.session.fold import fold_event, is_limit
 from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord, LegRecord
 from agent_relay.session.views.summary import make_title
@@ -113,7 +114,7 @@ class TimelineFold:
                 self._note_limit(body, at)
             case events.SessionRested(why, until):
                 _end_rest(self._rests, at)
-                self._rests.append(_Rest(at, until, why=" ".join(why.split())[:_MOST_WHY]))
+                self._rests.append(_Rest(at, until, why=_clean(why)))
             case _:
                 pass
         self._note_state(session, at)
@@ -365,6 +366,10 @@ def _merge_turns(turns: Sequence[_Turn], unit: timedelta) -> list[_Turn]:
     return merged
 
 
+def _clean(text: str) -> str:
+    return " ".join(clean_text(text[:_MOST_WHY]).split())
+
+
 def _render_end(begin: datetime, end: datetime | None) -> str:
     return max(begin, end).isoformat() if end is not None else ""
 
@@ -392,8 +397,8 @@ def _build_handoff(record: HandoffRecord) -> TimelineHandoff:
         to_agent=record.to_agent,
         from_leg=record.from_leg,
         to_leg=record.legs[-1] if record.legs else "",
-        reason=record.reason.replace("_", " "),
-        why=" ".join(record.why.split())[:_MOST_WHY],
+        reason=_clean(record.reason.replace("_", " ")),
+        why=_clean(record.why),
         status=record.status.value,
         begin=record.began_at.isoformat(),
         end=_render_end(record.began_at, record.ended_at),

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed
 WAIT_MS = 90_000
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202e & <b>"
+SHOWN = HOSTILE.replace("\u202e", "\\u202e")
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 RESET = START + timedelta(seconds=130)
 LIMIT = words.SignalSeen(
@@ -121,15 +122,14 @@ def test_legs_stand_side_by_side_with_turns_rests_and_handoffs(page: Page, plant
     assert [left for left, _ in _place(page, ".rows .passing")] == [50.0]
     assert page.locator(".lane .who").all_text_contents() == ["ada", "bob", "handoffs", ""]
     assert page.locator(".passings li").all_text_contents() == [
-        f"Handoff 1, Nov 20, 18:01: ada to bob, rate limit (done, 7 s): {HOSTILE}"
+        f"Handoff 1, Nov 20, 18:01: ada to bob, rate limit (done, 7 s): {SHOWN}"
     ]
 
 
 def test_words_of_anybody_stay_words(page: Page) -> None:
     """A prompt or a reason may be markup, or turn the text around it."""
-    expect(page.locator(".turn").first).to_have_attribute(
-        "title", "Turn 1, Nov 20, 18:00, 40 s: <img src=x onerror=\"document.title='taken'\">\\u202e & <b>"
-    )
+    title = f"Turn 1, Nov 20, 18:00, 40 s: {SHOWN}"
+    expect(page.locator(".turn").first).to_have_attribute("title", title)
     assert page.locator(".timeline img, .timeline b").count() == 0
     assert page.title() == "agent-relay watch"
 
