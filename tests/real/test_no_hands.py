@@ -1,13 +1,10 @@
-import json
-import os
-
 import pytest
 
 from agent_relay.domain.state import State
-from tests.support import real_seeds
 from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_work import (
+    distrust,
     order,
     read_work,
     type_line,
@@ -21,23 +18,6 @@ pytestmark = pytest.mark.real
 
 TASK = "Write a page about marigolds."
 HALF = "half a line that nobody sent"
-
-
-def distrust(world: World, agent: str) -> None:
-    """The user never told `agent` that this folder may be trusted: it asks before anything else."""
-    match agent:
-        case "claude":
-            with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
-                known = json.load(file)
-            real_seeds.write_json(f"{world.home}/.claude.json", known | {"projects": {}})
-        case "codex":
-            path = f"{world.home}/.codex/config.toml"
-            with open(path, encoding="utf-8") as file:
-                lines = [line for line in file if not line.startswith(("[projects.", "trust_level"))]
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(lines)
-        case _:
-            os.unlink(f"{world.home}/.gemini/trustedFolders.json")
 
 
 @pytest.mark.parametrize(("first", "second"), [("codex", "claude"), ("claude", "codex"), ("codex", "gemini")])

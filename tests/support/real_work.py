@@ -17,6 +17,7 @@ from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.system.disk.folders import get_folders
+from tests.support import real_seeds
 from tests.support.provider.steps import refuse
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS
@@ -36,6 +37,23 @@ def order(world: World, *first: str, only: bool = False) -> None:
     rest = [] if only else [agent for agent in AGENTS if agent not in first]
     done = world.run(world.relay("order", *first, *rest))
     assert done.returncode == 0, done.stderr
+
+
+def distrust(world: World, agent: str) -> None:
+    """The user never told `agent` that this folder may be trusted: it asks before anything else."""
+    match agent:
+        case "claude":
+            with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
+                known = json.load(file)
+            real_seeds.write_json(f"{world.home}/.claude.json", known | {"projects": {}})
+        case "codex":
+            path = f"{world.home}/.codex/config.toml"
+            with open(path, encoding="utf-8") as file:
+                lines = [line for line in file if not line.startswith(("[projects.", "trust_level"))]
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(lines)
+        case _:
+            os.unlink(f"{world.home}/.gemini/trustedFolders.json")
 
 
 def wait_prompt(terminal: Terminal, agent: str) -> None:
