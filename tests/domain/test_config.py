@@ -120,6 +120,7 @@ def test_contexts_are_left_alone_unless_the_user_says_otherwise() -> None:
     """A handoff nobody asked for, and a draft that costs quota, are opted into."""
     config = UserConfig()
     assert (config.context.mode, config.handoff.draft_near_limit) == ("off", False)
+    assert config.handoff.standby is False
     marks = config.context.build_wishes()
     assert (marks.advise, marks.draft, marks.act, marks.rearm, marks.ceiling) == (70, 80, 90, 60, 0)
     assert (marks.cooldown, marks.to) == (timedelta(minutes=10), "same")

@@ -5,6 +5,7 @@ import pytest
 from agent_relay.faces.cli.session.status import list_columns
 
 NEAR = {"agent": "ann", "until": "", "text": "92% used"}
+STARTING = {"agent": "bob", "leg": "L2", "state": "starting"}
 REFUSED = {"agent": "ann", "text": "Invalid API key"}
 
 RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not valid."}}'}
@@ -28,6 +29,11 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
             "bob does not take over again: it reads full again",
         ),
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
+        ({"near": NEAR, "next_agent": "bob", "standby": STARTING}, "near limit: 92% used; then bob"),
+        (
+            {"near": NEAR, "next_agent": "bob", "standby": STARTING | {"state": "ready"}},
+            "near limit: 92% used; then bob, which is started and ready",
+        ),
         ({"offered": "bob", "near": NEAR, "state": "resting"}, ""),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),
         (
