@@ -166,7 +166,7 @@ class _AgentHandlers:
 
     async def compact(self, asked: fields.AgentCompactFields, _peer: Peer) -> Mapping[str, object]:
         """Have the agent's conversation compacted when its turn is over, or ask the user, as configured."""
-        host, live = self._find(asked)
+        host, live = await self._find(asked)
         _check_text("reason", asked.reason)
         if not live.adapter.deliver.compact:
             raise WrongUseError(f"{live.leg.agent} has no command that makes its conversation shorter")
