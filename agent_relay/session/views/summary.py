@@ -146,13 +146,10 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
             view["title"] = titled[0]
         _note_state(view, name, data, at)
         handoff = _HANDOFFS.get((handoff, name), handoff)
-        _note_rest(view, name, data)
+        for note in (_note_rest, _note_context, _note_owed, _note_budget, _note_standby):
+            note(view, name, data)
         view["offered"] = offers.note(str(view["agent"]), name, data)
         _note_unasked(view, name, data, at)
-        _note_context(view, name, data)
-        _note_owed(view, name, data)
-        _note_budget(view, name, data)
-        _note_standby(view, name, data)
         if name == "session.moved":
             view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
         view["updated_at"] = at
