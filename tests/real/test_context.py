@@ -10,7 +10,8 @@ from agent_relay.domain.events.work import ContextCompacting, ContextNoted
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.system.disk.folders import get_folders
-from tests.support.provider.steps import say
+from tests.real.test_agent_tools import allow_tools, look_for_tools, tool
+from tests.support.provider.steps import Step, call, say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS
 from tests.support.real_terminal import Terminal
@@ -131,3 +132,26 @@ def test_an_agent_with_hooks_is_told_with_the_users_next_prompt(world: World) ->
     done = world.run(world.relay("packet", "show", "--now", "--to", "codex", "--text"))
     assert "and the word saffron" in done.stdout
     assert "agent-relay, not by the user" not in done.stdout
+
+
+@pytest.mark.parametrize("agent", ["codex", "opencode"])
+def test_an_agent_is_told_by_its_tools_and_may_ask_to_be_compacted(world: World, agent: str) -> None:
+    """The first answer after the mark says it; in ask mode the wish is put to the user, nothing is typed."""
+    allow_tools(world)
+    order(world, agent)
+    configure(world, '[context]\nmode = "ask"\n')
+    terminal, _ = talk(world, agent, HELD[agent])
+    terminal.wait_until(lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark")
+    looked = look_for_tools(agent)
+    asks = [call(tool(agent, "list")), call(tool(agent, "compact", reason="a part is done"))]
+    full: list[Step] = [{**step, "held": HELD[agent]} for step in (*looked, *asks)]
+    world.play(agent, *full, say("I asked."))
+    terminal.wait_quiet(1)
+    type_line(terminal, "go on")
+    told = wait_heard(world, terminal, agent, 3 + len(looked))
+    assert len(re.findall(NOTE, told)) == 1
+    heard = wait_heard(world, terminal, agent, 4 + len(looked))
+    assert "The user is asked, and decides." in heard
+    assert len(re.findall(NOTE, heard)) == 1
+    terminal.wait_painted(f"{agent} asks for its context to be compacted")
+    assert not any(isinstance(event.body, ContextCompacting) for event in read_all_events(world))
