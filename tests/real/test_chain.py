@@ -86,7 +86,7 @@ def test_one_session_goes_through_all_four_agents_and_back_to_the_first(world: W
     assert TASK in heard
     assert [leg.agent for leg in session.legs] == [*AGENTS, "claude"]
     assert session.legs[-1].native_id == native_id
-    assert session.legs[-1].resumes
+    assert (session.legs[-1].resumes, session.legs[-1].lane_why) == (True, "it worked here before")
     packet, text = read_newest_packet(session)
     assert isinstance(packet["lineage"], list)
     assert [leg["agent"] for leg in packet["lineage"]] == list(AGENTS)
