@@ -3,6 +3,8 @@
 Moments are ISO 8601, an empty one is not known or not there yet; no span ends before it begins.
 """
 
+from collections.abc import Iterable
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field
@@ -21,6 +23,19 @@ class TimelineUsage(Printed):
 
 
 UNKNOWN_USAGE = TimelineUsage()
+
+
+def sum_usage(parts: Iterable[TimelineUsage]) -> TimelineUsage:
+    """Return the usage of several legs; unknown only if that of each is."""
+    known = list(parts)
+    tokens = [part.tokens for part in known if part.tokens is not None]
+    costs = [Decimal(part.cost_usd) for part in known if part.cost_usd]
+    return TimelineUsage(
+        tokens=sum(tokens) if tokens else None,
+        tokens_are_whole=bool(known) and all(part.tokens_are_whole for part in known),
+        cost_usd=format(sum(costs, Decimal(0)).normalize(), "f") if costs else "",
+        cost_is_whole=bool(known) and all(part.cost_is_whole for part in known),
+    )
 
 
 class TimelineTurn(Printed):

@@ -7,7 +7,6 @@ but no span ends before it begins.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 import msgspec
 
@@ -24,6 +23,7 @@ from agent_relay.domain.protocol.timeline import (
     TimelineTold,
     TimelineTurn,
     TimelineUsage,
+    sum_usage,
 )
 from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.domain.session import Session
@@ -300,19 +300,6 @@ def build_timeline(
     for event in journal:
         fold.hear(event)
     return fold.build(usage, windows)
-
-
-def sum_usage(parts: Iterable[TimelineUsage]) -> TimelineUsage:
-    """Return the usage of several legs; unknown only if that of each is."""
-    known = list(parts)
-    tokens = [part.tokens for part in known if part.tokens is not None]
-    costs = [Decimal(part.cost_usd) for part in known if part.cost_usd]
-    return TimelineUsage(
-        tokens=sum(tokens) if tokens else None,
-        tokens_are_whole=bool(known) and all(part.tokens_are_whole for part in known),
-        cost_usd=format(sum(costs, Decimal(0)).normalize(), "f") if costs else "",
-        cost_is_whole=bool(known) and all(part.cost_is_whole for part in known),
-    )
 
 
 def _end_rest(rests: Sequence[_Rest], at: datetime) -> None:
