@@ -5,7 +5,6 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from agent_relay.domain import effects
 from agent_relay.domain.errors import RelayError
@@ -36,9 +35,6 @@ from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.removal import find_full
 from agent_relay.system.failures import find_passing, find_shortage
 from agent_relay.system.limited_process import LimitedProcess
-
-if TYPE_CHECKING:
-    from agent_relay.domain.documents.packet import ResumePacket
 
 _UPGRADE_S = 8.0
 """Longest absence of our files during an upgrade, in seconds: package managers remove before they write."""
@@ -91,8 +87,7 @@ class EffectRunner:
     @property
     def trouble(self) -> str:
         """The reason why an effect cannot be performed; empty if there is none."""
-        waits = self._supervisor.trouble or self._deliveries.trouble
-        return waits or next(iter(self._troubles.values()), "")
+        return self._supervisor.trouble or self._deliveries.trouble or next(iter(self._troubles.values()), "")
 
     @property
     def bar(self) -> HandoffBar:
@@ -147,14 +142,12 @@ class EffectRunner:
 
     async def build_context(self, session: Session) -> DecisionContext:
         """Return the facts from which the state machine may decide now."""
-        services, launch_environment = self._services, self._launch_environment
-        availability = await self._deciding.run(services.read_availability, launch_environment.environ)
+        services, launch = self._services, self._launch_environment
+        availability = await self._deciding.run(services.read_availability, launch.environ)
         fault = await self._find_fault() if session.living_leg is not None else ""
-        if self._secrets[0] is not launch_environment:
-            known = await self._deciding.run(
-                gather_secrets, session.root, launch_environment.environ, cwd=session.cwd
-            )
-            self._secrets = (launch_environment, known)
+        if self._secrets[0] is not launch:
+            known = await self._deciding.run(gather_secrets, session.root, launch.environ, cwd=session.cwd)
+            self._secrets = (launch, known)
         spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
         context = DecisionContext(
             services.clock.now(),
@@ -165,36 +158,30 @@ class EffectRunner:
             },
             services.create_id(),
             services.create_id(),
-            services.fresh_native_ids(launch_environment.agent, launch_environment.args),
+            services.fresh_native_ids(launch.agent, launch.args),
             resume_at_reset=services.config.resume_at_reset is True,
             agent_may_continue=services.config.resume_at_reset is not False,
             quiet=services.config.build_quiet_hours(),
             return_mode=services.config.return_,
             reset_grace=timedelta(seconds=services.config.reset_grace_s),
             zone=services.zone,
-            fallback_models=services.config.find_fallbacks(
-                launch_environment.agent, launch_environment.model
-            ),
+            fallback_models=services.config.find_fallbacks(launch.agent, launch.model),
             context=services.config.context.build_wishes(),
             draft_near_limit=services.config.handoff.draft_near_limit,
             spoilt=spoilt,
             owner=services.owner,
-            standbys=self._standbys.list_setups(session, launch_environment),
-            efforts=services.find_efforts(self._effort, session.leg, launch_environment),
+            standbys=self._standbys.list_setups(session, launch),
+            efforts=services.find_efforts(self._effort, session.leg, launch),
         )
         return self._rests.include(context)
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """Return, by agent, why the packet that waits for it cannot be used."""
+        from agent_relay.agents.packet_templates import build_renderer
         from agent_relay.engine.publishing.packet_pipeline import find_spoilt
 
-        return find_spoilt(session, self._build_renderer)
-
-    def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
-        """Return the function that renders packets for `agent`. Raise RelayError if there is none."""
-        from agent_relay.agents.packet_templates import build_renderer
-
-        return build_renderer(self._services.get_adapter(agent), session_folder(self._host.session))
+        folder = session_folder(session)
+        return find_spoilt(session, lambda agent: build_renderer(self._services.get_adapter(agent), folder))
 
     async def _find_fault(self) -> str:
         """Return why no successor could be started, or be given a packet; empty if one could.

@@ -10,11 +10,11 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.limits.usage_limits import turn_ended
 from agent_relay.session.requests import await_turn_end
 from agent_relay.session.rests import find_wake
 from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns import lifecycle as turns
-from agent_relay.session.usage_limits import turn_ended
 
 _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
 _UNASKED = "the daemon was killed before an agent was asked"

@@ -6,24 +6,20 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import standby as standbys
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.protocol.handoff_report import HandoffReport
 from agent_relay.domain.session import (
-    AgentNote,
     Handoff,
-    HandoffRequest,
     Leg,
     Limit,
     Prompt,
     PutOff,
     Session,
-    Standby,
     Step,
     Terms,
     Unasked,
 )
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
-from agent_relay.session import transitions
+from agent_relay.session import handoffs, requests, transitions
 
 _MOST_UNASKED = 16
 """Number of the newest that are kept: a few are enough to see that work goes to and fro."""
@@ -132,7 +128,7 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             | standbys.StandbyDropped()
             | standbys.StandbyEnded()
         ):
-            return replace(session, standby=_fold_standby(session.standby, body, event))
+            return replace(session, standby=transitions.fold_standby(session.standby, body, event))
         case work.SuccessorChosen() | work.BudgetNoted() | work.BudgetApplied():
             return transitions.fold_usage(session, body, event)
         case events.ReturnOffered() | events.ReturnPutOff() | events.ConsentUsed():
@@ -171,19 +167,19 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
         case work.HandoffCancelled() | work.DigestBegun() | work.DigestEnded():
             return replace(session, handoff=_mark_handoff(session.handoff, body))
         case work.HandoffRetried() if session.retriable is not None:
-            again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
+            again = replace(session.retriable, step=handoffs.find_step_left(session), is_cancelled=False)
             return replace(session, handoff=again, retriable=None, due=None, tried=(), failure="", why="")
         case work.HandoffClosed(handoff):
             return replace(
                 session, closed=(*session.closed, handoff), due=transitions.find_due(session, body)
             )
         case work.HandoffRequested() | work.HandoffWithdrawn() | work.HandoffAccepted() | work.AgentNoted():
-            return _fold_said(session, body, event)
+            return requests.fold_said(session, body, event)
         case events.CheckpointMade(noted_at=noted_at) if noted_at:
-            return _mark_note(session, noted_at)
+            return requests.mark_note(session, noted_at)
         case events.LegEnded(leg, how, status):
             ended = {"how": how, "status": status, "ended_at": event.at}
-            return _with_leg(_drop_request(session, leg), leg, ended)
+            return _with_leg(requests.drop_request(session, leg), leg, ended)
         case events.SessionRested():
             rested = replace(
                 session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""
@@ -276,14 +272,6 @@ def _withdraw_offer(session: Session, agent: str) -> Session:
     return replace(session, offered="", offer="", returns=False) if session.offered == agent else session
 
 
-def find_step_left(session: Session) -> Step:
-    """Return the step at which the session's retriable handoff goes on: what it reached is kept."""
-    handoff, living = session.retriable, session.living_leg
-    if handoff is not None and living is not None and living.id == handoff.leg:
-        return Step.SPAWNED
-    return Step.PUBLISHED if handoff is not None and handoff.packet else Step.STOPPED
-
-
 def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
     return tuple(found for found in refused if found.agent != agent)
 
@@ -325,34 +313,6 @@ def _begin_leg(session: Session, body: events.LegStarting, event: events.Event) 
         due=None,
         standby=None if ahead is not None else session.standby,
     )
-
-
-def _fold_standby(known: Standby | None, body: standbys.StandbyBody, event: events.Event) -> Standby | None:
-    """Return the standby after one more event about one; an event about another one changes nothing."""
-    if isinstance(body, standbys.StandbyStarting):
-        leg = Leg(
-            body.leg,
-            body.agent,
-            event.generation,
-            event.at,
-            native_id=body.native_id,
-            resumes=body.resumes,
-            owner=body.owner,
-            effort=body.effort,
-        )
-        return Standby(leg, body.setup)
-    if known is None or known.leg.id != body.leg:
-        return known
-    match body:
-        case standbys.StandbyStarted(_, holder_pid, child_pid, child_born):
-            leg = replace(known.leg, holder_pid=holder_pid, child_pid=child_pid, child_born=child_born)
-            return replace(known, leg=leg)
-        case standbys.StandbyReady():
-            return replace(known, leg=replace(known.leg, was_ready=True))
-        case standbys.StandbyDropped():
-            return replace(known, is_dropped=True)
-        case standbys.StandbyEnded():
-            return None
 
 
 def _is_relief(session: Session, body: events.LegStarting) -> bool:
@@ -419,50 +379,3 @@ def _begin_earlier(session: Session, leg_id: str, since: str) -> Session:
 def _with_leg(session: Session, leg_id: str, changes: Mapping[str, object]) -> Session:
     legs = tuple(replace(leg, **changes) if leg.id == leg_id else leg for leg in session.legs)  # type: ignore[arg-type]  # same
     return replace(session, legs=legs)
-
-
-def _fold_said(
-    session: Session,
-    body: work.HandoffRequested | work.HandoffWithdrawn | work.HandoffAccepted | work.AgentNoted,
-    event: events.Event,
-) -> Session:
-    """Return the session after its agent said something of its work, or what it asked for was dropped."""
-    match body:
-        case work.HandoffRequested():
-            parts = (body.completed, body.incomplete, (), body.questions, body.suggested_next)
-            report = HandoffReport(body.deliverables, (), *parts)
-            request = HandoffRequest(
-                body.handoff,
-                body.leg,
-                body.to_agent,
-                body.title,
-                event.at,
-                body.priority,
-                body.closes,
-                body.verdict or "failed",
-                body.text,
-                report,
-            )
-            note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
-            return replace(session, request=request, note=note)
-        case work.HandoffWithdrawn(handoff):
-            is_its = session.request is not None and session.request.id == handoff
-            return replace(session, request=None) if is_its else session
-        case work.HandoffAccepted(handoff):
-            return replace(session, accepted=(*session.accepted, handoff))
-        case work.AgentNoted(leg, text, next_step):
-            return replace(session, note=AgentNote(leg, text, event.at, next_step))
-
-
-def _mark_note(session: Session, noted_at: str) -> Session:
-    """Return the session whose agent's note of that moment is in a checkpoint."""
-    note = session.note
-    if note is None or note.at.isoformat() != noted_at:
-        return session
-    return replace(session, note=replace(note, is_kept=True))
-
-
-def _drop_request(session: Session, leg: str) -> Session:
-    """Return the session without what the agent of `leg`, which is over, asked for."""
-    is_its = session.request is not None and session.request.leg == leg
-    return replace(session, request=None) if is_its else session

@@ -353,3 +353,11 @@ def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, 
     if not choice.successor:
         return choice.skipped[0]
     return Outcome((events.SessionRested(why),)).then(begin_leg(session, name, world, resumes=True))
+
+
+def find_step_left(session: Session) -> Step:
+    """Return the step at which the session's retriable handoff goes on: what it reached is kept."""
+    handoff, living = session.retriable, session.living_leg
+    if handoff is not None and living is not None and living.id == handoff.leg:
+        return Step.SPAWNED
+    return Step.PUBLISHED if handoff is not None and handoff.packet else Step.STOPPED

@@ -17,7 +17,6 @@ from agent_relay.domain.text.names import continue_command, retry_command
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import DecisionContext, Outcome, explain_unavailable
-from agent_relay.session.fold import find_step_left
 from agent_relay.session.transitions import inherit_terms
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _can_retry(session: Session) -> bool:
 
 def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:
     """Resume the session's retriable handoff without a leg: from its packet, or by making one."""
-    step = find_step_left(session)
+    step = handoffs.find_step_left(session)
     retried = Outcome((work.HandoffRetried(handoff.id),))
     if step is Step.STOPPED:
         return retried.then(Outcome((), (PublishPacket(handoff.id),)))

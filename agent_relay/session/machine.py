@@ -18,10 +18,11 @@ from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values import replace
-from agent_relay.session import handoffs, interventions, requests, rests, returns, standbys, usage_limits
+from agent_relay.session import handoffs, interventions, requests, rests, returns
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.fold import is_refusal
+from agent_relay.session.limits import standbys, usage_limits
 from agent_relay.session.transitions import build_limit, inherit_terms, is_told, is_warning
 from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, leg_gone, take_turn
 

@@ -5,9 +5,11 @@ An agent at work is not stopped in the middle of its turn: what it asks for begi
 
 from agent_relay.domain.effects import AwaitQuiet, Effect, ShowMessage
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import AcceptSaid, CloseAsked, HandoffWished, NoteSaid, VerdictSaid
-from agent_relay.domain.session import Handoff, HandoffRequest, Leg, Session, Step, Terms
+from agent_relay.domain.protocol.handoff_report import HandoffReport
+from agent_relay.domain.session import AgentNote, Handoff, HandoffRequest, Leg, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs, interventions
@@ -207,3 +209,50 @@ def _get_own(session: Session, leg_id: str) -> tuple[Leg, Handoff]:
     if handoff is None or handoff.step is not Step.DELIVERED:
         raise WrongUseError("this agent was not started by a handoff, so it has none to accept or judge")
     return leg, handoff
+
+
+def fold_said(
+    session: Session,
+    body: work.HandoffRequested | work.HandoffWithdrawn | work.HandoffAccepted | work.AgentNoted,
+    event: events.Event,
+) -> Session:
+    """Return the session after its agent said something of its work, or what it asked for was dropped."""
+    match body:
+        case work.HandoffRequested():
+            parts = (body.completed, body.incomplete, (), body.questions, body.suggested_next)
+            report = HandoffReport(body.deliverables, (), *parts)
+            request = HandoffRequest(
+                body.handoff,
+                body.leg,
+                body.to_agent,
+                body.title,
+                event.at,
+                body.priority,
+                body.closes,
+                body.verdict or "failed",
+                body.text,
+                report,
+            )
+            note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
+            return replace(session, request=request, note=note)
+        case work.HandoffWithdrawn(handoff):
+            is_its = session.request is not None and session.request.id == handoff
+            return replace(session, request=None) if is_its else session
+        case work.HandoffAccepted(handoff):
+            return replace(session, accepted=(*session.accepted, handoff))
+        case work.AgentNoted(leg, text, next_step):
+            return replace(session, note=AgentNote(leg, text, event.at, next_step))
+
+
+def mark_note(session: Session, noted_at: str) -> Session:
+    """Return the session whose agent's note of that moment is in a checkpoint."""
+    note = session.note
+    if note is None or note.at.isoformat() != noted_at:
+        return session
+    return replace(session, note=replace(note, is_kept=True))
+
+
+def drop_request(session: Session, leg: str) -> Session:
+    """Return the session without what the agent of `leg`, which is over, asked for."""
+    is_its = session.request is not None and session.request.leg == leg
+    return replace(session, request=None) if is_its else session

@@ -14,7 +14,7 @@ from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
-from agent_relay.session.usage_limits import find_level
+from agent_relay.session.limits.usage_limits import find_level
 from tests.session.filling_story import HANDOFF, Filling
 from tests.session.story import NOW
 

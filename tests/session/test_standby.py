@@ -28,7 +28,7 @@ from agent_relay.domain.state import State
 from agent_relay.domain.values import AgentName, replace
 from agent_relay.session.decision import Availability, Outcome, find_standby, is_wanted
 from agent_relay.session.fold import fold_event, fold_events
-from agent_relay.session.standbys import LONGEST, settle
+from agent_relay.session.limits.standbys import LONGEST, settle
 from tests.session.story import HERE, NOW, RESET, Story
 from tests.session.turn_story import TurnStory
 

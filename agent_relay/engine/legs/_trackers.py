@@ -38,7 +38,7 @@ from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import ClockJump, is_later, replace, start_at
 from agent_relay.session.decision import Outcome
-from agent_relay.session.usage_limits import find_level
+from agent_relay.session.limits.usage_limits import find_level
 
 
 class MonitorConfig(msgspec.Struct, frozen=True):

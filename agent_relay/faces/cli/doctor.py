@@ -224,11 +224,10 @@ def _examine_configuration(cwd: str) -> Iterator[CheckResult]:
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
     try:
-        config = read_user_config(get_folders().config)
+        own = read_user_config(get_folders().config)
         read_project_config(root)
-        is_on = "; standby is on" if config.handoff.standby else ""
-        yield CheckResult("ok", f"the configuration can be read{is_on}")
-        yield from (CheckResult(*told) for told in list_tools_findings(config))
+        yield CheckResult("ok", "the configuration can be read" + "; standby is on" * own.handoff.standby)
+        yield from (CheckResult(*told) for told in list_tools_findings(own))
     except RelayError as error:
         yield CheckResult("problem", error.sentence, error.hint)
 

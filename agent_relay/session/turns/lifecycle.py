@@ -10,9 +10,9 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
+from agent_relay.session.limits.usage_limits import relieve_turn
 from agent_relay.session.requests import begin_headless
 from agent_relay.session.transitions import is_ended_by_budget
-from agent_relay.session.usage_limits import relieve_turn
 from agent_relay.session.views.event_lines import name_end
 
 

@@ -25,7 +25,7 @@ from agent_relay.domain.values import has_passed, is_later, replace
 from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
-from agent_relay.session.standbys import begin_standby
+from agent_relay.session.limits.standbys import begin_standby
 from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
