@@ -118,17 +118,16 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
 
     Keys: session, root, cwd, task, title (one line, or empty), state, agent, leg, since and updated_at (ISO
     8601), handoffs, packet (the newest one's text, a relative path), lacks (what it does not tell), why,
-    limit (`None`, or agent, scope, until, text), near (the same without scope: the running agent's warning
-    that a limit is close), next_agent (who would take over then, empty for nobody), standby (`None`, or
-    agent, leg and state: starting, ready or ending), refused (`None`, or agent and text: signed out, or its
-    key refused), offered (the preferred agent that can be had back), context (`None`, or used, room, level
-    and at: the running agent's when it last passed a mark), budgets (by name, those that passed a mark: mark,
-    text, agent, until), headless (whether it has, or last had, no screen), owed (the agent of a handoff that
-    has not been worked on), return (`None`, or agent, by_itself, why, until: the preferred agent whose reset
-    has passed, whether it takes over at the turn's end, and why not), agreed (whether a person agreed that
-    work goes on after this rest) and consent (`None`, or agent, consent, reset, at: by what an agent last
-    went on unasked: once, always or return). An imported session that nobody has started has no leg; agent
-    and owed are whom its packet is for.
+    limit (`None`, or agent, scope, until, text), near (the same without scope: a warning), next_agent (who
+    would take over then, empty for nobody), standby (`None`, or agent, leg and state: starting, ready or
+    ending), refused (`None`, or agent and text: signed out, or its key refused), offered (the preferred agent
+    that can be had back), context (`None`, or used, room, level and at: the running agent's when it last
+    passed a mark), budgets (those that passed a mark, by name: mark, text, agent, until), headless (whether
+    it has, or last had, no screen), owed (the agent of a handoff that has not been worked on), return
+    (`None`, or agent, by_itself, why, until: the preferred agent that is available again, and why it does not
+    take over), agreed (whether work may go on after this rest) and consent (`None`, or agent, consent, reset,
+    at: by what one last went on unasked: once, always or return). An imported session that nobody has started
+    has no leg; agent and owed are whom its packet is for.
     """
     view: dict[str, object] | None = None
     handoff, offers, titled = "none", _Offers(), ("", "")
