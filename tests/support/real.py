@@ -100,7 +100,8 @@ class World:
     def requests(self, agent: str) -> list[dict[str, Any]]:
         """The requests of `agent`'s conversation so far, oldest first: `at`, `text`, `body`, `step`."""
         with open(self.log, encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file if line.endswith("\n")]
+            # Read at once: of a line that is being written, its second half would be taken for another one.
+            rows = [json.loads(line) for line in file.read().split("\n")[:-1]]
         return [row for row in rows if row["main"] and row["agent"] == agent]
 
     def open(
