@@ -245,7 +245,7 @@ class UserConfig(Strict, frozen=True):
     `return` is what happens when a preferred agent's window resets, `reset_grace_s` how long after a reset an
     agent is not asked yet; `notify` how a person who looks elsewhere is told of what happens;
     `resume_at_reset` whether work goes on by itself when everybody rested, `quiet_hours` when nothing does;
-    `agent_tools` whether agents are given relay's tools (`None`, as `True`, if their library is installed);
+    `agent_tools` whether agents are given relay's tools, if their library is installed;
     `model_remedy` what a limit of one model leads to: the next agent, or the same one with its
     `fallback_model`, where it has one. With `proxy`, agents' requests to their providers pass through relay's
     proxy on this machine.
@@ -261,7 +261,7 @@ class UserConfig(Strict, frozen=True):
     proxy: bool = False
     relay_key: str = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
-    agent_tools: bool | None = None
+    agent_tools: bool = True
     agents: dict[str, AgentConfig] = field(default_factory=dict)
     handoff: HandoffConfig = HandoffConfig()
     context: ContextConfig = ContextConfig()

@@ -300,9 +300,7 @@ def _build_start(services: Services, order: LegOrder, *, folder: str, packet: st
         model=leg.model or (launch.model if mine else "") or settings.model,
         args=(*settings.args, *(launch.args if mine else ())),
         may_continue=services.config.may_ever_continue,
-        tool_folder=services.folders.runtime
-        if services.config.agent_tools is not False and has_mcp_library()
-        else "",
+        tool_folder=services.folders.runtime if services.config.agent_tools and has_mcp_library() else "",
     )
 
 

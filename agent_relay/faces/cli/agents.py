@@ -1,5 +1,6 @@
 """`agent-relay agents`, `adapters`, `model`, `order`: show who is known and trusted; set order and models."""
 
+import contextlib
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,14 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
 from agent_relay.store.usage_windows import read_windows, render_known
-from agent_relay.system.config_file import read_project_config, read_user_config, write_model, write_order
+from agent_relay.system.config_file import (
+    FILE_NAME,
+    read_project_config,
+    read_toml,
+    read_user_config,
+    write_model,
+    write_order,
+)
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 _RESTS = {"True": "yes", "False": "-", "None": "unknown"}
@@ -71,12 +79,14 @@ def list_tools_findings(config: UserConfig) -> list[tuple[Literal["ok", "note"],
 
     They are optional: only a user who asked for them is told of their lack as of a fault.
     """
-    if config.agent_tools is False:
+    if not config.agent_tools:
         return []
     if importlib.util.find_spec("mcp") is not None:
         return [("ok", "agents are given relay's tools (docs/mcp.md)", "")]
-    install = render_extra_install("mcp")
-    if config.agent_tools:
+    install, is_asked = render_extra_install("mcp"), False
+    with contextlib.suppress(FileNotFoundError):
+        is_asked = "agent_tools" in read_toml(os.path.join(get_folders().config, FILE_NAME))
+    if is_asked:
         what = "config.toml has agent_tools = true, but their library is not installed, so agents get none"
         return [("note", what, f"Install it: {install}")]
     return [("ok", "relay's optional tools for agents are not installed", f"To give agents tools: {install}")]
