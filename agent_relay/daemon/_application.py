@@ -37,10 +37,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-AFTER_S = 1.0
+AFTER_S = 0.3
 """Seconds at the start that are left to whoever started the daemon."""
 
 MODULES = (
+    # The first prompt needs these two.
+    "agent_relay.redact.text",
+    "agent_relay.packet.extract.requests",
     "agent_relay.agents.adapters",
     "agent_relay.agents.catalog",
     "agent_relay.agents.packet_templates",
@@ -62,10 +65,8 @@ MODULES = (
     "agent_relay.packet.airc",
     "agent_relay.packet.digest",
     "agent_relay.packet.extract.quotable",
-    "agent_relay.packet.extract.requests",
     "agent_relay.race.registry",
     "agent_relay.race.runner",
-    "agent_relay.redact.text",
     "agent_relay.session.fold",
     "agent_relay.sources.transcript_files",
     "agent_relay.sources.native_sessions",

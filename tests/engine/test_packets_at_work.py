@@ -20,7 +20,9 @@ def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> Non
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
-    before = world.session(session)
+    before = world.wait_for(
+        session, lambda now: now.leg is not None and now.leg.asked is not None, "the prompt is known"
+    )
     answer = world.open("understudy", no_launch=True, focus="the door")
     path = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md"
     assert str(answer["message"]).startswith(
