@@ -68,7 +68,8 @@ def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorl
         "failed": row["handoff"],
         "why": "it does not open",
     }
-    tree = run(world, "handoff", "history").out.splitlines()
+    shown = run(world, "handoff", "history").out
+    tree = shown[shown.index("session ") :].splitlines()
     assert [line.lstrip(" │├└─").split()[0] for line in tree] == ["session", *["leg", "handoff"] * 2, "leg"]
     assert "failed, depth 1, high priority, it does not open" in tree[2]
     view = read(world, "history")

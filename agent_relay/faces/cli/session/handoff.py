@@ -2,7 +2,9 @@
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import asdict
@@ -15,10 +17,9 @@ from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.options import OPEN_LIMIT_S
 from agent_relay.faces.cli.session.agent import run_agent
 from agent_relay.faces.cli.session.attach import follow, has_terminal, measure
-from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
-from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
 from agent_relay.faces.cli.session.handoffs.evidence import list_criteria
 from agent_relay.faces.cli.session.handoffs.records import (
+    Lineage,
     build_full,
     build_row,
     choose_lineage,
@@ -50,7 +51,10 @@ from agent_relay.faces.render.output import (
 )
 from agent_relay.store.journal import read_session
 from agent_relay.system.disk.folders import get_cwd, get_folders
-from agent_relay.usage.packet_use import build_packet_use
+from agent_relay.usage.packet_use import PacketUse, build_packet_use
+
+if TYPE_CHECKING:
+    from agent_relay.domain.protocol.timeline import TimelineTold
 
 RunningSession = Annotated[
     str, typer.Argument(help="Its id, or its beginning or end; by default the one that runs here.")
@@ -156,10 +160,7 @@ def history(
     uses, timeline = read_uses(chain, gathered), read_timeline(chain, gathered)
     now = get_now()
     if not as_json:
-        if timeline is not None:
-            is_plain = is_plain_output()
-            print_contents(*draw_timeline(timeline, now, None, width=get_width(), is_plain=is_plain), "")
-        print_lines(*draw_lineage(chain, uses, timeline))
+        _print_history(chain, uses, timeline, now)
         return
     legs = [
         {
@@ -185,6 +186,19 @@ def history(
     told = timeline.model_dump(mode="json", exclude={"type"}) if timeline is not None else None
     view = {"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs}
     print_json({**view, "timeline": told})
+
+
+def _print_history(
+    chain: Lineage, uses: Mapping[str, PacketUse], timeline: "TimelineTold | None", now: datetime
+) -> None:
+    # The models of a timeline take long to load, and no other command here shows one.
+    from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
+    from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
+
+    if timeline is not None:
+        is_plain = is_plain_output()
+        print_contents(*draw_timeline(timeline, now, None, width=get_width(), is_plain=is_plain), "")
+    print_lines(*draw_lineage(chain, uses, timeline))
 
 
 def plan(
