@@ -215,10 +215,26 @@ def _roll_back(
         return Outcome(), f"{name}: the session is {session.state}"
     if session.leg is None or session.leg.id != handoff.leg:
         return Outcome(), f"{name}: the session has gone on under {session.agent}"
-    found = handoffs.try_roll_back(
-        session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed"
-    )
+    found = handoffs.try_roll_back(session, handoff, world, why=_tell_failure(handoff, asked))
     return (Outcome(), found) if isinstance(found, str) else (found, "")
+
+
+def _tell_failure(handoff: Handoff, asked: CloseAsked) -> str:
+    """Return what the rollback agent is told of the failure: why, how far the work came, and what it needs."""
+    report = asked.report
+    parts = {
+        "done": report.completed,
+        "not done": report.incomplete,
+        "exists now": report.deliverables,
+        "not met": list_unmet(list_evidence(handoff, asked)),
+        "in the way": tuple(
+            f"{one.text} (needs {one.requires})" if one.requires else one.text for one in report.blockers
+        ),
+        "open questions": report.questions,
+        "suggested next": (report.suggested_next,) if report.suggested_next else (),
+    }
+    told = [f"{name}: {', '.join(words)}" for name, words in parts.items() if words]
+    return "; ".join([asked.note or f"{handoff.to_agent} did not succeed", *told])
 
 
 def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> None:

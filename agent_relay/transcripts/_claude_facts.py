@@ -222,10 +222,10 @@ _ARGS = re.compile(r"<command-args>((?:(?!<command-args>).)*?)</command-args>", 
 _SUMMARY = re.compile(
     r"^Summary:\s*(.*?)(?:\n\nIf you need specific details from before|\Z)", re.DOTALL | re.MULTILINE
 )
-# What it queues for itself at a limit's reset; its own row says who wrote it, the queue's does not.
+# What it queues for itself at a limit and at its reset; the queue's rows do not say who wrote them.
 _OWN_PROMPT = re.compile(
     r"\AYour claude\.ai usage (?:limit has reset|is available again before the usage-limit reset)\."
-    r" Continue the task "
+    r" Continue the task |\A/rate-limit-options\s*\Z"
 )
 _PEEK_ROWS = 60
 

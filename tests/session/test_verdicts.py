@@ -44,6 +44,23 @@ def test_what_was_expected_is_passed_on_until_somebody_judges_it() -> None:
     assert begun(story).deliverables == ()
 
 
+def test_the_rollback_agent_is_told_how_far_the_work_came() -> None:
+    """It stood in `handoff show` alone, and half of the work was done twice."""
+    story = made()
+    report = HandoffReport(
+        completed=("the frame", "the hinges"),
+        incomplete=("the lock",),
+        criteria=(CriterionReport("it opens", met=False, how="pushed it"),),
+        blockers=(BlockerReport("access", "no key", "the key"),),
+        suggested_next="ask for the key",
+    )
+    story.happens(CloseAsked(of(story).id, "failed", "gave up", report=report))
+    assert begun(story).why == (
+        "gave up; done: the frame, the hinges; not done: the lock; not met: it opens;"
+        " in the way: no key (needs the key); suggested next: ask for the key"
+    )
+
+
 def test_a_failure_hands_over_to_the_rollback_agent_with_the_questions() -> None:
     """What was achieved until now is in its packet; it is not asked to roll back itself again."""
     story = made()

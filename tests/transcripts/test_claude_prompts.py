@@ -92,6 +92,18 @@ def test_a_prompt_left_in_the_queue_reaches_the_successor() -> None:
     assert facts.limit_text == "You've hit your session limit"
 
 
+def test_the_dialog_that_it_opens_at_a_limit_is_no_prompt_of_the_user_s() -> None:
+    """It queues the command among what the user queued, and the successor was told to do it."""
+    claude = Claude()
+    claude.user("fix the bug")
+    claude.raw(type="queue-operation", operation="enqueue", content="/rate-limit-options")
+    claude.raw(type="queue-operation", operation="enqueue", content="and the docs")
+    claude.agent("You've hit your session limit", isApiErrorMessage=True, model="<synthetic>")
+    facts = claude.read()
+    assert facts.unprocessed_prompt is not None
+    assert facts.unprocessed_prompt.text == "fix the bug\n\nand the docs"
+
+
 def test_a_prompt_delivered_in_the_middle_of_a_turn_is_the_users() -> None:
     """The CLI hands queued prompts over as attachments; they often hold the correction that matters."""
     claude = Claude()
