@@ -220,7 +220,7 @@ def _roll_back(
 
 
 def _tell_failure(handoff: Handoff, asked: CloseAsked) -> str:
-    """Return what the rollback agent is told of the failure: why, how far the work came, and what it needs."""
+    """Return what the rollback agent is told of the failure: why, how far the work came, what it needs."""
     report = asked.report
     parts = {
         "done": report.completed,
