@@ -29,7 +29,7 @@ from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.sessions.verdicts import HandoffJudge, render_judged
 from agent_relay.engine.threads import finish_or_end
-from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord
+from agent_relay.session.handoff_history import HandoffHistory, HandoffRecord, render_result
 from agent_relay.session.interventions import REJECTED, VERDICTS, build_handoff_plan
 from agent_relay.session.requests import find_own_handoff
 from agent_relay.store.context_notes import take_note
@@ -59,6 +59,7 @@ def build_agent_handlers(sessions: SessionRegistry, judge: HandoffJudge) -> Mapp
             op.AGENT_HANDOFF.performed_by(does.hand_off),
             op.AGENT_COMPACT.performed_by(does.compact),
             op.AGENT_LIST.performed_by(does.list_handoffs),
+            op.AGENT_SHOW.performed_by(does.show_handoff),
             op.AGENT_LIMITS.performed_by(does.tell_limits),
             op.AGENT_PLAN.performed_by(does.plan),
             op.AGENT_ACCEPT.performed_by(does.accept),
@@ -180,6 +181,15 @@ class _AgentHandlers:
         host, _ = await self._find(asked)
         records = HandoffHistory(tuple(host.events)).records
         return {"handoffs": [_render_record(record) for record in records]}
+
+    async def show_handoff(self, asked: fields.AgentShowFields, _peer: Peer) -> Mapping[str, object]:
+        """Return one handoff of the session: what it expects, and how it was judged."""
+        host, _ = await self._find(asked)
+        records = HandoffHistory(tuple(host.events)).records
+        found = [one for one in records if asked.handoff and one.id.endswith(asked.handoff)]
+        if len(found) != 1:
+            raise WrongUseError(f"this session has no handoff {asked.handoff[:40]!r}", hint="Call list")
+        return _render_record(found[0]) | render_result(found[0])
 
     async def tell_limits(self, asked: fields.AgentFields, _peer: Peer) -> Mapping[str, object]:
         """Return which agents in the order can work, which rest until when, and their usage windows."""

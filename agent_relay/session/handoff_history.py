@@ -101,6 +101,25 @@ class HandoffRecord(msgspec.Struct, frozen=True):
         return name_lane(resumes=self.resumes, why=self.lane_why) if self.legs else ""
 
 
+def render_result(record: HandoffRecord) -> dict[str, object]:
+    """Render what a handoff expects, how its successor learned of the work, and what came of it, for JSON."""
+    closing, terms = record.closing, record.terms
+    return {
+        "lane": record.lane,
+        "deliverables": list(terms.deliverables),
+        "acceptance_criteria": list(terms.criteria),
+        "checks": list(terms.checks),
+        "constraints": list(terms.constraints),
+        "criteria": [render_evidence(checked) for checked in record.checked],
+        "blockers": [
+            {"kind": one.kind, "text": one.text, "requires": one.requires} for one in record.blockers
+        ],
+        "completed": list(closing.completed) if closing is not None else [],
+        "incomplete": list(closing.incomplete) if closing is not None else [],
+        "suggested_next": closing.suggested_next if closing is not None else "",
+    }
+
+
 def render_evidence(checked: work.CriterionChecked) -> dict[str, object]:
     """Render what is known of a criterion, for JSON."""
     return {

@@ -24,11 +24,11 @@ from tests.fuzz.messages import make_body
 _TEXTS = (
     *("agent", "focus", "model", "session", "task", "race", "message", "handoff", "note", "rollback", "by"),
     *("leg", "token", "query", "to", "title", "intent", "current_state", "next_step", "repo", "branch"),
-    "history_summary",
+    *("history_summary", "reason", "suggested_next"),
 )
 _LISTS = (
     *("agents", "args", "expect", "accept", "check", "propose_check", "constraint", "needs", "question"),
-    "blockers",
+    *("blockers", "deliverables", "completed", "incomplete", "questions"),
 )
 _FLAGS = (
     *("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply", "digest"),
@@ -51,6 +51,7 @@ _FIELDS: dict[str, object] = {
     "verdict": "failed",
     "test": "true",
     "files": [{"path": "a.txt", "lines": "1-2"}],
+    "criteria": [{"criterion": "1", "met": True, "how": "seen"}],
     "report": {"criteria": [{"criterion": "1", "met": True, "how": "seen"}]},
 }
 # One ends the daemon, the other starts a program of its own.

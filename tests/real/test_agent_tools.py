@@ -159,6 +159,7 @@ def test_every_tool_answers(world: World, agent: str) -> None:
     calls = [tool(agent, name) for name in ("status", "limits", "plan", "list", "accept", "complete")]
     calls += [
         tool(agent, "recall", query="sums"),
+        tool(agent, "show", handoff="none"),
         tool(agent, "fail", note="n"),
         tool(agent, "reject", note="n"),
     ]

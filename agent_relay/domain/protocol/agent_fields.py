@@ -56,6 +56,12 @@ class AgentCompactFields(AgentFields):
     reason: str = ""
 
 
+class AgentShowFields(AgentFields):
+    """A handoff of the session to show, by its id or the end of it."""
+
+    handoff: str = ""
+
+
 class AgentPlanFields(AgentFields):
     """A handoff to plan."""
 

@@ -19,6 +19,7 @@ from agent_relay.domain.protocol.agent_fields import (
     AgentNoteFields,
     AgentPlanFields,
     AgentRecallFields,
+    AgentShowFields,
     AgentVerdictFields,
 )
 from agent_relay.domain.protocol.fields import Fields
@@ -364,6 +365,7 @@ AGENT_RECALL = Operation("agent.recall", AgentRecallFields)
 AGENT_HANDOFF = Operation("agent.handoff", AgentHandoffFields)
 AGENT_COMPACT = Operation("agent.compact", AgentCompactFields)
 AGENT_LIST = Operation("agent.list", AgentFields)
+AGENT_SHOW = Operation("agent.show", AgentShowFields)
 AGENT_LIMITS = Operation("agent.limits", AgentFields)
 AGENT_PLAN = Operation("agent.plan", AgentPlanFields)
 AGENT_ACCEPT = Operation("agent.accept", AgentNoteFields)

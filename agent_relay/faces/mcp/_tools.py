@@ -143,6 +143,13 @@ TOOLS = (
     ),
     RelayTool("list", "agent.list", "List the handoffs of this session and their outcomes."),
     RelayTool(
+        "show",
+        "agent.show",
+        "Show one handoff of this session: what it expects, how it was judged, what is done and what is not.",
+        {"handoff": _text("Its id, from list.")},
+        ("handoff",),
+    ),
+    RelayTool(
         "limits",
         "agent.limits",
         "Show which agents can work now, which ones are resting and until when, and their usage windows.",

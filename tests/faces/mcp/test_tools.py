@@ -19,7 +19,7 @@ TASK = {
     "next_step": "hang the door",
 }
 ACTS = ["accept", "complete", "fail", "reject", "checkpoint"]
-EVERY = ["status", "recall", "handoff", "compact", "list", "limits", "plan", *ACTS]
+EVERY = ["status", "recall", "handoff", "compact", "list", "show", "limits", "plan", *ACTS]
 REFUSED = "this is not the agent at work in that session"
 ASK_AGAIN = "agent-relay's MCP server was restarted: ask again"
 
@@ -76,6 +76,13 @@ def test_an_agent_hands_over_at_its_turns_end(world: RelayWorld) -> None:
         assert json.loads(successor.call("complete", note="it closes"))["verdict"] == "completed"
         rows = json.loads(successor.call("list"))["handoffs"]
         assert [(row["to"], row["status"]) for row in rows] == [("understudy", "completed")]
+        shown = json.loads(successor.call("show", handoff=rows[0]["handoff"][-6:]))
+        assert (shown["status"], shown["note"]) == ("completed", "it closes")
+        assert shown["lane"] == "read the packet: it had no conversation here"
+        assert successor.try_call("show", handoff="other") == (
+            "this session has no handoff 'other'. Call list",
+            True,
+        )
 
 
 def test_what_is_missing_is_named(world: RelayWorld) -> None:
