@@ -23,6 +23,8 @@ class _Daemon:
 
     answers: list[Answer]
     opened: int = 0
+    dying: int = 0
+    """The number of daemons that die right after they were connected to."""
     asked: list[str] = field(default_factory=list)
 
     def connect(self) -> "_Connection":
@@ -33,6 +35,8 @@ class _Daemon:
 class _Connection:
     def __init__(self, daemon: _Daemon) -> None:
         self._daemon = daemon
+        self._dies = daemon.dying > 0
+        daemon.dying -= 1
 
     def request(self, op: str, /, **fields: object) -> dict[str, object]:
         self._daemon.asked.append(f"{op} {fields['session']}")
@@ -44,6 +48,8 @@ class _Connection:
 
     def subscribe(self) -> None:
         """Nothing to do: `notices` always has one."""
+        if self._dies:
+            raise DaemonUnreachableError("the daemon went away")
 
     def notices(self, *, limit_s: float | None = None) -> Iterator[dict[str, object]]:
         assert limit_s is not None
@@ -229,6 +235,20 @@ def test_a_daemon_that_dies_in_between_is_started_again() -> None:
     )
     assert (status, legs, said) == (0, ["L1", "L2"], [LINE])
     assert daemon.opened == 5
+
+
+def test_a_daemon_that_dies_while_it_is_spoken_to_is_replaced() -> None:
+    """Killed between the agent's end and the question who comes next, it ended the terminal with it."""
+    daemon = _Daemon([_where("ended", agent="bob", status=0)])
+    loop = SessionLoop(
+        daemon.connect(), reconnect=daemon.connect, attach=lambda _: _End("ended", 0), say=[].append
+    )
+    daemon.dying = 2
+    assert loop.run(_where("busy", "L1")) == 0
+    assert daemon.opened == 4
+    daemon.dying = 9
+    with pytest.raises(DaemonUnreachableError):
+        loop.run(_where("busy", "L1"))
 
 
 def test_a_session_the_new_daemon_has_put_away_ends_with_the_agents_own_status() -> None:

@@ -10,12 +10,14 @@ from agent_relay.store.session_index import read_summary
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from agent_relay.client.attach.held_terminal import HeldTerminal
     from agent_relay.client.attach.loop import AttachOutcome
     from agent_relay.client.connection import Connection
 
     Attach = Callable[["SessionPlace"], AttachOutcome]
+    _Found = TypeVar("_Found")
     ShowRest = Callable[["SessionPlace"], tuple[str, str]]
 
 NEXT_LIMIT_S = 900.0
@@ -179,8 +181,12 @@ class SessionLoop:
 
     def _ask_again(self, session: str) -> SessionPlace:
         """Reconnect to whichever daemon runs by now, and return where the session is."""
-        self._follow()
-        return self._ask(session)
+
+        def ask() -> SessionPlace:
+            self._reach()
+            return self._ask(session)
+
+        return _try_again(ask)
 
     def _wait_for_notice(self) -> None:
         """Wait until something has changed, at most `PATIENCE_S`."""
@@ -204,6 +210,9 @@ class SessionLoop:
 
     def _follow(self) -> None:
         """Open a new connection that gets notices. Raise DaemonUnreachableError if that fails."""
+        _try_again(self._reach)
+
+    def _reach(self) -> None:
         self._connection.close()
         self._connection = self._reconnect()
         self._connection.subscribe()
@@ -247,3 +256,18 @@ class SessionLoop:
 def _text(answer: "dict[str, object]", key: str) -> str:
     found = answer.get(key)
     return found if isinstance(found, str) else ""
+
+
+def _try_again(ask: "Callable[[], _Found]") -> "_Found":
+    """Return the result of `ask`; a daemon that dies in the middle of it has a successor soon.
+
+    Raise DaemonUnreachableError if that fails `FAILURES` times, or after `STUCK_S` seconds.
+    """
+    deadline = time.monotonic() + STUCK_S
+    for _ in range(FAILURES - 1):
+        try:
+            return ask()
+        except DaemonUnreachableError:
+            if time.monotonic() > deadline:
+                raise
+    return ask()
