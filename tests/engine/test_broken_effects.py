@@ -20,6 +20,7 @@ from agent_relay.domain.effects import (
     ShowMessage,
     SpawnLeg,
     StopLeg,
+    TellContext,
     WakeAt,
 )
 from agent_relay.domain.inputs import (
@@ -54,6 +55,7 @@ BESIDE: dict[type[Effect], Callable[[str], Effect]] = {
     DraftPacket: lambda leg: DraftPacket(leg, "bob"),
     AwaitQuiet: AwaitQuiet,
     Compact: Compact,
+    TellContext: TellContext,
     WakeAt: lambda _leg: WakeAt(NOW + timedelta(hours=1)),
     CancelContinue: lambda leg: CancelContinue(leg, NOW + timedelta(hours=1)),
 }
