@@ -1,5 +1,7 @@
 """Decide which effects a daemon must repeat for a session it finds after a crash."""
 
+from datetime import datetime, timedelta
+
 from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.events.session import LegEnded, SessionEnded
 from agent_relay.domain.events.work import HandoffConfirmed, PacketDelivered, PredecessorStopped, TurnEnded
@@ -17,6 +19,8 @@ from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns import lifecycle as turns
 
 _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
+_NEW = timedelta(minutes=1)
+"""The age of a limit from which on a resting session's daemon has noted it, or its user has cleared it."""
 _UNASKED = "the daemon was killed before an agent was asked"
 
 
@@ -25,10 +29,10 @@ def restarted(session: Session, world: DecisionContext, news: Restarted) -> Outc
 
     Every effect returned may have been performed before; performing it again changes nothing.
     """
-    return Outcome((), _note_again(session)).then(_take_up(session, world, news))
+    return Outcome((), _note_again(session, world.now)).then(_take_up(session, world, news))
 
 
-def _note_again(session: Session) -> tuple[NoteRest, ...]:
+def _note_again(session: Session, now: datetime) -> tuple[NoteRest, ...]:
     """Return the limit that began what is under way: its daemon may have died before the ledger had it.
 
     Nothing once that is done: a rest the user has cleared since would come back with every new daemon.
@@ -36,7 +40,10 @@ def _note_again(session: Session) -> tuple[NoteRest, ...]:
     limit, handoff = session.limit, session.handoff
     is_failover = handoff is not None and handoff.reason == "rate_limit" and not find_spent(session, handoff)
     is_given_way = is_failover and handoff is not None and handoff.step in _BEFORE_IT_WORKS
-    if limit is None or not (session.state is State.LIMITED or is_given_way):
+    if limit is None:
+        return ()
+    is_new = session.state is State.RESTING and handoff is None and timedelta(0) <= now - limit.at < _NEW
+    if not (session.state is State.LIMITED or is_given_way or is_new):
         return ()
     until = parse_moment(limit.until)
     return (NoteRest(limit.agent, limit.scope, until, limit.text, model=limit.model),)

@@ -1,5 +1,7 @@
 """The session's state machine after a crash: the journal leads on to one successor."""
 
+from datetime import timedelta
+
 import pytest
 
 from agent_relay.domain.effects import (
@@ -97,6 +99,16 @@ def test_a_limit_that_was_all_the_journal_had_time_for_is_noted() -> None:
     seen = next(event.number for event in whole.events if event.body.name == "signal.seen")
     whole.refold(whole.events[:seen]).happens(Restarted(leg_lives=True))
     assert whole.effects[0] == NoteRest("ann", "account", RESET, "You've hit it")
+
+
+def test_a_limit_at_which_nobody_was_left_is_noted_by_the_next_daemon_if_it_is_new() -> None:
+    """Killed between the rest's line and its ledger, it let everybody be told that the agent is back."""
+    story = Story(roster=("ann",)).start().says("busy").limit()
+    assert story.now.state is State.RESTING
+    noted = NoteRest("ann", "account", RESET, "You've hit it")
+    assert noted in story.happens(Restarted(leg_lives=True)).effects
+    later = story.now.updated_at + timedelta(minutes=2)
+    assert noted not in story.happens(Restarted(leg_lives=True), now=later).effects
 
 
 def test_a_limit_of_before_is_not_noted_again() -> None:

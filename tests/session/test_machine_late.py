@@ -159,6 +159,7 @@ def test_a_new_daemon_goes_on_with_a_session_that_is_stopping_or_limited() -> No
     """Kill -9 between a journal line and its effect."""
     story = Story().start().happens(StopAsked("by hand")).happens(Restarted(leg_lives=True))
     assert story.effects == [StopLeg("L1")]
-    resting = Story(("ann",)).start().limit().happens(Restarted(leg_lives=True))
+    resting = Story(("ann",)).start().limit()
+    resting.happens(Restarted(leg_lives=True), now=NOW + timedelta(minutes=5))
     assert resting.now.state is State.RESTING
     assert [effect.at for effect in resting.effects] == [RESET]

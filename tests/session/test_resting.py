@@ -62,7 +62,7 @@ def test_who_changes_their_mind_takes_it_back() -> None:
 def test_agreeing_survives_the_daemon() -> None:
     """The next one has the journal, and waits for the same reset."""
     story = _rest(lives=False).happens(ResumeAsked())
-    story.refold(story.events).happens(Restarted(leg_lives=False))
+    story.refold(story.events).happens(Restarted(leg_lives=False), now=NOW + timedelta(minutes=5))
     assert (story.now.agreed, story.effects) == (True, [WakeAt(RESET)])
 
 
@@ -207,7 +207,8 @@ def test_a_countdown_that_ends_at_its_moment_was_not_given_up() -> None:
 
 def test_a_new_daemon_looks_after_the_agent_that_goes_on_by_itself() -> None:
     """Otherwise nobody would notice that it did not."""
-    story = _rest().happens(ContinueAnnounced("L1", RESET)).happens(Restarted(leg_lives=True))
+    story = _rest().happens(ContinueAnnounced("L1", RESET))
+    story.happens(Restarted(leg_lives=True), now=NOW + timedelta(minutes=5))
     assert story.effects == [WakeAt(RESET), WakeAt(CHECK)]
 
 
