@@ -37,7 +37,7 @@ def test_a_record_deleted_after_two_turns_costs_no_word(world: World, agent: str
     for number, (prompt, answer) in enumerate(TURNS, 1):
         type_line(terminal, prompt)
         terminal.wait_for(answer)
-        terminal.wait_until(partial(has_turns, world, number), f"checkpoint {number}")
+        terminal.wait_until(partial(has_turn, world, number, answer), f"checkpoint {number}")
     found = glob.glob(f"{world.home}/{RECORDS[agent]}")
     assert found
     for path in found:
@@ -51,7 +51,7 @@ def test_a_record_deleted_after_two_turns_costs_no_word(world: World, agent: str
     assert "is from relay's checkpoints" in heard or glob.glob(f"{world.home}/{RECORDS[agent]}")
 
 
-def has_turns(world: World, number: int) -> bool:
-    """Whether the newest checkpoint knows so many turns of the conversation."""
+def has_turn(world: World, number: int, answer: str) -> bool:
+    """Whether the newest checkpoint knows so many turns of the conversation, the last one with its answer."""
     made = [event.body for event in read_all_events(world) if isinstance(event.body, CheckpointMade)]
-    return bool(made) and made[-1].turns >= number
+    return bool(made) and made[-1].turns >= number and answer in made[-1].answer
