@@ -148,7 +148,7 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
     if asked.verdict == "completed" and list_unmet(checked) and not asked.anyway:
         return Outcome(checked)
     after = replace(session, handoff=None) if confirmed else session
-    rolled, why_not = _roll_back(after, handoff, asked, world)
+    rolled, why_not = _roll_back(after, handoff, asked, world, unmet=list_unmet(checked))
     report = asked.report
     blockers = list_blockers(handoff.id, report)
     closed = work.HandoffClosed(
@@ -205,7 +205,12 @@ def list_unmet(checked: Sequence[work.CriterionChecked]) -> tuple[str, ...]:
 
 
 def _roll_back(
-    session: Session, handoff: Handoff, asked: CloseAsked, world: DecisionContext
+    session: Session,
+    handoff: Handoff,
+    asked: CloseAsked,
+    world: DecisionContext,
+    *,
+    unmet: tuple[str, ...],
 ) -> tuple[Outcome, str]:
     """Return the handoff to the rollback agent, and why there is none although one was named."""
     name = handoff.terms.rollback
@@ -215,18 +220,18 @@ def _roll_back(
         return Outcome(), f"{name}: the session is {session.state}"
     if session.leg is None or session.leg.id != handoff.leg:
         return Outcome(), f"{name}: the session has gone on under {session.agent}"
-    found = handoffs.try_roll_back(session, handoff, world, why=_tell_failure(handoff, asked))
+    found = handoffs.try_roll_back(session, handoff, world, why=_tell_failure(handoff, asked, unmet))
     return (Outcome(), found) if isinstance(found, str) else (found, "")
 
 
-def _tell_failure(handoff: Handoff, asked: CloseAsked) -> str:
+def _tell_failure(handoff: Handoff, asked: CloseAsked, unmet: tuple[str, ...]) -> str:
     """Return what the rollback agent is told of the failure: why, how far the work came, what it needs."""
     report = asked.report
     parts = {
         "done": report.completed,
         "not done": report.incomplete,
         "exists now": report.deliverables,
-        "not met": list_unmet(list_evidence(handoff, asked)),
+        "not met": unmet,
         "in the way": tuple(
             f"{one.text} (needs {one.requires})" if one.requires else one.text for one in report.blockers
         ),
