@@ -19,6 +19,7 @@ from agent_relay.domain.protocol.timeline import TimelineUsage
 from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
 from agent_relay.session.views.timeline import build_timeline
+from docs.failover_picture import SVG_FORMAT
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PICTURE = f"{HERE}/timeline.svg"
@@ -27,19 +28,6 @@ RESET = START + timedelta(hours=4, minutes=20)
 NOW = START + timedelta(hours=4, minutes=58)
 COLUMNS = 116
 ABOUT = "A session over time: claude meets its limit, codex takes over, and after the reset claude goes on"
-# rich's own format fetches fonts from elsewhere; a picture asks nobody for anything.
-SVG_FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
-  font-size: {char_height}px; line-height: {line_height}px; }}
-{styles}
-</style>
-<defs>{lines}</defs>
-<rect fill="#0c0c0c" x="0" y="0" width="{width}" height="{height}" rx="8"/>
-<g transform="translate({terminal_x}, {terminal_y})">{backgrounds}
-<g class="{unique_id}-matrix">{matrix}</g></g>
-</svg>
-"""
 USAGE = {
     "A1": TimelineUsage(tokens=1_284_310, tokens_are_whole=True, cost_usd="3.41", cost_is_whole=True),
     "B1": TimelineUsage(tokens=802_144, tokens_are_whole=True, cost_usd="1.21", cost_is_whole=True),
