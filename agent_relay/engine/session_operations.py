@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
 
+from agent_relay.agents.user_arguments import chooses_session
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError
@@ -12,6 +15,7 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
+from agent_relay.domain.values import AgentName
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
@@ -25,6 +29,7 @@ from agent_relay.engine.sessions.handoff_requests import (
     strip_texts,
 )
 from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.native_choices import list_natives
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.sessions.verdicts import HandoffJudge, render_judged
 from agent_relay.session.interventions import VERDICTS, build_handoff_plan
@@ -69,6 +74,7 @@ def build_handlers(
             op.USE.performed_by(does.use),
             op.SESSION_STOP.performed_by(does.stop),
             op.SESSION_LIST.performed_by(does.list),
+            op.SESSION_NATIVES.performed_by(does.list_natives),
             op.SESSION_ENVIRONMENT.performed_by(does.bring),
             op.SESSION_HOLD_BACK.performed_by(does.hold_back),
             op.SESSION_HISTORY.performed_by(does.tell_history),
@@ -192,6 +198,17 @@ class _Handlers:
             "sessions": [self._where(session) for session in self._sessions.at_work()],
             "windows": render_windows(self._sessions.list_windows()),
         }
+
+    async def list_natives(self, asked: op.NativesFields, _peer: Peer) -> Mapping[str, object]:
+        """Return the sessions agents keep themselves in a folder, which a start there could go on with."""
+        services = self._sessions.services
+        loaded = services.adapters.get(AgentName(asked.agent))
+        if loaded is not None and chooses_session(loaded.adapter.launch, asked.args):
+            return {"sessions": [], "unread": []}
+        since = services.clock.now() - timedelta(seconds=asked.within_s) if asked.within_s else None
+        look = partial(list_natives, index=services.folders.sessions, since=since)
+        rows, unread = await asyncio.to_thread(look, services.adapters, asked.cwd, asked.env)
+        return {"sessions": rows, "unread": [{"agent": agent, "why": why} for agent, why in unread]}
 
     async def take_tree(self, asked: op.TreeFields, _peer: Peer) -> Mapping[str, object]:
         """Claim the working tree of `cwd` for this owner: a person says that the other one is gone."""

@@ -152,7 +152,7 @@ class World:
             case "screen":
                 return ["screen", "-c", os.path.join(self.folder, "screenrc"), "-S", f"b{self._count}", *argv]
             case "relay":
-                return [*COMMAND, AGENT, "--new", "--", "run", *argv]
+                return [*COMMAND, AGENT, "--", "run", *argv]
         return argv
 
     def attach(self, first: Session) -> Session:

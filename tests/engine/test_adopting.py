@@ -290,3 +290,19 @@ class _Run:
                 continue
         wait_until(lambda: not find_legs(self.world, self.cwd), "nobody is left")
         self.program.end()
+
+
+def test_what_agents_keep_themselves_is_listed_for_a_start_by_age(
+    world: RelayWorld, program: Program
+) -> None:
+    """Who starts an agent is asked about work of the same day only, and not if their own words choose one."""
+    del program
+    asked: dict[str, object] = {"agent": "claude", "cwd": world.project, "env": world.environ}
+    answer = world.ask("session.natives", **asked)
+    (row,) = answer["sessions"]
+    assert (row["agent"], row["title"], answer["unread"]) == ("demo", "paint the shed", [])
+    assert world.ask("session.natives", **asked, within_s=60)["sessions"] == [row]
+    os.utime(row["path"], (0, time.time() - 90))
+    assert world.ask("session.natives", **asked, within_s=60)["sessions"] == []
+    assert len(world.ask("session.natives", **asked)["sessions"]) == 1
+    assert world.ask("session.natives", **asked, args=["--resume", "x"])["sessions"] == []

@@ -34,7 +34,17 @@ _FLAGS = (
     *("new", "yes", "no_launch", "wait", "turn", "waits", "stop", "agreed", "apply", "digest"),
     *("skip_checks", "run_proposed", "anyway"),
 )
-_NUMBERS = ("most", "seen", "after", "runner", "max_time_s", "test_limit_s", "check_limit_s", "limit")
+_NUMBERS = (
+    "most",
+    "seen",
+    "after",
+    "runner",
+    "max_time_s",
+    "test_limit_s",
+    "check_limit_s",
+    "limit",
+    "within_s",
+)
 _FIELDS: dict[str, object] = {
     **dict.fromkeys(_TEXTS, "nobody"),
     **{name: ["nobody"] for name in _LISTS},

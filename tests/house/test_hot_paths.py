@@ -92,6 +92,21 @@ def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str)
     return line
 
 
+@pytest.mark.slow
+def test_a_first_agent_waits_for_nothing_that_only_the_daemon_needs(tmp_path: os.PathLike[str]) -> None:
+    """Whether another conversation is here to be gone on with is looked for by the daemon, which has it all."""
+    terminals = Terminals(create_world(f"{tmp_path}"))
+    try:
+        child = terminals.spawn("-c", PROBE.format(heavy=HEAVY + BULKY), "agent", "demo")
+        child.expect_exact("ready | demo")
+        child.send("leave\r")
+        child.expect(r"HEAVY([^\r]*)\r")
+        assert child.match is not None
+        assert child.match[1] == ""
+    finally:
+        terminals.close()
+
+
 LATE = (
     "pydantic",
     "jinja2",

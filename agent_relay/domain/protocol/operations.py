@@ -172,6 +172,19 @@ class UseFields(HandoffTermsFields, kw_only=True):
     turn: bool = False
 
 
+class NativesFields(Fields):
+    """The sessions that agents keep themselves in `cwd`, for a start of `agent` with `args`.
+
+    Of those that changed within the last `within_s` seconds; 0 for all.
+    """
+
+    agent: str
+    cwd: str
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    args: Texts = ()
+    within_s: Seconds = 0
+
+
 class RestAgreementFields(SessionFields):
     """A person's answer to whether work goes on by itself when the rest is over."""
 
@@ -341,6 +354,7 @@ SESSION_HOLD_BACK = Operation("session.hold_back", SessionFields)
 SESSION_HISTORY = Operation("session.history", SessionFields)
 SESSION_ENVIRONMENT = Operation("session.environment", EnvironmentFields)
 SESSION_LIST = Operation("session.list", Fields)
+SESSION_NATIVES = Operation("session.natives", NativesFields)
 RUN_BEGIN = Operation("run.begin", RunFields)
 RUN_FOLLOW = Operation("run.follow", RunFollowFields)
 RUN_FORGET = Operation("run.forget", SessionFields)

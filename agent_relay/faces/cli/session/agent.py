@@ -10,6 +10,7 @@ from agent_relay.system.disk.folders import get_cwd, get_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_relay.client.connection import Connection
     from agent_relay.system.disk.folders import Folders
 
 
@@ -43,6 +44,11 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
 It needs a terminal, except with --json or --no-launch; in a script or a pipe, use: agent-relay run AGENT TASK
 """
 
+RECENT_S = 12 * 3600
+"""Age, in seconds, up to which agents' own sessions are offered: people come back to the same day's work.
+
+Others need --from.
+"""
 _PLACEHOLDER = "AGENT"
 """Word for any agent's name in hints and the help."""
 
@@ -69,16 +75,18 @@ def run_agent(name: str, words: list[str]) -> int:
     is_shown = not (as_json or request.get("no_launch"))
     if is_shown:
         require_terminal(f"show {name}", name)
-    if not as_json and _may_ask(request, folders):
-        from agent_relay.faces.cli.session.native_sessions import offer_native_session
-
-        given = request.get("args", [])
-        words = given if isinstance(given, list) else []
-        request["from"] = offer_native_session(name, words, get_cwd(), os.environ)
-    rows, cols = measure()
+    may_ask = not as_json and _may_ask(request, folders)
     # The daemon works on another core.
     meanwhile = load_screen if is_shown else _load_nothing
     connection = connect_or_start(folders, meanwhile=meanwhile)
+    if may_ask:
+        chosen = _offer_native_session(connection, name, request)
+        if chosen is not None:
+            # Whoever is asked may take an hour.
+            connection.close()
+            connection = connect_or_start(folders)
+            request["from"] = chosen
+    rows, cols = measure()
     fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **request}
     answer = connection.request_while(meanwhile, "open", limit_s=OPEN_LIMIT_S, **fields)
     if is_shown:
@@ -89,6 +97,28 @@ def run_agent(name: str, words: list[str]) -> int:
         get_contents(answer), str(answer.get("message") or answer.get("folder") or ""), as_json=as_json
     )
     return ExitCode.DONE
+
+
+def _offer_native_session(connection: "Connection", name: str, request: dict[str, object]) -> str | None:
+    """Offer the sessions agents keep themselves here; return the value of `--from` that was chosen.
+
+    It is empty if the user wants none of them, `None` if there are none and nothing was asked.
+    """
+    answer = connection.request(
+        "session.natives",
+        limit_s=OPEN_LIMIT_S,
+        agent=name,
+        cwd=get_cwd(),
+        env=dict(os.environ),
+        args=request.get("args", []),
+        within_s=RECENT_S,
+    )
+    found, unread = answer.get("sessions"), answer.get("unread")
+    if not found or not isinstance(found, list) or not isinstance(unread, list):
+        return None
+    from agent_relay.faces.cli.session.native_sessions import offer_native_session
+
+    return offer_native_session(found, unread)
 
 
 def _load_nothing() -> None:
