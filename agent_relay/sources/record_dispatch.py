@@ -23,6 +23,9 @@ QUIET_S = 0.05
 WALK_EVERY_S = 1.0
 # What belongs to a settled screen may be written after it, and its event be lost or never come.
 LATE_S = (1.0, 4.0)
+FIRST_S = 0.05
+"""Seconds until a new leg's sources are first looked at: whoever started its agent is answered before."""
+_FIRST = "first"
 _ARM_TRIES = 8
 
 
@@ -57,8 +60,9 @@ class SourceSet:
     ) -> None:
         """Read a leg's sources from now on; call it before the agent starts, so that nothing is missed.
 
-        `state` is for a leg that was already being read. Raises ConfigurationError if a source's path or URL
-        is invalid.
+        What its files hold now is noted; they are first looked at, and their folders watched, once the agent
+        has had a moment to start. `state` is for a leg that was already being read. Raises
+        ConfigurationError if a source's path or URL is invalid.
         """
         readers = [
             SourceReader(spec, place, state=_get_state(state, spec))
@@ -75,23 +79,32 @@ class SourceSet:
                 stream.stop()
             raise
         self._legs[place.leg_id] = leg
-        self._look(place.leg_id, is_walking=True)
+        if state is None:
+            self._later(leg, _FIRST, FIRST_S, lambda: self._look(place.leg_id, is_walking=True))
+        else:
+            self._look(place.leg_id, is_walking=True)
 
     def update(self, leg_id: str, **values: str) -> None:
         """Add values learnt about a leg (its native id, its pid) to those known.
 
         Files that no longer match because of it are read to their ends first.
         """
-        self._look(leg_id)
         leg = self._legs.get(leg_id)
         if leg is None:
             return
-        leg.place = msgspec.structs.replace(leg.place, values={**leg.place.values, **values})
+        known = leg.place.values
+        is_new = _FIRST in leg.timers
+        # Before the first look, a value that only adds to those known takes no file away.
+        is_early = is_new and all(known.get(name, new) == new for name, new in values.items())
+        if not is_early:
+            self._look(leg_id, is_walking=is_new)
+        leg.place = msgspec.structs.replace(leg.place, values={**known, **values})
         for reader in leg.readers:
             reader.update(leg.place)
         for stream in leg.streams:
             stream.update(leg.place)
-        self._look(leg_id, is_walking=True)
+        if not is_early:
+            self._look(leg_id, is_walking=True)
 
     def poke(self, leg_id: str) -> None:
         """Look now: the screen settled, so whatever belongs to it is written, with or without an event."""

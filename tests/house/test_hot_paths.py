@@ -94,7 +94,7 @@ def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str)
 
 @pytest.mark.slow
 def test_a_first_agent_waits_for_nothing_that_only_the_daemon_needs(tmp_path: os.PathLike[str]) -> None:
-    """Whether another conversation is here to be gone on with is looked for by the daemon, which has it all."""
+    """What agents keep themselves here is looked for by the daemon, which has loaded what that needs."""
     terminals = Terminals(create_world(f"{tmp_path}"))
     try:
         child = terminals.spawn("-c", PROBE.format(heavy=HEAVY + BULKY), "agent", "demo")

@@ -130,6 +130,7 @@ def test_a_poke_finds_what_no_event_told(tmp_path: Path) -> None:
         heard = Heard()
         sources = SourceSet(heard, is_watching=False)
         sources.add(build_place(leg_folder=str(tmp_path), home=str(tmp_path)), [HOOKS, DEEP])
+        sources.poke("leg")
         append(tmp_path / "hooks.jsonl", 1)
         append(tmp_path / "s/a/b/r-1.jsonl", 2)
         sources.poke("leg")
