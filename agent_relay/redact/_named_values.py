@@ -21,7 +21,8 @@ _WORD_IN_PLACE = (
     r"|value|string|here|me|this|it|user|username|api|access|auth|bearer|basic|admin|root|guest|demo"
 )
 _STAND_IN = compile_late(rf"(?:{_WORD_IN_PLACE})+", re.IGNORECASE)
-_NO_LETTERS = compile_late(r"(?<!\\)\\++[nrt]|[^A-Za-z]")
+_ESCAPED_BLANK = compile_late(r"(?<!\\)\\++[nrt]")
+_NO_LETTERS = bytes(sign for sign in range(128) if not chr(sign).isalpha())
 _TYPE = compile_late(
     r"(?:string|str|boolean|bool|bytes|integer|int|number|float|object|array|any)\??", re.IGNORECASE
 )
@@ -57,7 +58,8 @@ def is_stand_in(value: str) -> bool:
         return True
     if "$" in value and _has_variables(value):
         return True
-    bare = _NO_LETTERS.sub("", value)
+    plain = _ESCAPED_BLANK.sub("", value) if "\\" in value else value
+    bare = plain.encode("ascii", "ignore").translate(None, _NO_LETTERS).decode()
     return len(set(value)) <= _ROW or (bare != "" and _STAND_IN.fullmatch(bare) is not None)
 
 
@@ -160,6 +162,8 @@ _IS_PASSPHRASE = compile_late(r"passphrase|pass_phrase", re.IGNORECASE)
 _PHRASE = compile_late(r"[a-z]{3,16}(?: [a-z]{3,16}){3,11}(?=[ \t]{0,8}(?:[#\r\n]|\Z))")
 _LONGEST_VALUE = 1000
 _MOST_TRIES = 16
+# Judging takes as long as the value: a long one counts as several tries.
+_PER_TRY = 200
 # A name with one of these parts says something about a secret without being one.
 _ABOUT = compile_late(
     r"(?:^|[_-])(?:public|pub|primary|foreign|unique|sort|hash|partition|index|cache|dict|max|min|num|count|total"
@@ -216,7 +220,7 @@ def find_assignments(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan
         # A value may hold a thousand telling names, whose values would each be judged to the same end.
         if hit.start() >= value_end:
             value_end, tries = end, 0
-        tries += 1
+        tries += 1 + len(found.value) // _PER_TRY
         if tries >= _MOST_TRIES:
             done = value_end
 

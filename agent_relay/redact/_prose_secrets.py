@@ -216,6 +216,7 @@ def find_prose_secrets(text: str, lower: str, *, rank: int) -> Iterator[SecretSp
     """Yield the secret values that sentences state. `lower` is `text` in lower case."""
     words = sorted(_find_keywords(text, lower), key=lambda word: word.end)
     ends = [word.end for word in words]
+    may_follow = bool(words) and any(sign in lower for sign in _CHOSEN_SIGNS)
     broken = seen = 0
     for word in words:
         if word.end <= broken:
@@ -224,7 +225,7 @@ def find_prose_secrets(text: str, lower: str, *, rank: int) -> Iterator[SecretSp
         found = _BREAK.search(text, begin, stop + 1) if begin < stop else None
         if found:
             stop = broken = found.end()
-        if word.sort is _SecretKind.PASSWORD:
+        if may_follow and word.sort is _SecretKind.PASSWORD:
             yield from _find_before(text, lower, word, max(floor, word.start - _BEFORE), rank)
         # The part that was searched for the previous keyword is not searched again.
         seen = max(seen, stop)
