@@ -13,7 +13,7 @@ from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.limits.usage_limits import turn_ended
-from agent_relay.session.requests import await_turn_end
+from agent_relay.session.requests import await_turn_end, roll_back_first
 from agent_relay.session.rests import find_wake
 from agent_relay.session.transitions import find_spent
 from agent_relay.session.turns import lifecycle as turns
@@ -39,6 +39,9 @@ def _note_again(session: Session, now: datetime) -> tuple[NoteRest, ...]:
     """
     limit, handoff = session.limit, session.handoff
     is_failover = handoff is not None and handoff.reason == "rate_limit" and not find_spent(session, handoff)
+    if handoff is not None and handoff.rolls_back and limit is not None:
+        # A rollback that waited for its turn's end begins at the limit that prevented that.
+        is_failover = limit.at <= handoff.began_at < limit.at + _NEW
     is_given_way = is_failover and handoff is not None and handoff.step in _BEFORE_IT_WORKS
     if limit is None:
         return ()
@@ -54,7 +57,10 @@ def _take_up(session: Session, world: DecisionContext, news: Restarted) -> Outco
     if leg is not None and not news.leg_lives and not (handoff and handoff.step is Step.SPAWNING):
         return _leg_was_lost(session, leg, news, world)
     if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING, State.LIMITED}:
-        rolled = handoffs.try_roll_back(session, session.due, world, why=session.due.why)
+        request = session.request
+        is_its = request is not None and request.closes == session.due.id
+        own = replace(world, handoff_id=request.id) if request is not None and is_its else world
+        rolled = handoffs.try_roll_back(session, session.due, own, why=session.due.why)
         if isinstance(rolled, Outcome):
             return rolled
     match session.state:
@@ -164,6 +170,9 @@ def _leg_was_lost(session: Session, leg: Leg, news: Restarted, world: DecisionCo
 
 
 def _give_way(session: Session, world: DecisionContext) -> Outcome:
+    rolled = roll_back_first(session, world)
+    if rolled.bodies:
+        return rolled
     if session.limit is None:
         return handoffs.replace_agent(session, world, reason="rate_limit", why="limit")
     return handoffs.remedy_limit(session, world, session.limit, why="limit")

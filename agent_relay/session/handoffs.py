@@ -222,7 +222,8 @@ def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, 
     living = session.living_leg
     if living is not None and living.agent == name:
         return f"{name}: at work already"
-    choice = world.choose((name,), needs=failed.terms.needs)
+    headless = (HEADLESS,) if session.open_turn is not None else ()
+    choice = world.choose((name,), needs=(*failed.terms.needs, *headless))
     return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
 
 

@@ -149,13 +149,19 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
         return Outcome(checked)
     after = replace(session, handoff=None) if confirmed else session
     rolled, why_not = _roll_back(after, handoff, asked, world, unmet=list_unmet(checked))
+    blockers = list_blockers(handoff.id, asked.report)
+    closed = build_closed(asked, (why_not,) if why_not else ())
+    return Outcome((*confirmed, *checked, *blockers, closed)).then(rolled)
+
+
+def build_closed(asked: CloseAsked, skipped: tuple[str, ...]) -> work.HandoffClosed:
+    """Return the event of the verdict; `skipped` is why its rollback agent does not take over."""
     report = asked.report
-    blockers = list_blockers(handoff.id, report)
-    closed = work.HandoffClosed(
-        handoff.id,
+    return work.HandoffClosed(
+        asked.handoff,
         asked.verdict,
         asked.note,
-        (why_not,) if why_not else (),
+        skipped,
         asked.by,
         report.deliverables,
         report.completed,
@@ -163,7 +169,6 @@ def close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcom
         report.questions,
         report.suggested_next,
     )
-    return Outcome((*confirmed, *checked, *blockers, closed)).then(rolled)
 
 
 def list_blockers(handoff: str, report: HandoffReport) -> tuple[work.BlockerNamed, ...]:

@@ -56,7 +56,7 @@ def _fell_quiet(session: Session, leg: str, world: DecisionContext) -> Outcome:
     if begun.bodies:
         return begun
     back = returns.begin_quietly(session, leg, world)
-    if any(isinstance(body, work.HandoffBegun) for body in back.bodies):
+    if requests.find_begun(back) is not None:
         return back
     applied = usage_limits.apply_quietly(session, leg, world)
     return back.then(applied if applied.bodies else usage_limits.quiet(session, leg, world))
@@ -78,7 +78,7 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     standby = standbys.find_own(session, happened)
     if standby is not None:
         return standbys.hear(standby, happened)
-    outcome = _decide(session, happened, world)
+    outcome = requests.keep_verdict(session, _decide(session, happened, world))
     return outcome.then(standbys.settle(session, outcome, world))
 
 
@@ -266,7 +266,12 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     # The ledger learns of it only after this was decided.
     known = rests.include_rest(world, rest)
     why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
-    after = handoffs.remedy_limit(session, known, build_limit(seen, world.now), why=why)
+    rolled = requests.roll_back_first(session, known)
+    after = (
+        rolled
+        if rolled.bodies
+        else handoffs.remedy_limit(session, known, build_limit(seen, world.now), why=why)
+    )
     return Outcome((seen,), (rest, *wake)).then(after)
 
 

@@ -3,7 +3,7 @@
 An agent at work is not stopped in the middle of its turn: what it asks for begins when the turn is over.
 """
 
-from agent_relay.domain.effects import AwaitQuiet, Effect, ShowMessage
+from agent_relay.domain.effects import AwaitQuiet, Effect, PublishPacket, ShowMessage
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
@@ -17,6 +17,7 @@ from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import inherit_terms
 
 _NOT_DONE = {"failed": "could not do it", interventions.REJECTED: "rejected it"}
+_JUDGED = "the handoff it follows was judged before"
 _OVER = "this agent is no longer at work in its session"
 
 
@@ -69,6 +70,8 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
     if session.request is not None:
         raise WrongUseError(f"a handoff to {session.request.to_agent} is already requested")
     _check_turn(session)
+    # Who judges it has it, whatever its screen shows.
+    confirmed = (work.HandoffConfirmed(handoff.id, leg.id),) if handoff is session.handoff else ()
     title = f"{leg.agent} {_NOT_DONE[said.verdict]}"
     report = said.report
     requested = work.HandoffRequested(
@@ -87,7 +90,7 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
     )
     evidence = interventions.list_evidence(handoff, closing)
     blockers = interventions.list_blockers(handoff.id, report)
-    return Outcome((*evidence, *blockers, requested), _tell(session, leg))
+    return Outcome((*confirmed, *evidence, *blockers, requested), _tell(session, leg))
 
 
 def accept(session: Session, said: AcceptSaid) -> Outcome:
@@ -127,26 +130,95 @@ def begin_requested(session: Session, leg_id: str, world: DecisionContext) -> Ou
     return _begin(session, leg, request, world)
 
 
-def begin_headless(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
-    """Return the handoff a headless agent requested in the turn that has just ended, if any."""
+def begin_at_end(
+    session: Session, leg: Leg, ended: events.LegEnded, world: DecisionContext, *, is_done: bool
+) -> Outcome:
+    """Return the handoff the agent requested, which begins with the end of its leg; or why it does not.
+
+    A rollback needs no end that `is_done`; anything else begins only after a headless turn that is. Nothing
+    if nothing was requested.
+    """
     request = session.request
-    if request is None or request.leg != leg.id or session.state not in LIVE or session.open_turn is None:
+    if request is None or request.leg != leg.id or session.state not in LIVE:
         return NOTHING
-    return _begin(session, leg, request, world)
+    if not request.closes and not (is_done and session.open_turn is not None):
+        return NOTHING
+    asked = _begin(session, leg, request, world)
+    begun = find_begun(asked)
+    if begun is None:
+        return Outcome(asked.bodies)
+    stopped = work.PredecessorStopped(begun.handoff, leg.id)
+    return Outcome((*asked.bodies, ended, stopped), (PublishPacket(begun.handoff),))
+
+
+def roll_back_first(session: Session, world: DecisionContext) -> Outcome:
+    """Return the rollback that waits for a turn's end which its agent cannot reach; nothing without one.
+
+    Nothing, too, if the rollback agent cannot take over now.
+    """
+    leg, request = session.leg, session.request
+    if leg is None or request is None or request.leg != leg.id or not request.closes:
+        return NOTHING
+    begun = _begin(session, leg, request, world)
+    return begun if find_begun(begun) is not None else NOTHING
+
+
+def keep_verdict(session: Session, outcome: Outcome) -> Outcome:
+    """Return `outcome` with the agent's verdict, if it ends the wait of a rollback in another way."""
+    request = session.request
+    if request is None or not request.closes or _is_over(session, request.closes):
+        return outcome
+    if any(
+        isinstance(body, work.HandoffClosed) and body.handoff == request.closes for body in outcome.bodies
+    ):
+        is_over = any(isinstance(body, work.HandoffBegun | work.HandoffWithdrawn) for body in outcome.bodies)
+        late = work.HandoffWithdrawn(request.id, _JUDGED)
+        return outcome if is_over else outcome.then(Outcome((late,)))
+    why = next((why for body in outcome.bodies if (why := _find_obstacle(session, request, body))), "")
+    if not why:
+        return outcome
+    closing = _build_closing(session, request)
+    skipped = (f"{request.to_agent}: {why}",)
+    closed = interventions.build_closed(closing, skipped)
+    return Outcome((work.HandoffWithdrawn(request.id, why), closed)).then(outcome)
+
+
+def _find_obstacle(session: Session, request: HandoffRequest, body: events.Body) -> str:
+    """Return why the request is dropped with this event; empty if it is not."""
+    match body:
+        case work.HandoffBegun(to_agent=agent):
+            return f"{agent} takes over first"
+        case events.LegEnded(leg) if leg == request.leg:
+            return f"{session.agent} ended before the turn was over"
+        case _:
+            return ""
+
+
+def find_begun(outcome: Outcome) -> work.HandoffBegun | None:
+    """Return the handoff that begins with the outcome; `None` for none."""
+    return next((body for body in outcome.bodies if isinstance(body, work.HandoffBegun)), None)
+
+
+def _is_over(session: Session, handoff: str) -> bool:
+    """Return whether the handoff cannot be judged any more."""
+    known = (*session.done, *((session.handoff,) if session.handoff is not None else ()))
+    return handoff in session.closed or all(one.id != handoff for one in known)
+
+
+def _build_closing(session: Session, request: HandoffRequest) -> CloseAsked:
+    return CloseAsked(request.closes, request.verdict, request.note, by=session.agent, report=request.report)
 
 
 def _begin(session: Session, leg: Leg, request: HandoffRequest, world: DecisionContext) -> Outcome:
     own = replace(world, handoff_id=request.id)
+    if request.closes and _is_over(session, request.closes):
+        return _withdraw(request, leg, _JUDGED)
     if request.closes:
-        closing = CloseAsked(
-            request.closes, request.verdict, request.note, by=leg.agent, report=request.report
-        )
-        closed = interventions.close(session, closing, own)
+        closed = interventions.close(session, _build_closing(session, request), own)
         # It was judged with a reason for its rollback agent to stay away, if that cannot come.
-        is_begun = any(isinstance(body, work.HandoffBegun) for body in closed.bodies)
         return (
             closed
-            if is_begun
+            if find_begun(closed) is not None
             else _withdraw(request, leg, "its rollback agent cannot take over").then(closed)
         )
     choice = world.choose((request.to_agent,), needs=_list_needs(session, leg))

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events import session as events
-from agent_relay.domain.events import work
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.moments import find_end, is_lasting, parse_moment
@@ -16,6 +15,7 @@ from agent_relay.domain.values import is_later, replace
 from agent_relay.session import returns
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff, replace_agent
+from agent_relay.session.requests import find_begun, roll_back_first
 
 TYPE_CHECKING = False
 
@@ -238,16 +238,18 @@ def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
     if due > world.now:
         return Outcome((), (WakeAt(due),))
     why = "the first reset has passed"
-    if is_back and state is not None and state.installed and state.signed_in:
+    begun = roll_back_first(session, world)
+    if not begun.bodies and is_back and state is not None and state.installed and state.signed_in:
         begun = begin_handoff(session, session.agent, "rate_limit", world, why=why)
-    else:
+    elif not begun.bodies:
         begun = replace_agent(session, world, reason="rate_limit", why=why)
     return _go_on_unasked(session, world, begun, is_back=is_back)
 
 
 def _go_on_unasked(session: Session, world: DecisionContext, begun: Outcome, *, is_back: bool) -> Outcome:
     """Begin that handoff, its consent journalled before; offer it if its agent was limited again at once."""
-    agent = next((one.to_agent for one in begun.bodies if isinstance(one, work.HandoffBegun)), "")
+    first = find_begun(begun)
+    agent = first.to_agent if first is not None else ""
     again = returns.find_unasked_again(session, agent, world.now) if agent else None
     if again is not None:
         why = returns.tell_often(agent)

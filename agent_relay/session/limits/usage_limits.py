@@ -26,6 +26,7 @@ from agent_relay.session import transitions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import HEADLESS, begin_handoff, replace_agent
 from agent_relay.session.limits.standbys import begin_standby
+from agent_relay.session.requests import roll_back_first
 from agent_relay.session.views.messages import render_fill
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
@@ -335,7 +336,8 @@ def _apply(session: Session, leg: Leg, due: Spending, world: DecisionContext) ->
     until = parse_moment(due.until)
     rest = (NoteRest(leg.agent, _SCOPE, until, due.text),) if until is not None else ()
     known = _leave_out(world, [due])
-    after = replace_agent(session, known, reason="rate_limit", why=due.text)
+    rolled = roll_back_first(session, known)
+    after = rolled if rolled.bodies else replace_agent(session, known, reason="rate_limit", why=due.text)
     return Outcome((applied,), rest).then(after)
 
 

@@ -11,7 +11,7 @@ from agent_relay.domain.values import replace
 from agent_relay.session import handoffs
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.limits.usage_limits import relieve_turn
-from agent_relay.session.requests import begin_headless
+from agent_relay.session.requests import begin_at_end, find_begun
 from agent_relay.session.transitions import is_ended_by_budget
 from agent_relay.session.views.event_lines import name_end
 
@@ -95,15 +95,15 @@ def turn_over(
         stopped = work.TurnEnded(leg.id, "stopped", session.why)
         return Outcome((stopped, ended, events.SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
-    begun = begin_headless(session, leg, world).bodies if is_done else ()
-    if begun and isinstance(begun[-1], work.HandoffBegun):
+    confirmed = Outcome(_confirm(session, leg))
+    asked = begin_at_end(session, leg, ended, world, is_done=is_done)
+    if find_begun(asked) is not None:
         # The turn is not over: the agent that was asked for goes on with it.
-        handoff = begun[-1].handoff
-        over = (ended, work.PredecessorStopped(handoff, leg.id))
-        return Outcome((*_confirm(session, leg), *begun, *over), (PublishPacket(handoff),))
+        return confirmed.then(asked)
     why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
     told = work.TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
-    return Outcome((*_confirm(session, leg), *begun, told, ended, wait_or_end(turn, why)))
+    over = Outcome((told, ended, wait_or_end(turn, why)))
+    return confirmed.then(asked).then(over)
 
 
 def end_resting(session: Session) -> tuple[events.Body, ...]:
@@ -157,8 +157,13 @@ def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome
         return turn_over(session, leg, ended, gone, world)
     if session.state is State.RESTING:
         return Outcome((ended,))
+    is_clean = ended.how == "exited" and ended.status == 0
+    asked = NOTHING if is_clean else begin_at_end(session, leg, ended, world, is_done=False)
+    if find_begun(asked) is not None:
+        return asked
     spent = session.why if session.state is State.STOPPING and is_ended_by_budget(session) else ""
-    return Outcome((ended, events.SessionEnded(spent or gone.why or f"{leg.agent} {name_end(ended.how)}")))
+    end = events.SessionEnded(spent or gone.why or f"{leg.agent} {name_end(ended.how)}")
+    return asked.then(Outcome((ended, end)))
 
 
 def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
