@@ -7,7 +7,7 @@ import msgspec
 from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.limits import Signal, Spending
 from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
-from agent_relay.domain.session import NO_TERMS, Terms
+from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Terms
 
 
 class ContextFilled(msgspec.Struct, frozen=True):
@@ -59,10 +59,13 @@ class ResumeAsked(msgspec.Struct, frozen=True):
     """A person wants a session that rests to go on by itself at the first reset, or not to."""
 
     agreed: bool = True
+    asker: Asker = NOBODY
 
 
 class ContinueAsked(msgspec.Struct, frozen=True):
     """A person wants a session that rested to go on now, with an agent that is available again."""
+
+    asker: Asker = NOBODY
 
 
 class HandoffAsked(msgspec.Struct, frozen=True):
@@ -78,6 +81,7 @@ class HandoffAsked(msgspec.Struct, frozen=True):
     force: bool = False
     terms: Terms = NO_TERMS
     digest: bool = False
+    asker: Asker = NOBODY
 
 
 class HandoffWished(msgspec.Struct, frozen=True):
@@ -90,6 +94,7 @@ class HandoffWished(msgspec.Struct, frozen=True):
     next_step: str
     priority: str = ""
     files: tuple[str, ...] = ()
+    asker: Asker = NOBODY
 
 
 class AcceptSaid(msgspec.Struct, frozen=True):
@@ -110,6 +115,7 @@ class VerdictSaid(msgspec.Struct, frozen=True):
     note: str = ""
     report: HandoffReport = NO_REPORT
     checked: tuple[CriterionChecked, ...] = ()
+    asker: Asker = NOBODY
 
 
 class NoteSaid(msgspec.Struct, frozen=True):
@@ -132,6 +138,7 @@ class CancelAsked(msgspec.Struct, frozen=True):
 
     handoff: str
     why: str = ""
+    asker: Asker = NOBODY
 
 
 class RetryAsked(msgspec.Struct, frozen=True):
@@ -139,6 +146,7 @@ class RetryAsked(msgspec.Struct, frozen=True):
 
     handoff: str
     force: bool = False
+    asker: Asker = NOBODY
 
 
 class CloseAsked(msgspec.Struct, frozen=True):
@@ -155,6 +163,20 @@ class CloseAsked(msgspec.Struct, frozen=True):
     report: HandoffReport = NO_REPORT
     checked: tuple[CriterionChecked, ...] = ()
     anyway: bool = False
+    asker: Asker = NOBODY
+
+
+Asked = (
+    HandoffAsked
+    | HandoffWished
+    | VerdictSaid
+    | CancelAsked
+    | RetryAsked
+    | CloseAsked
+    | ResumeAsked
+    | ContinueAsked
+)
+"""What is journalled with the name of the user who asked for it."""
 
 
 class Spawned(msgspec.Struct, frozen=True):

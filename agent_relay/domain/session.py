@@ -55,6 +55,21 @@ class Terms(msgspec.Struct, frozen=True):
 NO_TERMS = Terms()
 
 
+class Asker(msgspec.Struct, frozen=True):
+    """The user who asked for something, by login name, and the way it came; empty where nobody is known.
+
+    `via` is terminal, program (a process without a terminal), agent (a process of one), mcp (a tool of an
+    agent's) or config.
+    """
+
+    user: str = ""
+    via: str = ""
+
+
+NOBODY = Asker()
+BY_CONFIG = Asker(via="config")
+
+
 class Step(StrEnum):
     """Progress of a handoff: the last thing the journal says is true."""
 
@@ -163,7 +178,7 @@ class Handoff(msgspec.Struct, frozen=True):
 class HandoffRequest(msgspec.Struct, frozen=True):
     """A handoff that the agent of `leg` asked for; it begins when the turn is over. As `HandoffRequested`.
 
-    `verdict`, `note` and `report` judge the handoff `closes`, criteria and blockers left out.
+    `verdict`, `note` and `report` judge the handoff `closes`, criteria and blockers left out; by `asker`.
     """
 
     id: str
@@ -176,6 +191,7 @@ class HandoffRequest(msgspec.Struct, frozen=True):
     verdict: str = ""
     note: str = ""
     report: HandoffReport = NO_REPORT
+    asker: Asker = NOBODY
 
 
 class AgentNote(msgspec.Struct, frozen=True):
@@ -272,13 +288,14 @@ class Session(msgspec.Struct, frozen=True):
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
     `returns` whether it comes by itself at the turn's end, `put_off` who cannot return although its reset has
     passed, and `held` why one that was offered does not come by itself although it was to. `limits` is the
-    last limit of every agent, `unasked` who went on unasked. `agreed` is whether a person said that work may
-    go on by itself after this rest, `continues_at` when the agent at work does so by itself (ISO 8601), and
-    `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that were signed out or
-    had their key refused at their last report, with what they said. `packets` is the highest packet number,
-    `saved` are the numbers of packets without a handoff. `near` is the running leg's warning that a limit is
-    close, `warned` the warnings of each window that the user has seen, `prepared` who would take over then,
-    `standby` the same agent where it was started ahead, until it takes over or is gone.
+    last limit of every agent, `unasked` who went on unasked. `agreed` is whether a person (`agreed_by`) said
+    that work may go on by itself after this rest, `continues_at` when the agent at work does so by itself
+    (ISO 8601), and `agent_may_continue` whether relay leaves it to do so. `refused` are the agents that
+    were signed out or had their key refused at their last report, with what they said. `packets` is the
+    highest packet number, `saved` are the numbers of packets without a handoff. `near` is the running
+    leg's warning that a limit is close, `warned` the warnings of each window that the user has seen,
+    `prepared` who would take over then, `standby` the same agent where it was started ahead, until it
+    takes over or is gone.
     `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     `turn` is the newest headless turn, `budgets` what is known of those that passed a mark. `request` is the
@@ -319,6 +336,7 @@ class Session(msgspec.Struct, frozen=True):
     put_off: tuple[PutOff, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     agreed: bool = False
+    agreed_by: Asker = NOBODY
     continues_at: str = ""
     agent_may_continue: bool = False
     refused: tuple[Limit, ...] = ()

@@ -24,6 +24,7 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import PRIORITIES, Handoff, Session
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.publishing.limited_work import run_limited
+from agent_relay.engine.sessions.asking_process import find_tool_user
 from agent_relay.engine.sessions.handoff_requests import build_report
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
@@ -127,7 +128,7 @@ class _AgentHandlers:
         process = LimitedProcess()
         return await finish_or_end(process.end, run_limited, process, _RECALL_LIMIT, partial(recall, order))
 
-    async def hand_off(self, asked: fields.AgentHandoffFields, _peer: Peer) -> Mapping[str, object]:
+    async def hand_off(self, asked: fields.AgentHandoffFields, peer: Peer) -> Mapping[str, object]:
         """Hand the session over when the agent's turn is over; return the request as recorded."""
         from agent_relay.packet.airc import AircHandoff, name_agent, render_request
 
@@ -152,6 +153,7 @@ class _AgentHandlers:
                 json.dumps({name: text for name, text in msgspec.to_builtins(file).items() if text})
                 for file in asked.files
             ),
+            asker=await find_tool_user(peer),
         )
         session = await host.ask(wished)
         document = payload.model_dump(by_alias=True, exclude_none=True)
@@ -224,7 +226,7 @@ class _AgentHandlers:
         session = await host.ask(inputs.AcceptSaid(asked.leg, asked.note))
         return {"accepted": _render_own(session, asked.leg)}
 
-    async def close(self, asked: fields.AgentVerdictFields, _peer: Peer) -> Mapping[str, object]:
+    async def close(self, asked: fields.AgentVerdictFields, peer: Peer) -> Mapping[str, object]:
         """Record that the handoff that started the agent succeeded or failed, or that it is rejected.
 
         The user's check commands are run before it is completed; what the agent itself proposed never is.
@@ -239,7 +241,8 @@ class _AgentHandlers:
         report, own = build_report(asked.report), find_own_handoff(host.session, asked.leg)
         is_checked = asked.verdict == "completed" and own is not None
         checked = await self._judge.check(host, own.id) if own is not None and is_checked else ()
-        said = inputs.VerdictSaid(asked.leg, asked.verdict, asked.note, report, checked)
+        asker = await find_tool_user(peer)
+        said = inputs.VerdictSaid(asked.leg, asked.verdict, asked.note, report, checked, asker)
         session = await host.ask(said)
         judged = inputs.CloseAsked(
             own.id if own is not None else "", asked.verdict, by=session.agent, report=report, checked=checked

@@ -20,7 +20,7 @@ from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
 from agent_relay.engine.sessions import commands
-from agent_relay.engine.sessions.asking_process import find_asking_agent, name_speaker
+from agent_relay.engine.sessions.asking_process import find_asker, name_speaker
 from agent_relay.engine.sessions.creation import OpenRequest, find_requested_root
 from agent_relay.engine.sessions.handoff_requests import (
     build_report,
@@ -100,7 +100,7 @@ class _Handlers:
 
     async def open(self, asked: op.OpenFields, peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
-        agent = await find_asking_agent(self._sessions, peer) if asked.check else ""
+        agent, asker = await find_asker(self._sessions, peer)
         source, _, native = asked.from_.partition(":")
         open_request = OpenRequest(
             agent=asked.agent,
@@ -120,6 +120,7 @@ class _Handlers:
             force=asked.yes,
             launch=not asked.no_launch,
             terms=build_terms(asked, target=asked.agent, environ=asked.env, agent=agent),
+            asker=asker,
         )
         if open_request.launch:
             opened, note = await commands.open_session(self._sessions, open_request)
@@ -135,7 +136,7 @@ class _Handlers:
         session = await host.look()
         return {**self._where(session), "note": note, **await describe_rest(host)}
 
-    async def use(self, asked: op.UseFields, _peer: Peer) -> Mapping[str, object]:
+    async def use(self, asked: op.UseFields, peer: Peer) -> Mapping[str, object]:
         """Begin a handoff to `agent`; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
@@ -148,8 +149,9 @@ class _Handlers:
         for name in filter(None, (asked.agent, terms.rollback)):
             self._sessions.services.get_adapter(name)
         focus = await redact_request(asked.focus)
+        _, asker = await find_asker(self._sessions, peer)
         wish = inputs.HandoffAsked(
-            asked.agent, focus=focus, force=asked.yes, terms=terms, digest=asked.digest
+            asked.agent, focus=focus, force=asked.yes, terms=terms, digest=asked.digest, asker=asker
         )
         session = await host.ask(wish)
         return {
@@ -163,14 +165,15 @@ class _Handlers:
         session, note = await commands.stop_session(self._sessions, asked.session, asked.root)
         return {**self._where(session), "note": note}
 
-    async def hold_back(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+    async def hold_back(self, asked: op.SessionFields, peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff under way; return whether it was, and what follows or what prevents it."""
         host = await self._sessions.find(asked.session, asked.root)
         handoff = (await host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
+        _, asker = await find_asker(self._sessions, peer)
         try:
-            session = await host.ask(inputs.CancelAsked(handoff.id, _CANCELLED_WHY))
+            session = await host.ask(inputs.CancelAsked(handoff.id, _CANCELLED_WHY, asker))
         except WrongUseError as error:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
@@ -222,17 +225,19 @@ class _Handlers:
         context = await host.runner.build_context(host.session)
         return build_handoff_plan(host.session, context, needs=strip_texts("needs", asked.needs))
 
-    async def cancel(self, asked: op.HandoffFields, _peer: Peer) -> Mapping[str, object]:
+    async def cancel(self, asked: op.HandoffFields, peer: Peer) -> Mapping[str, object]:
         """Cancel the handoff; return the session's state."""
         host = self._sessions.get(asked.session)
-        return _render_answer(await host.ask(inputs.CancelAsked(asked.handoff, asked.note)), asked.handoff)
+        _, asker = await find_asker(self._sessions, peer)
+        session = await host.ask(inputs.CancelAsked(asked.handoff, asked.note, asker))
+        return _render_answer(session, asked.handoff)
 
-    async def retry(self, asked: op.HandoffRetryFields, _peer: Peer) -> Mapping[str, object]:
+    async def retry(self, asked: op.HandoffRetryFields, peer: Peer) -> Mapping[str, object]:
         """Start the handoff again from where it stopped; return the session's state."""
         host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        return _render_answer(
-            await host.ask(inputs.RetryAsked(asked.handoff, force=asked.yes)), asked.handoff
-        )
+        _, asker = await find_asker(self._sessions, peer)
+        session = await host.ask(inputs.RetryAsked(asked.handoff, force=asked.yes, asker=asker))
+        return _render_answer(session, asked.handoff)
 
     async def close(self, asked: op.HandoffVerdictFields, peer: Peer) -> Mapping[str, object]:
         """Check the handoff's criteria, and note that it succeeded or failed: its rollback agent may follow.
@@ -245,7 +250,8 @@ class _Handlers:
             )
         report, note = build_report(asked.report), clean_line("note", asked.note)
         host = await commands.take_up(self._sessions, asked.session, LaunchEnvironment(asked.env))
-        by = name_speaker(host.session, asked) or await find_asking_agent(self._sessions, peer)
+        agent, asker = await find_asker(self._sessions, peer)
+        by = name_speaker(host.session, asked) or agent
         if by and (asked.anyway or asked.run_proposed):
             raise WrongUseError(
                 f"{by} may not use --anyway or --run-proposed",
@@ -264,7 +270,14 @@ class _Handlers:
             else ()
         )
         closing = inputs.CloseAsked(
-            asked.handoff, asked.verdict, note, by=by, report=report, checked=checked, anyway=asked.anyway
+            asked.handoff,
+            asked.verdict,
+            note,
+            by=by,
+            report=report,
+            checked=checked,
+            anyway=asked.anyway,
+            asker=asker,
         )
         session = await host.ask(closing)
         answer = _render_answer(session, asked.handoff)
@@ -282,16 +295,18 @@ class _Handlers:
         """End the command that checks a criterion of the handoff; return whether there was one."""
         return {"cancelled": self._judge.cancel(asked.handoff)}
 
-    async def agree(self, asked: op.RestAgreementFields, _peer: Peer) -> Mapping[str, object]:
+    async def agree(self, asked: op.RestAgreementFields, peer: Peer) -> Mapping[str, object]:
         """Let work go on by itself when this rest is over; with `agreed` false, do not."""
         host = await self._sessions.find(asked.session)
-        session = await host.ask(inputs.ResumeAsked(asked.agreed))
+        _, asker = await find_asker(self._sessions, peer)
+        session = await host.ask(inputs.ResumeAsked(asked.agreed, asker))
         return {"session": session.id, "agreed": session.agreed}
 
-    async def go_on(self, asked: op.SessionFields, _peer: Peer) -> Mapping[str, object]:
+    async def go_on(self, asked: op.SessionFields, peer: Peer) -> Mapping[str, object]:
         """Continue the work now, with an agent that is available again."""
         host = await self._sessions.find(asked.session)
-        session = await host.ask(inputs.ContinueAsked())
+        _, asker = await find_asker(self._sessions, peer)
+        session = await host.ask(inputs.ContinueAsked(asker))
         return {"session": session.id, "state": session.state.value}
 
     async def narrate(self, asked: op.NarrateFields, _peer: Peer) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ from agent_relay.domain.events import standby as standbys
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import (
+    Asker,
     Handoff,
     Leg,
     Limit,
@@ -218,8 +219,8 @@ def _note_rest(
 ) -> Session:
     """Return the session after one more event about what goes on by itself when its rest is over."""
     match body:
-        case events.ResumeAgreed(agreed):
-            return replace(session, agreed=agreed)
+        case events.ResumeAgreed(agreed, user, via):
+            return replace(session, agreed=agreed, agreed_by=Asker(user, via))
         case events.LegContinues(leg, at, allowed):
             is_own = session.leg is not None and session.leg.id == leg
             return replace(session, continues_at=at, agent_may_continue=allowed) if is_own else session

@@ -8,8 +8,8 @@ import msgspec
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.session import NO_TERMS, Step, Terms
-from agent_relay.domain.text.names import name_lane
+from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Step, Terms
+from agent_relay.domain.text.names import name_asker, name_lane
 from agent_relay.domain.values import replace
 from agent_relay.session.fold import read_terms
 
@@ -54,6 +54,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
     `checked` is the newest that is known of each criterion. `resumes` is whether the successor's newest leg
     resumed its own conversation, and `lane_why` why; `effort` is the level that was passed on to it.
+    `asker` asked for the handoff, if anybody did.
     """
 
     id: str
@@ -88,6 +89,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     checked: tuple[work.CriterionChecked, ...] = ()
     blockers: tuple[work.BlockerNamed, ...] = ()
     closing: work.HandoffClosed | None = None
+    asker: Asker = NOBODY
     trail: tuple[HandoffTrailEntry, ...] = ()
 
     @property
@@ -99,6 +101,22 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     def lane(self) -> str:
         """The way in which its successor learned what it took over, in words; empty if none was started."""
         return name_lane(resumes=self.resumes, why=self.lane_why) if self.legs else ""
+
+
+_Signed = (
+    work.HandoffBegun
+    | work.HandoffRequested
+    | work.HandoffWithdrawn
+    | work.HandoffCancelled
+    | work.HandoffRetried
+    | work.HandoffClosed
+)
+
+
+def _sign(text: str, body: _Signed) -> str:
+    """Return the text, and who said so."""
+    asker = name_asker(body.user, body.via)
+    return "; ".join(part for part in (text, f"by {asker}" if asker else "") if part)
 
 
 def render_result(record: HandoffRecord) -> dict[str, object]:
@@ -245,12 +263,13 @@ class HandoffHistory:
             case work.HandoffFailed(handoff, step, why):
                 self._note(handoff, event, why, status=HandoffStatus.FAILED, step=step, note=why, ended_at=at)
                 self._current = ""
-            case work.HandoffCancelled(handoff, _, why):
-                self._note(handoff, event, why, status=HandoffStatus.CANCELLING, note=why)
-            case work.HandoffRetried(handoff) if handoff in self._records:
+            case work.HandoffCancelled(handoff, _, why) as body:
+                self._note(handoff, event, _sign(why, body), status=HandoffStatus.CANCELLING, note=why)
+            case work.HandoffRetried(handoff) as body if handoff in self._records:
                 retries = self._records[handoff].retries + 1
                 status = HandoffStatus.UNDER_WAY
-                self._note(handoff, event, status=status, ended_at=None, note="", retries=retries)
+                text = _sign("", body)
+                self._note(handoff, event, text, status=status, ended_at=None, note="", retries=retries)
                 self._current = handoff
             case work.CriterionChecked(handoff, criterion, verdict) as body if handoff in self._records:
                 others = tuple(one for one in self._records[handoff].checked if one.criterion != criterion)
@@ -260,15 +279,17 @@ class HandoffHistory:
                 self._note(handoff, event, f"{kind}: {text}", blockers=blockers)
             case work.HandoffRequested() as body if body.leg in self._legs:
                 self._request(body, at)
-            case work.HandoffWithdrawn(handoff, why):
+            case work.HandoffWithdrawn(handoff, why) as body:
                 status = HandoffStatus.CANCELLED
-                self._note(handoff, event, why, status=status, note=why, ended_at=at)
+                self._note(handoff, event, _sign(why, body), status=status, note=why, ended_at=at)
             case work.HandoffAccepted(handoff, _, note):
                 self._note(handoff, event, note)
             case work.HandoffClosed(handoff, verdict, note, skipped) as body:
                 status = _BY_VERDICT.get(verdict, HandoffStatus.FAILED)
                 said = "; ".join(text for text in (verdict, note, *skipped) if text)
-                self._note(handoff, event, said, status=status, note=note, closed_at=at, closing=body)
+                self._note(
+                    handoff, event, _sign(said, body), status=status, note=note, closed_at=at, closing=body
+                )
             case _:
                 pass
 
@@ -285,7 +306,8 @@ class HandoffHistory:
             terms=Terms(priority=body.priority),
             status=HandoffStatus.REQUESTED,
             step="requested",
-            trail=(HandoffTrailEntry(at, body.name, body.text),),
+            asker=Asker(body.user, body.via),
+            trail=(HandoffTrailEntry(at, body.name, _sign(body.text, body)),),
         )
 
     def _drop(self, leg: str, event: events.Event) -> None:
@@ -316,7 +338,11 @@ class HandoffHistory:
             depth=depth,
             rolls_back=body.rolls_back,
             terms=read_terms(body),
-            trail=(*(asked.trail if asked is not None else ()), HandoffTrailEntry(at, body.name, body.why)),
+            asker=asked.asker if asked is not None else Asker(body.user, body.via),
+            trail=(
+                *(asked.trail if asked is not None else ()),
+                HandoffTrailEntry(at, body.name, _sign(body.why, body)),
+            ),
         )
         self._current = body.handoff
 

@@ -168,6 +168,8 @@ def build_closed(asked: CloseAsked, skipped: tuple[str, ...]) -> work.HandoffClo
         report.incomplete,
         report.questions,
         report.suggested_next,
+        asked.asker.user,
+        asked.asker.via,
     )
 
 

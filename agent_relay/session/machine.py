@@ -14,7 +14,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import Leg, Limit, Session, Step
+from agent_relay.domain.session import Asker, Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
 from agent_relay.domain.values import replace
@@ -78,8 +78,30 @@ def step(session: Session, happened: inputs.Input, world: DecisionContext) -> Ou
     standby = standbys.find_own(session, happened)
     if standby is not None:
         return standbys.hear(standby, happened)
-    outcome = requests.keep_verdict(session, _decide(session, happened, world))
+    decided = _decide(session, happened, world)
+    if isinstance(happened, inputs.Asked):
+        decided = _sign(decided, happened.asker)
+    outcome = requests.keep_verdict(session, decided)
     return outcome.then(standbys.settle(session, outcome, world))
+
+
+_Signed = (
+    work.HandoffBegun
+    | work.HandoffCancelled
+    | work.HandoffRetried
+    | work.HandoffRequested
+    | work.HandoffWithdrawn
+    | events.ResumeAgreed
+)
+
+
+def _sign(outcome: Outcome, asker: Asker) -> Outcome:
+    """Return the outcome whose events say who asked for them."""
+    bodies = tuple(
+        replace(body, user=asker.user, via=asker.via) if isinstance(body, _Signed) else body
+        for body in outcome.bodies
+    )
+    return Outcome(bodies, outcome.effects)
 
 
 def _decide(session: Session, happened: inputs.Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening

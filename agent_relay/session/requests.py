@@ -9,7 +9,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import AcceptSaid, CloseAsked, HandoffWished, NoteSaid, VerdictSaid
 from agent_relay.domain.protocol.handoff_report import HandoffReport
-from agent_relay.domain.session import AgentNote, Handoff, HandoffRequest, Leg, Session, Step, Terms
+from agent_relay.domain.session import AgentNote, Asker, Handoff, HandoffRequest, Leg, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import replace
 from agent_relay.session import handoffs, interventions
@@ -61,7 +61,13 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
     """
     leg, handoff = _get_own(session, said.leg)
     closing = CloseAsked(
-        handoff.id, said.verdict, said.note, by=leg.agent, report=said.report, checked=said.checked
+        handoff.id,
+        said.verdict,
+        said.note,
+        by=leg.agent,
+        report=said.report,
+        checked=said.checked,
+        asker=said.asker,
     )
     if said.verdict == interventions.REJECTED and handoff.id in session.accepted:
         raise WrongUseError("this agent accepted the handoff already", hint="Say that it failed: call fail")
@@ -206,7 +212,14 @@ def _is_over(session: Session, handoff: str) -> bool:
 
 
 def _build_closing(session: Session, request: HandoffRequest) -> CloseAsked:
-    return CloseAsked(request.closes, request.verdict, request.note, by=session.agent, report=request.report)
+    return CloseAsked(
+        request.closes,
+        request.verdict,
+        request.note,
+        by=session.agent,
+        report=request.report,
+        asker=request.asker,
+    )
 
 
 def _begin(session: Session, leg: Leg, request: HandoffRequest, world: DecisionContext) -> Outcome:
@@ -304,6 +317,7 @@ def fold_said(
                 body.verdict or "failed",
                 body.text,
                 report,
+                Asker(body.user, body.via),
             )
             note = AgentNote(body.leg, body.text, event.at, body.next_step, body.files)
             return replace(session, request=request, note=note)

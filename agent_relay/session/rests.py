@@ -9,7 +9,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.moments import find_end, is_lasting, parse_moment
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import BY_CONFIG, Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import is_later, replace
 from agent_relay.session import returns
@@ -254,8 +254,8 @@ def _go_on_unasked(session: Session, world: DecisionContext, begun: Outcome, *, 
     if again is not None:
         why = returns.tell_often(agent)
         return _offer(session, world, is_back=is_back, why=why).then(Outcome((), (WakeAt(again),)))
-    consent = "always" if world.resume_at_reset else "once"
-    used = (events.ConsentUsed(agent, consent, session.rested_until),) if agent else ()
+    consent, by = ("always", BY_CONFIG) if world.resume_at_reset else ("once", session.agreed_by)
+    used = (events.ConsentUsed(agent, consent, session.rested_until, by.user, by.via),) if agent else ()
     return Outcome(used).then(begun)
 
 

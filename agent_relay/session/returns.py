@@ -12,7 +12,7 @@ import msgspec
 from agent_relay.domain.effects import AwaitQuiet, Effect, ShowMessage, WakeAt
 from agent_relay.domain.events import session as events
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import BY_CONFIG, Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.plain import render_count
 from agent_relay.domain.values import has_passed, replace
@@ -108,7 +108,8 @@ def begin_quietly(session: Session, leg: str, world: DecisionContext) -> Outcome
     if not begun.bodies:
         return NOTHING
     reset = find_limit_end(session, name)
-    consent = events.ConsentUsed(name, "return", reset.isoformat() if reset is not None else "")
+    moment = reset.isoformat() if reset is not None else ""
+    consent = events.ConsentUsed(name, "return", moment, via=BY_CONFIG.via)
     return Outcome((consent,)).then(begun)
 
 

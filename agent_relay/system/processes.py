@@ -20,6 +20,7 @@ _STOPPED_STATES = ("T", "t")
 # Fields of /proc/<pid>/stat counted from the state, which follows the name in brackets (proc(5)).
 _PARENT_FIELD = 1
 _SESSION_FIELD = 3
+_TERMINAL_FIELD = 4
 _BORN_FIELD = 19
 _ROUND_S = 0.2
 
@@ -27,12 +28,13 @@ _ROUND_S = 0.2
 class _Stat:
     """Fields of `/proc/<pid>/stat`. No dataclass: those cost half a holder's start."""
 
-    __slots__ = ("born", "parent", "session", "state")
+    __slots__ = ("born", "parent", "session", "state", "terminal")
 
-    def __init__(self, state: str, *, parent: int, session: int, born: int) -> None:
+    def __init__(self, state: str, *, parent: int, session: int, terminal: int, born: int) -> None:
         self.state = state
         self.parent = parent
         self.session = session
+        self.terminal = terminal
         self.born = born
 
     @property
@@ -78,6 +80,12 @@ def find_parent(pid: int, pid_born: int) -> int:
     """Return the parent of the process born then; 0 if that process is gone."""
     found = _read_stat(pid)
     return found.parent if found is not None and found.is_now(pid_born) else 0
+
+
+def has_terminal(pid: int) -> bool:
+    """Return whether process `pid` has a controlling terminal."""
+    found = _read_stat(pid)
+    return found is not None and found.terminal != 0
 
 
 def session_members(sid: int) -> list[tuple[int, int]]:
@@ -303,8 +311,9 @@ def _read_stat(pid: int) -> _Stat | None:
     fields = text[text.rfind(b")") + 2 :].split()
     if len(fields) <= _BORN_FIELD:
         return None
-    parent, session, born_at = (int(fields[one]) for one in (_PARENT_FIELD, _SESSION_FIELD, _BORN_FIELD))
-    return _Stat(fields[0].decode("ascii"), parent=parent, session=session, born=born_at)
+    wanted = (_PARENT_FIELD, _SESSION_FIELD, _TERMINAL_FIELD, _BORN_FIELD)
+    parent, session, terminal, born_at = (int(fields[one]) for one in wanted)
+    return _Stat(fields[0].decode("ascii"), parent=parent, session=session, terminal=terminal, born=born_at)
 
 
 def find_open_files(pid: int, is_meant: Callable[[str], bool]) -> frozenset[str] | None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pwd
 import shlex
 import sys
 import threading
@@ -16,7 +17,7 @@ from agent_relay.system.processes import find_marked
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
-from tests.support.seats import run
+from tests.support.seats import run, seat
 
 POSE = """
 import os, sys
@@ -84,6 +85,25 @@ def test_a_command_is_run_in_the_tree_and_decides(world: RelayWorld) -> None:
     assert world.session(session).closed == (handoff,)
 
 
+def test_who_asked_and_who_judged_is_recorded(world: RelayWorld) -> None:
+    """Weeks later nobody remembers whether it was a person who completed it, or a script."""
+    session, handoff = hand_over(world, "true")
+    name = pwd.getpwuid(os.getuid()).pw_name
+    assert run(world, "handoff", "complete", handoff).status == 0
+    words = ("handoff", "show", handoff)
+    view = json.loads(run(world, *words, "--json").out)
+    assert view["asked_by"]["user"] == name
+    assert view["judged_by"] == {"agent": "", "user": name, "via": "program"}
+    for shown in (run(world, *words).out, run(world, "handoff", "history").out):
+        assert f"judged by {name} (a program without a terminal)" in shown
+    world.open("demo", session=session, expect=["a door"])
+    done = world.wait_for(session, lambda found: len(found.done) == 2, "the first agent is back")
+    with seat(world, "handoff", "fail", done.done[-1].id) as person:
+        assert person.wait_for_end() == 0
+    listed = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
+    assert listed[-1]["judged_by"] == {"agent": "", "user": name, "via": "terminal"}
+
+
 def test_half_a_pair_is_refused(world: RelayWorld) -> None:
     """A criterion without how it was checked is no evidence."""
     _, handoff = hand_over(world, "true")
@@ -129,6 +149,8 @@ def test_an_agent_that_clears_its_environment_is_still_an_agent(tmp_path: Path) 
         )
         with open(f"{tmp_path}/said", encoding="utf-8") as file:
             assert file.read() == "understudy may not use --anyway or --run-proposed\n"
+        history = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
+        assert history[-1]["asked_by"]["via"] == "agent"
         terms = (*done.done, *((done.handoff,) if done.handoff is not None else ()))[-1].terms
         assert (terms.checks, terms.proposed_checks) == ((), ("touch it",))
         assert close(world, session, handoff, anyway=True)["closed"] is True, "a person may"

@@ -20,7 +20,7 @@ from agent_relay.domain.inputs import (
     StateSeen,
 )
 from agent_relay.domain.limits import FullWindow, Scope, parse_quiet_hours
-from agent_relay.domain.session import Step
+from agent_relay.domain.session import Asker, Step
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.session.fold import fold_events
@@ -205,16 +205,18 @@ def test_a_return_after_the_quiet_hours_is_waited_for() -> None:
 def test_consent_is_in_the_journal_before_what_it_allows() -> None:
     """Who asks in the morning why an agent worked finds who agreed to it."""
     story = Story(("ann",)).start().says("busy").limit()
-    story.happens(ResumeAsked())
+    story.happens(ResumeAsked(asker=Asker("dan", "terminal")))
     reset_window(story).happens(ResetPassed(), **AUTO)
-    used = ConsentUsed("ann", "once", RESET.isoformat())
+    used = ConsentUsed("ann", "once", RESET.isoformat(), "dan", "terminal")
     assert (story.events[-2].body, story.names(last=1)) == (used, ["handoff.begun"])
     always = reset_window(Story(("ann",)).start().says("busy").limit())
     always.happens(ResetPassed(), resume_at_reset=True)
     assert [one.body.consent for one in always.events if isinstance(one.body, ConsentUsed)] == ["always"]
     back = lose_window()
     go_back(back)
-    assert ConsentUsed("ann", "return", RESET.isoformat()) in [event.body for event in back.events]
+    assert ConsentUsed("ann", "return", RESET.isoformat(), via="config") in [
+        event.body for event in back.events
+    ]
 
 
 def test_a_rest_survives_a_reboot() -> None:

@@ -49,6 +49,8 @@ class ResumeAgreed(msgspec.Struct, frozen=True):
 
     name: ClassVar[str] = "resume.agreed"
     agreed: bool = True
+    user: str = ""
+    via: str = ""
 
 
 class LegContinues(msgspec.Struct, frozen=True):
@@ -246,13 +248,15 @@ class ConsentUsed(msgspec.Struct, frozen=True):
     """`agent` goes on unasked at a `reset` (ISO 8601, empty if unknown); the next line says how.
 
     A person agreed to it `once`, for this rest, or in the configuration: `always`, by `resume_at_reset`, or
-    to every `return`.
+    to every `return`. `user` and `via` are the `Asker`.
     """
 
     name: ClassVar[str] = "consent.used"
     agent: str
     consent: str
     reset: str = ""
+    user: str = ""
+    via: str = ""
 
 
 class SessionStopping(work.ReasonEvent, frozen=True):

@@ -30,7 +30,7 @@ class HandoffBegun(msgspec.Struct, frozen=True):
     `model` is the one it is to go on with if relay chose that, too; the agent may be the same then.
     `parent` is the handoff this one follows, `depth` how many there are of them with this one, 0 if
     an older version did not count. `rolls_back` is the failed handoff this one makes up for. The rest are its
-    `Terms`, and whether its successor was to write a `digest` whatever the configuration says.
+    `Terms`, whether its successor was to write a `digest` whatever the configuration says, and the `Asker`.
     """
 
     name: ClassVar[str] = "handoff.begun"
@@ -56,6 +56,8 @@ class HandoffBegun(msgspec.Struct, frozen=True):
     digest: bool = False
     checks: tuple[str, ...] = ()
     proposed_checks: tuple[str, ...] = ()
+    user: str = ""
+    via: str = ""
 
 
 class PredecessorStopped(HandoffLegEvent, frozen=True):
@@ -151,6 +153,8 @@ class HandoffCancelled(msgspec.Struct, frozen=True):
     handoff: str
     step: str
     why: str = ""
+    user: str = ""
+    via: str = ""
 
 
 class HandoffRetried(msgspec.Struct, frozen=True):
@@ -158,6 +162,8 @@ class HandoffRetried(msgspec.Struct, frozen=True):
 
     name: ClassVar[str] = "handoff.retried"
     handoff: str
+    user: str = ""
+    via: str = ""
 
 
 class CriterionChecked(msgspec.Struct, frozen=True):
@@ -205,6 +211,8 @@ class HandoffClosed(msgspec.Struct, frozen=True):
     incomplete: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     suggested_next: str = ""
+    user: str = ""
+    via: str = ""
 
 
 class HandoffRequested(msgspec.Struct, frozen=True):
@@ -232,6 +240,8 @@ class HandoffRequested(msgspec.Struct, frozen=True):
     incomplete: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     suggested_next: str = ""
+    user: str = ""
+    via: str = ""
 
 
 class HandoffWithdrawn(msgspec.Struct, frozen=True):
@@ -240,6 +250,8 @@ class HandoffWithdrawn(msgspec.Struct, frozen=True):
     name: ClassVar[str] = "handoff.withdrawn"
     handoff: str
     why: str = ""
+    user: str = ""
+    via: str = ""
 
 
 class HandoffAccepted(msgspec.Struct, frozen=True):

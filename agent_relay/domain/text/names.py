@@ -62,6 +62,19 @@ def name_lane(*, resumes: bool, why: str) -> str:
     return f"{how}: {why}" if why else how
 
 
+_WAYS = {
+    "program": "a program without a terminal",
+    "agent": "a process of an agent",
+    "mcp": "an agent's tool",
+}
+
+
+def name_asker(user: str, via: str) -> str:
+    """Return who asked for something, and how: `dan (terminal)`; empty if nobody is known."""
+    way = f"({_WAYS.get(via, via)})" if via else ""
+    return " ".join(part for part in (user, way) if part)
+
+
 def retry_command(handoff: str, *words: str) -> str:
     """Return the command that resumes the handoff where it stopped."""
     return " ".join(("agent-relay handoff retry", handoff, *words))

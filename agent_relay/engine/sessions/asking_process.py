@@ -5,15 +5,16 @@ the holder of its leg among its parents, as a holder adopts every process below 
 """
 
 import os
+import pwd
 from collections.abc import Mapping
 
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Asker, Session
 from agent_relay.engine.sessions.handoff_requests import clean_line
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import finish
-from agent_relay.system.processes import born, find_parent, read_environ
+from agent_relay.system.processes import born, find_parent, has_terminal, read_environ
 
 _UNSEEN = "a process that relay cannot see"
 _MOST_PARENTS = 1000
@@ -27,8 +28,11 @@ def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
     return next((one.agent for one in session.legs if one.id == leg), "an agent of another session")
 
 
-async def find_asking_agent(sessions: SessionRegistry, peer: op.Peer) -> str:
-    """Return the agent that asks; empty for a person. Who cannot be seen is not taken for a person."""
+async def find_asker(sessions: SessionRegistry, peer: op.Peer) -> tuple[str, Asker]:
+    """Return the agent that asks, empty for a person, and what is recorded of who asks.
+
+    Who cannot be seen is not taken for a person.
+    """
     by_pid: dict[int, str] = {}
     by_leg: dict[str, str] = {}
     for host in sessions:
@@ -37,7 +41,26 @@ async def find_asking_agent(sessions: SessionRegistry, peer: op.Peer) -> str:
             live = host.runner.find_live(leg.id)
             if live is not None:
                 by_pid |= dict.fromkeys((live.leg.holder_pid, live.leg.child_pid), leg.agent)
-    return await finish(_find_agent, peer.pid, by_pid, by_leg)
+    return await finish(_find_asker, peer, by_pid, by_leg)
+
+
+async def find_tool_user(peer: op.Peer) -> Asker:
+    """Return what is recorded of an agent that asks with one of its tools."""
+    return Asker(await finish(_name_user, peer.uid), "mcp")
+
+
+def _find_asker(peer: op.Peer, by_pid: Mapping[int, str], by_leg: Mapping[str, str]) -> tuple[str, Asker]:
+    agent = _find_agent(peer.pid, by_pid, by_leg)
+    person = "terminal" if has_terminal(peer.pid) else "program"
+    return agent, Asker(_name_user(peer.uid), "agent" if agent else person)
+
+
+def _name_user(uid: int) -> str:
+    """Return the login name; the number for a user that has none, as in a container."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _find_agent(pid: int, by_pid: Mapping[int, str], by_leg: Mapping[str, str]) -> str:

@@ -203,7 +203,12 @@ async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRe
     if creation.is_on_its_way(session, request.agent) and creation.asks_nothing_new(request):
         return session
     asked = HandoffAsked(
-        request.agent, focus=focus, force=request.force, terms=request.terms, digest=request.digest
+        request.agent,
+        focus=focus,
+        force=request.force,
+        terms=request.terms,
+        digest=request.digest,
+        asker=request.asker,
     )
     host.runner.take(request.pack(), request.task)
     if living is None:

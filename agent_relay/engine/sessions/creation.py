@@ -10,7 +10,7 @@ from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.names import is_newer
-from agent_relay.domain.session import NO_TERMS, Session, Terms
+from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values import Confidential
 from agent_relay.engine.publishing.limited_work import redact_request
@@ -32,7 +32,7 @@ class OpenRequest(Confidential, frozen=True):
     """A request for an agent at work in `cwd`, with the user's environment.
 
     `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
-    empty for the newest; without `launch` only a packet is wanted.
+    empty for the newest; without `launch` only a packet is wanted. `asker` is recorded as who asked.
     """
 
     agent: str
@@ -52,6 +52,7 @@ class OpenRequest(Confidential, frozen=True):
     force: bool = False
     launch: bool = True
     terms: Terms = NO_TERMS
+    asker: Asker = NOBODY
 
     def pack(self) -> LaunchEnvironment:
         """Return the launch environment of the legs started for this request."""

@@ -9,7 +9,7 @@ from agent_relay.domain.events import standby, work
 from agent_relay.domain.moments import render_moment_text
 from agent_relay.domain.names import BY_HAND
 from agent_relay.domain.session import Session, Step
-from agent_relay.domain.text.names import name_lane, name_limit
+from agent_relay.domain.text.names import name_asker, name_lane, name_limit
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.session.fold import fold_event, is_limit, is_refusal
 from agent_relay.session.transitions import build_limit
@@ -198,7 +198,7 @@ def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0
     match event.body:
         case work.HandoffBegun() as body:
             reason = body.reason.replace("_", " ")
-            return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}"
+            return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}{_name_asker(body)}"
         case work.PacketPublished(text_path=path, lacks=lacks):
             return f"its packet is published: {path}{f' ({lacks})' if lacks else ''}"
         case work.PacketSaved(target=target, text_path=path):
@@ -209,10 +209,10 @@ def _render_handoff(session: Session, event: events.Event) -> str:  # noqa: PLR0
             return f"handoff done: {session.agent} works on it"
         case work.HandoffFailed(_, step, why):
             return f"handoff failed {name_step(step)}: {why}"
-        case work.HandoffCancelled():
-            return "handoff cancelled"
-        case work.HandoffRetried():
-            return "handoff tried again"
+        case work.HandoffCancelled() as body:
+            return f"handoff cancelled{_name_asker(body)}"
+        case work.HandoffRetried() as body:
+            return f"handoff tried again{_name_asker(body)}"
         case _:
             return _render_judgement(event)
 
@@ -231,8 +231,8 @@ def _render_judgement(event: events.Event) -> str:
             return f"a criterion of the handoff is {verdict}{f', says {by}' if by else ''}"
         case work.BlockerNamed(_, kind):
             return f"the handoff's task is blocked: {kind}"
-        case work.HandoffClosed(_, verdict):
-            return f"handoff judged: {verdict}"
+        case work.HandoffClosed(_, verdict) as body:
+            return f"handoff judged: {verdict}{_name_asker(body)}"
         case _:
             return ""
 
@@ -268,8 +268,9 @@ def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
         case events.SessionWoke(offers=offers):
             return "its limit has reset; waiting for you to continue" if offers else "session continues"
-        case events.ResumeAgreed(agreed):
-            return "work will continue at the reset" if agreed else "work will wait for you at the reset"
+        case events.ResumeAgreed(agreed) as body:
+            plan = "continue" if agreed else "wait for you"
+            return f"work will {plan} at the reset{_name_asker(body)}"
         case events.LegContinues(leg, at, allowed) if at:
             when = render_moment_text(at, event.at, zone)
             plan = f"continue by itself{f' at {when}' if when else ''}"
@@ -288,10 +289,25 @@ def _render_return(event: events.Event, zone: tzinfo) -> str:
         case events.ReturnPutOff(agent, why, until):
             ends = render_moment_text(until, event.at, zone)
             return f"{agent} does not take over again{f' until {ends}' if ends else ''}: {why}"
-        case events.ConsentUsed(agent, consent):
-            return f"{agent} goes on unasked, {_CONSENTS.get(consent, 'as was agreed')}"
+        case events.ConsentUsed(agent, consent) as body:
+            agreed = _CONSENTS.get(consent, "as was agreed")
+            return f"{agent} goes on unasked, {agreed}{_name_asker(body) if body.user else ''}"
         case _:
             return ""
+
+
+def _name_asker(
+    body: work.HandoffBegun
+    | work.HandoffCancelled
+    | work.HandoffRetried
+    | work.HandoffClosed
+    | events.ResumeAgreed
+    | events.ConsentUsed,
+) -> str:
+    """Return who asked for it, to be added to its line; empty if nobody did or it is not known."""
+    asker = name_asker(body.user, body.via)
+    by = getattr(body, "by", "")
+    return f", by {', '.join(part for part in (by, asker) if part)}" if by or asker else ""
 
 
 def _name_agent(session: Session, leg_id: str) -> str:

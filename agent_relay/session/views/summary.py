@@ -126,8 +126,8 @@ def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | No
     it has, or last had, no screen), owed (the agent of a handoff that has not been worked on), return
     (`None`, or agent, by_itself, why, until: the preferred agent that is available again, and why it does not
     take over), agreed (whether work may go on after this rest) and consent (`None`, or agent, consent, reset,
-    at: by what one last went on unasked: once, always or return). An imported session that nobody has started
-    has no leg; agent and owed are whom its packet is for.
+    user, via, at: by what one last went on unasked: once, always or return, and who agreed to that). An
+    imported session that nobody has started has no leg; agent and owed are whom its packet is for.
     """
     view: dict[str, object] | None = None
     handoff, offers, titled = "none", _Offers(), ("", "")
@@ -240,7 +240,9 @@ def _note_unasked(view: "dict[str, object]", name: str, data: "Mapping[str, obje
     elif name == "resume.agreed":
         view["agreed"] = data.get("agreed") is not False
     elif name == "consent.used":
-        view["consent"] = {key: data.get(key, "") for key in ("agent", "consent", "reset")} | {"at": at}
+        view["consent"] = {key: data.get(key, "") for key in ("agent", "consent", "reset", "user", "via")} | {
+            "at": at
+        }
     elif name in {"leg.starting", "session.woke"}:
         view["agreed"] = False
         view["return"] = view["return"] if name == "session.woke" else None

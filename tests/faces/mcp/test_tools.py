@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 import sys
 
@@ -208,6 +209,9 @@ def test_an_agent_rejects_its_handoff(world: RelayWorld) -> None:
         "understudy",
         ["whose is it?"],
     )
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert view["judged_by"] == {"agent": "understudy", "user": user, "via": "mcp"}
+    assert f"judged by understudy, {user} (an agent's tool)" in run(world, "handoff", "show", handoff).out
     assert "rejected" in run(world, "handoff", "history").out
 
 

@@ -7,7 +7,13 @@ from agent_relay.domain.protocol.timeline import TimelineLeg, TimelineTold
 from agent_relay.domain.text.plain import render_count
 from agent_relay.faces.cli.session.handoffs.chart import list_usage
 from agent_relay.faces.cli.session.handoffs.evidence import count_met
-from agent_relay.faces.cli.session.handoffs.records import Lineage, get_now, measure_work
+from agent_relay.faces.cli.session.handoffs.records import (
+    Lineage,
+    build_askers,
+    get_now,
+    list_askers,
+    measure_work,
+)
 from agent_relay.faces.render.output import render_moment
 from agent_relay.session.handoff_history import HandoffRecord, LegRecord
 from agent_relay.usage.packet_use import PacketUse
@@ -95,6 +101,7 @@ def _render_handoff(chain: Lineage, record: HandoffRecord, use: PacketUse | None
         *([f"{record.terms.priority} priority"] if record.terms.priority else []),
         *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
         *([record.note] if record.note else [record.why] if record.why else []),
+        *list_askers(build_askers(record)),
         *(
             [f"worked {render_span(int(worked_s * 1000))}"]
             if worked_s is not None and worked_s >= _SHORT_S
