@@ -4,7 +4,7 @@ Run as `python -I -S pipe.py FOLDER`, by its path: nothing of the package is imp
 more than an empty Python. FOLDER is where the daemon's sockets are; with `started-only` behind it, an agent
 that relay did not start is told of no tools, and no server is started for it. The server is connected to with
 the first line and again after it was lost; a request that cannot be answered gets an error, and the agent
-goes on.
+goes on. Where the agent closes its side, what it asked before is still answered.
 """
 
 import os
@@ -40,7 +40,7 @@ class Pipe:
         self._skipped = 0
 
     def run(self) -> int:
-        """Pass lines on until the agent closes its side; return 0."""
+        """Pass lines on until the agent closes its side, then what it still waits for; return 0."""
         while True:
             sources: list[int | socket] = [0] if self._sock is None else [0, self._sock]
             ready, _, _ = select.select(sources, [], [])
@@ -49,10 +49,24 @@ class Pipe:
                 self._receive()
             if 0 in ready:
                 part = os.read(0, PART_BYTES)
-                if not part:
-                    return 0
-                for line in _take_lines(self._agent, part):
+                for line in _take_lines(self._agent, part or b"\n"):
                     self._ask(line)
+                if not part:
+                    self._await_answers()
+                    return 0
+
+    def _await_answers(self) -> None:
+        """Pass on the answers that the server owes, which it has its own limits for.
+
+        Ends when nobody reads them any more, too.
+        """
+        while self._sock is not None and self._asked:
+            poll = select.poll()
+            poll.register(self._sock, select.POLLIN)
+            poll.register(1, 0)
+            if any(ready == 1 for ready, _ in poll.poll()):
+                return
+            self._receive()
 
     def _ask(self, line: bytes) -> None:
         """Pass the agent's line on, or answer it with an error."""
@@ -97,7 +111,8 @@ class Pipe:
             if self._skipped:
                 self._skipped -= 1
                 continue
-            self._answered.append(line)
+            if b'"result"' in line or b'"error"' in line:
+                self._answered.append(line)
             _write(line)
         if len(self._answered) >= len(self._asked):
             self._asked.clear()
@@ -221,9 +236,10 @@ def _serve_none() -> int:
     """Answer an agent that has no session: there are no tools. Return 0 when it closes its side."""
     import json
 
-    buffer = bytearray()
-    while part := os.read(0, PART_BYTES):
-        for line in _take_lines(buffer, part):
+    buffer, part = bytearray(), b"\n"
+    while part:
+        part = os.read(0, PART_BYTES)
+        for line in _take_lines(buffer, part or b"\n"):
             try:
                 asked = json.loads(line)
             except (ValueError, RecursionError):

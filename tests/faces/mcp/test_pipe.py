@@ -3,8 +3,11 @@
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +80,55 @@ def test_a_folder_that_others_may_change_is_not_used(tmp_path: object) -> None:
     os.chmod(str(tmp_path), 0o777)  # noqa: S103 - the fault that is looked for
     told = ask(str(tmp_path), '{"jsonrpc":"2.0","id":1,"method":"initialize"}')
     assert "not private" in str(told[0]["error"])
+
+
+def serve(listening: socket.socket, answers: list[bytes]) -> None:
+    """Answer the first pipe once it has asked all it asks, some time after it closed its side."""
+    with listening, listening.accept()[0] as peer:
+        heard = b""
+        while heard.count(b"\n") < 1 + len(ASKED):
+            heard += peer.recv(1 << 16)
+        for answer in answers:
+            peer.sendall(answer + b"\n")
+        peer.recv(1)
+
+
+ASKED = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize"}',
+    b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+    b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}',
+)
+
+
+def begin_pipe(folder: Path, answers: list[bytes]) -> subprocess.Popen[bytes]:
+    """A pipe to a server that gives these answers."""
+    os.chmod(folder, 0o700)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{folder}/mcp.sock")
+    listening.listen()
+    threading.Thread(target=serve, args=(listening, answers), daemon=True).start()
+    command = [sys.executable, "-I", "-S", PIPE_PATH, str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_who_asks_and_closes_is_still_answered(tmp_path: Path) -> None:
+    """Scripts pipe requests in. What the server says unasked is no answer; the last line may lack its end."""
+    answers = [b'{"id":1,"result":{}}', b'{"method":"notifications/x"}', b'{"id":2,"error":{}}']
+    done, _ = begin_pipe(tmp_path, answers).communicate(b"\n".join(ASKED), timeout=60)
+    assert done.splitlines() == answers
+
+
+def test_an_agent_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    """Its pipe would stay for as long as the slowest tool takes."""
+    pipe = begin_pipe(tmp_path, [b'{"method":"notifications/x"}'])
+    assert pipe.stdin is not None
+    assert pipe.stdout is not None
+    pipe.stdin.write(b"\n".join(ASKED) + b"\n")
+    pipe.stdin.flush()
+    assert pipe.stdout.readline() == b'{"method":"notifications/x"}\n'
+    pipe.stdout.close()
+    pipe.stdin.close()
+    assert pipe.wait(60) == 0
 
 
 def test_it_says_how_it_is_used() -> None:
