@@ -36,6 +36,7 @@ ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
 _UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"
 _RESTART = "Run: agent-relay daemon restart"
+_APART = "For a daemon of its own, set AGENT_RELAY_HOME to a folder; or end that one: agent-relay daemon stop"
 
 
 class NobodyListensError(DaemonUnreachableError):
@@ -80,8 +81,8 @@ class Connection:
         """Connect to the daemon and say hello.
 
         Raises NobodyListensError if no daemon is running, DaemonStoppingError if it is stopping,
-        DaemonUnreachableError if it does not answer within `limit_s` or speaks another protocol,
-        ConfigurationError if its folder is not private.
+        DaemonUnreachableError if it does not answer within `limit_s`, speaks another protocol or works with
+        the configuration or state of another home, ConfigurationError if its folder is not private.
         """
         deadline = time.monotonic() + limit_s
         try:
@@ -92,7 +93,7 @@ class Connection:
             raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
         found, is_greeted = cls(sock), False
         try:
-            found._hello(deadline)
+            _check_place(folders, found._hello(deadline))
             is_greeted = True
         finally:
             if not is_greeted:
@@ -175,7 +176,8 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _hello(self, deadline: float) -> None:
+    def _hello(self, deadline: float) -> dict[str, object]:
+        """Greet the daemon and return its answer. Raise what `open` does."""
         self._send(render_line(build_hello(__version__)), deadline)
         answer = self._next(deadline, "the daemon did not say hello")
         if answer.get("notice") == NOTICE_STOPPING:
@@ -185,7 +187,7 @@ class Connection:
         self.daemon = version if isinstance(version, str) else ""
         self.pid = pid if isinstance(pid, int) else peer_of(self._sock)[0]
         if answer.get("ok") is True:
-            return
+            return answer
         refusal = parse_refusal(answer)
         if answer.get("version") in {None, WIRE_VERSION}:
             raise refusal
@@ -258,6 +260,21 @@ class Connection:
         self.close()
         self._lost = "the daemon went away"
         return NobodyListensError(self._lost, hint="Try again; see: agent-relay daemon logs")
+
+
+def _check_place(folders: "Folders", answer: "dict[str, object]") -> None:
+    """Check that the daemon works with our configuration and state. Raise DaemonUnreachableError.
+
+    Two homes of one user may share a runtime folder. An older daemon does not say where its files are.
+    """
+    for what, ours in (("config", folders.config), ("state", folders.state)):
+        theirs = answer.get(what)
+        if not isinstance(theirs, str) or theirs == ours:
+            continue
+        if os.path.realpath(theirs) != os.path.realpath(ours):
+            raise DaemonUnreachableError(
+                f"the daemon in {folders.runtime} works with {theirs}, not with {ours}", hint=_APART
+            )
 
 
 def find_daemon_pid(folders: "Folders", *, limit_s: float = 2.0) -> int | None:

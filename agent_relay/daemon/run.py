@@ -295,6 +295,7 @@ def _build_server(
         notices,
         uid=os.geteuid(),
         report=report,
+        place={"config": folders.config, "state": folders.state},
         connection_limit=min(CONNECTION_LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
     )
     return server

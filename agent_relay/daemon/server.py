@@ -86,7 +86,10 @@ Report = Callable[[BaseException, str], str]
 
 
 class Server:
-    """Serves `handlers` on a listening socket; `report` gets the errors no handler was meant to raise."""
+    """Serves `handlers` on a listening socket; `report` gets the errors no handler was meant to raise.
+
+    `place` is what a greeting says of where the daemon's configuration and state are.
+    """
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Server:
         *,
         uid: int,
         report: Report,
+        place: Mapping[str, str],
         hello_limit_s: float = HELLO_LIMIT_S,
         connection_limit: int = CONNECTION_LIMIT,
     ) -> None:
@@ -102,6 +106,7 @@ class Server:
         self._notices = notices
         self._uid = uid
         self._report = report
+        self._place = place
         self._hello_limit_s = hello_limit_s
         self._connection_limit = connection_limit
         self._tasks: set[asyncio.Task[None]] = set()
@@ -207,7 +212,9 @@ class Server:
                 hint="Run: agent-relay daemon restart",
             )
         client = message.get("client")
-        await line.send(wire.render_line({"id": _id_of(message), "ok": True, **_introduction()}))
+        await line.send(
+            wire.render_line({"id": _id_of(message), "ok": True, **_introduction(), **self._place})
+        )
         return Peer(pid, uid, client[:_ID_LIMIT] if isinstance(client, str) else "")
 
     async def _answer(self, message: dict[str, object], peer: Peer) -> bytes:

@@ -194,3 +194,20 @@ def _time(command: list[str]) -> float:
     start = time.perf_counter()
     subprocess.run(command, check=True)
     return time.perf_counter() - start
+
+
+def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(
+    folders: Folders,
+) -> None:
+    """It would follow the first home's configuration, and what it begins would be in no list of ours."""
+    other = Folders(folders.runtime, folders.state, f"{folders.config}/../elsewhere")
+    with start(folders) as connection:
+        pid = connection.pid
+        with pytest.raises(DaemonUnreachableError, match=f"works with {folders.config}, not with") as caught:
+            start(other)
+        assert "set AGENT_RELAY_HOME" in caught.value.hint
+        with pytest.raises(DaemonUnreachableError, match=f"works with {folders.state}, not with"):
+            Connection.open(Folders(folders.runtime, f"{folders.state}-2", folders.config))
+        # One folder has many names.
+        Connection.open(Folders(folders.runtime, folders.state, f"{folders.state}/../config")).close()
+    assert stop_daemon(other) == pid

@@ -115,7 +115,7 @@ class Requested:
             for name, operation in OPERATIONS.items()
             if name not in _LEFT_OUT
         }
-        self._server = Server(handlers, notices, uid=os.geteuid(), report=self._report)
+        self._server = Server(handlers, notices, uid=os.geteuid(), report=self._report, place={})
         await self._server.start(listen(f"{folders.runtime}/sock"))
 
     def make(self, rng: random.Random) -> list[Step]:

@@ -35,6 +35,7 @@ class World:
             self.notices,
             uid=uid,
             report=self._report,
+            place={},
             hello_limit_s=hello_limit_s,
             connection_limit=250,
         )
