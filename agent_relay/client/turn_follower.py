@@ -370,6 +370,7 @@ class WaitingTurn:
             "type": "waiting",
             "session": last["session"],
             "resets_at": last.get("resets_at", ""),
+            "assumed": last.get("assumed") is True,
             "until": at.isoformat(),
             "message": f"{last.get('message', '')} Waiting until {when}; Ctrl-C stops waiting.".strip(),
         }

@@ -97,7 +97,8 @@ class Rest(msgspec.Struct, frozen=True):
     """One limit an agent is under.
 
     `model` is empty for limits of the whole account. `until` is aware, or `None` if unknown: then the agent
-    rests until the user says otherwise. `evidence` is what was seen, redacted.
+    rests until the user says otherwise. `evidence` is what was seen, redacted. `assumed` is whether the agent
+    did not say until when; the ledger does not hold it.
     """
 
     agent: str
@@ -106,6 +107,7 @@ class Rest(msgspec.Struct, frozen=True):
     until: datetime | None
     evidence: str
     seen_at: datetime
+    assumed: bool = False
 
 
 class Level(StrEnum):

@@ -24,8 +24,19 @@ def parse_moment(text: object) -> datetime | None:
 
 def render_moment_text(text: object, now: datetime, zone: "tzinfo | None") -> str:
     """Render the moment that `text` is, as `render_moment` does; empty if `parse_moment` finds none."""
+    return render_reset_text(text, now, zone, assumed=False)
+
+
+def render_reset(at: datetime, now: datetime, zone: "tzinfo | None", *, assumed: bool) -> str:
+    """Render when a rest ends: `21:00`, or `about 21:00 (assumed)` if the agent did not say when."""
+    moment = render_moment(at, now, zone)
+    return f"about {moment} (assumed)" if assumed else moment
+
+
+def render_reset_text(text: object, now: datetime, zone: "tzinfo | None", *, assumed: bool) -> str:
+    """Render the reset that `text` is, as `render_reset` does; empty if `parse_moment` finds none."""
     at = parse_moment(text)
-    return render_moment(at, now, zone) if at is not None else ""
+    return render_reset(at, now, zone, assumed=assumed) if at is not None else ""
 
 
 def render_day(at: datetime, now: datetime, zone: "tzinfo | None") -> str:
@@ -65,9 +76,13 @@ _FARTHEST_AHEAD = timedelta(days=1)
 """Longest time a limit's sighting may be ahead of now; beyond it the clock and thus the reset is wrong."""
 
 
-def find_end(until: datetime | None, scope: str, seen_at: datetime) -> datetime | None:
-    """Return when the rest is believed to end; `None` for one that lasts until the user says otherwise."""
-    return seen_at + _UNKNOWN_REST if until is None and scope != "billing" else until
+def find_end(until: datetime | None, scope: str, seen_at: datetime) -> tuple[datetime | None, bool]:
+    """Return when the rest is believed to end, and whether that is assumed: the agent did not say.
+
+    The end is `None` for a rest that lasts until the user says otherwise.
+    """
+    assumed = until is None and scope != "billing"
+    return seen_at + _UNKNOWN_REST if assumed else until, assumed
 
 
 def is_lasting(end: datetime | None, seen_at: datetime, now: datetime) -> bool:

@@ -326,6 +326,7 @@ class Session(msgspec.Struct, frozen=True):
     limit: Limit | None = None
     limits: tuple[Limit, ...] = ()
     rested_until: str = ""
+    reset_assumed: bool = False
     skipped: tuple[str, ...] = ()
     failure: str = ""
     why: str = ""

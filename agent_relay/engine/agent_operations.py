@@ -206,6 +206,7 @@ class _AgentHandlers:
                 "signed_in": state is not None and state.signed_in,
                 "rests": state is not None and state.resting,
                 "until": state.rests_until.isoformat() if state is not None and state.rests_until else "",
+                "assumed": state is not None and state.resting and state.assumed,
                 "scope": state.scope if state is not None else "",
                 "windows": windows.get(name, []),
             }

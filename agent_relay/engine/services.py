@@ -301,6 +301,7 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         signed_in=is_signed_in(loaded.adapter, environ, home),
         resting=rest is not None,
         rests_until=rest.until if rest else None,
+        assumed=rest is not None and rest.assumed,
         scope=rest.scope if rest else "",
         capabilities=frozenset((*declared.capabilities, *declared.accepts, *declared.produces, *headless)),
         fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",

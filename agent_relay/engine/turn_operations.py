@@ -278,6 +278,7 @@ class _Chats:
             turns=chat.taken,
             why=over.why,
             resets_at=over.until.isoformat() if over.until is not None else "",
+            assumed=over.assumed,
             skipped=over.skipped,
             message=render_chat_end(chat, over, now, self._services.zone),
         )

@@ -17,7 +17,7 @@ from agent_relay.domain.effects import (
 from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
 from agent_relay.domain.limits import NO_QUIET_HOURS, NO_WISHES, ContextWishes, FullWindow, QuietHours
-from agent_relay.domain.moments import render_moment
+from agent_relay.domain.moments import render_moment, render_reset
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import name_rest
@@ -30,17 +30,18 @@ _TRIES = 2
 class Availability(msgspec.Struct, frozen=True):
     """One agent's availability, as far as it is known now.
 
-    `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
-    known reset. `full` is a usage window of its account that is used up, as it last said itself: whoever has
-    room is asked before it. `capabilities` are what its adapter declares. `fault` is why it could not be
-    started although it is installed, empty for nothing: our installation that would start it no longer
-    exists.
+    `resting` is whether the ledger says it rests; `rests_until` until when, `None` while it rests without a
+    known reset, and `assumed` whether the agent did not say when. `full` is a usage window of its account
+    that is used up, as it last said itself: whoever has room is asked before it. `capabilities` are what its
+    adapter declares. `fault` is why it could not be started although it is installed, empty for nothing: our
+    installation that would start it no longer exists.
     """
 
     installed: bool
     signed_in: bool = True
     resting: bool = False
     rests_until: datetime | None = None
+    assumed: bool = False
     scope: str = ""
     capabilities: frozenset[str] = frozenset()
     fault: str = ""
@@ -50,12 +51,14 @@ class Availability(msgspec.Struct, frozen=True):
 class Choice(msgspec.Struct, frozen=True):
     """The policy's answer.
 
-    `successor` is empty if no agent can take over; `earliest` is the first reset of those resting.
+    `successor` is empty if no agent can take over; `earliest` is the first reset of those resting, and
+    `assumed` whether its agent did not name it.
     """
 
     successor: str
     skipped: tuple[str, ...]
     earliest: datetime | None
+    assumed: bool = False
 
 
 def choose_successor(
@@ -75,10 +78,10 @@ def choose_successor(
     have. Reasons read `agent: why`, in the order considered, with the moments in `zone`.
     """
     skipped: list[str] = []
-    resets: list[datetime] = []
+    resets: list[tuple[datetime, bool]] = []
     known = availability.get(current)
     if known is not None and known.resting and known.rests_until is not None:
-        resets.append(known.rests_until)
+        resets.append((known.rests_until, known.assumed))
     successor = full = ""
     for name in roster:
         if name == current:
@@ -95,10 +98,10 @@ def choose_successor(
             break
         skipped.append(f"{name}: {why}")
         if state is not None and state.resting and state.rests_until is not None:
-            resets.append(state.rests_until)
+            resets.append((state.rests_until, state.assumed))
     if full and not successor:
         successor, skipped = full, [why for why in skipped if not why.startswith(f"{full}: ")]
-    return Choice(successor, tuple(skipped), min(resets, default=None))
+    return Choice(successor, tuple(skipped), *min(resets, default=(None, False)))
 
 
 def explain_unavailable(
@@ -126,7 +129,7 @@ def explain_unavailable(
 def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
     if state.rests_until is None:
         return f"rests until you say otherwise ({name_rest(state.scope)})"
-    return f"rests until {render_moment(state.rests_until, now, zone)}"
+    return f"rests until {render_reset(state.rests_until, now, zone, assumed=state.assumed)}"
 
 
 class DecisionContext(msgspec.Struct, frozen=True):

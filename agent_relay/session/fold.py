@@ -182,10 +182,9 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             ended = {"how": how, "status": status, "ended_at": event.at}
             return _with_leg(requests.drop_request(session, leg), leg, ended)
         case events.SessionRested():
-            rested = replace(
-                session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""
-            )
-            return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
+            rested = replace(session, rested_until=body.until, reset_assumed=body.assumed, tried=(), offer="")
+            left = session.handoff or session.retriable
+            return replace(rested, skipped=body.skipped, why=body.why, handoff=None, retriable=left)
         case events.SessionEnded(why) | events.SessionStopping(why):
             left = session.handoff or session.retriable
             known = (

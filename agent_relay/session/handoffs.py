@@ -4,8 +4,6 @@ If a step fails, decide who takes over instead: the rollback agent, the next one
 A packet that cannot be written loses neither the agent nor what was achieved.
 """
 
-from datetime import datetime
-
 from msgspec.structs import asdict
 
 from agent_relay.domain import effects
@@ -16,7 +14,7 @@ from agent_relay.domain.session import Handoff, Lane, Leg, Limit, Session, Step,
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import render_count
 from agent_relay.domain.values import replace
-from agent_relay.session.decision import NOTHING, DecisionContext, Outcome, find_standby
+from agent_relay.session.decision import NOTHING, Choice, DecisionContext, Outcome, find_standby
 from agent_relay.session.transitions import build_rollback_terms, find_parent, inherit_terms
 
 HEADLESS = "headless"
@@ -156,7 +154,8 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
     if turn is not None and turn.is_spent:
         known = world.availability.get(session.agent)
         spent = f"this turn may take no more than {render_count(turn.most, 'leg')}"
-        return rest(session, why, known.rests_until if known is not None else None, (spent,))
+        until, assumed = (known.rests_until, known.assumed) if known is not None else (None, False)
+        return rest(session, why, Choice("", (spent,), until, assumed))
     failing, failed = session.tried[-1:], session.retriable if session.tried else None
     rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
     current = "" if session.agent in failing else session.agent
@@ -172,18 +171,20 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
         return roll_back(session, failed, world, why=why, skipped=choice.skipped)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
-    return rest(session, why, choice.earliest, choice.skipped)
+    return rest(session, why, choice)
 
 
-def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
-    """Rest, until `until` if that is known, because no agent can go on; give up a handoff under way.
+def rest(session: Session, why: str, choice: Choice) -> Outcome:
+    """Rest, until the first reset if that is known, as no agent can go on; give up a handoff under way.
 
     A headless agent has no screen to rest on: it is stopped, and a session that ends with its turn ends.
     """
     bodies: tuple[events.Body, ...] = ()
     if session.handoff is not None:
         bodies = (work.HandoffFailed(session.handoff.id, session.handoff.step, why),)
-    bodies = (*bodies, events.SessionRested(why, until.isoformat() if until else "", skipped))
+    until = choice.earliest
+    ends = until.isoformat() if until is not None else ""
+    bodies = (*bodies, events.SessionRested(why, ends, choice.skipped, choice.assumed))
     turn, living = session.open_turn, session.living_leg
     # What the agent itself shows says nothing of why nobody takes over.
     say: tuple[effects.Effect, ...] = (

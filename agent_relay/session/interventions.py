@@ -290,7 +290,8 @@ def build_handoff_plan(
 
     Keys: session, state, agent, successor (empty for nobody), earliest (ISO 8601 or empty), needs, handoff
     (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,
-    `next`, `later` or `skipped`) and why.
+    `last` for the one that was if none is, `next`, `later` or `skipped`) and why. `assumed` is whether the
+    agent did not name `earliest` itself.
     """
     world = handoffs.note_refused(session, world)
     needs = tuple(needs) or inherit_terms(session).needs
@@ -299,8 +300,10 @@ def build_handoff_plan(
     rows, is_found = [], False
     for place, name in enumerate(session.roster, start=1):
         why = explain_unavailable(known.get(name), now=now, zone=zone, needs=needs)
-        if name == session.agent:
-            verdict, why = "at work", why if session.living_leg is None else ""
+        if name == session.agent and session.living_leg is not None:
+            verdict, why = "at work", ""
+        elif name == session.agent:
+            verdict, why = "last", why or "it worked last; no agent is at work now"
         elif why:
             verdict = "skipped"
         elif is_found:
@@ -314,6 +317,7 @@ def build_handoff_plan(
         "agent": session.agent,
         "successor": choice.successor,
         "earliest": choice.earliest.isoformat() if choice.earliest else "",
+        "assumed": choice.assumed,
         "needs": list(needs),
         "handoff": session.handoff.id if session.handoff is not None else "",
         "agents": rows,

@@ -29,7 +29,7 @@ def find_rest(rests: Sequence[Rest], agent: str, now: datetime) -> Rest | None:
     """Return the rest `agent` is under at `now`, the one that ends last; `None` if it may work.
 
     A billing limit without a reset lasts until the user says otherwise; any other one without a reset
-    is believed for an hour. One noted by a clock that was far ahead is over.
+    is believed for an hour, and `assumed` then. One noted by a clock that was far ahead is over.
     """
     now_resting = [rest for rest in map(_with_end, rests) if rest.agent == agent and _lasts(rest, now)]
     endless = [rest for rest in now_resting if rest.until is None]
@@ -71,7 +71,7 @@ def include_rest(world: "DecisionContext", note: "NoteRest") -> "DecisionContext
     before, rest = world.availability.get(note.agent), find_rest((new,), note.agent, world.now)
     if before is None or rest is None:
         return world
-    state = replace(before, resting=True, rests_until=rest.until, scope=rest.scope)
+    state = replace(before, resting=True, rests_until=rest.until, assumed=rest.assumed, scope=rest.scope)
     return replace(world, availability={**world.availability, note.agent: state})
 
 
@@ -81,7 +81,8 @@ def drop_rests(rests: Sequence[Rest], agent: str) -> tuple[Rest, ...]:
 
 
 def _with_end(rest: Rest) -> Rest:
-    return replace(rest, until=find_end(rest.until, rest.scope, rest.seen_at))
+    until, assumed = find_end(rest.until, rest.scope, rest.seen_at)
+    return replace(rest, until=until, assumed=assumed)
 
 
 def _lasts(rest: Rest, now: datetime) -> bool:

@@ -73,7 +73,10 @@ def _parse_rest(found: object) -> Rest:
         raise UntrustedDataError("a rest lacks a field")
     until = found.get("until")
     return Rest(
-        **known,
+        agent=known["agent"],
+        model=known["model"],
+        scope=known["scope"],
+        evidence=known["evidence"],
         until=None if until is None else _get_moment(until),
         seen_at=_get_moment(found.get("seen_at")),
     )

@@ -290,12 +290,12 @@ def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
     try:
         until = datetime.fromisoformat(texts["until"]) if texts["until"] else None
         seen_at = datetime.fromisoformat(texts.pop("seen_at"))
-        end = find_end(until, texts["scope"], seen_at)
+        end, assumed = find_end(until, texts["scope"], seen_at)
         if not is_lasting(end, seen_at, datetime.now(UTC)):
             return None
     except (ValueError, TypeError, OverflowError):
         return None
-    return {**texts, "until": end.isoformat() if end is not None else ""}
+    return {**texts, "until": end.isoformat() if end is not None else "", "assumed": assumed}
 
 
 def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":

@@ -128,7 +128,7 @@ def test_a_plan_changes_nothing(world: RelayWorld) -> None:
     view = read(world, "plan", "--session", session, "--needs", "shell")
     assert view["successor"] == ""
     assert view["agents"][1]["why"] == "its adapter does not declare shell"
-    assert "No agent is available." in run(world, "handoff", "plan", "--needs", "shell").out
+    assert "No other agent is available." in run(world, "handoff", "plan", "--needs", "shell").out
     assert len(world.events(session)) == before
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")

@@ -33,7 +33,10 @@ def test_a_limit_without_a_reset_is_believed_for_an_hour() -> None:
     """A vague "try again later" must neither be forgotten at once nor kept for ever."""
     found = find_rest((rest(None),), "ann", NOW + timedelta(minutes=59))
     assert found is not None
-    assert found.until == NOW + timedelta(hours=1)
+    assert (found.until, found.assumed) == (NOW + timedelta(hours=1), True)
+    told = find_rest((rest(3),), "ann", NOW)
+    assert told is not None
+    assert not told.assumed
     assert find_rest((rest(None),), "ann", NOW + timedelta(minutes=61)) is None
 
 

@@ -35,6 +35,17 @@ def test_everybody_of_the_order_is_told_of() -> None:
     )
 
 
+def test_who_worked_last_is_not_at_work() -> None:
+    """In a session that is over nobody is: saying so of anyone sends people looking for a process."""
+    story = Story(("ann", "bob")).start("bob")
+    story.availability["ann"] = RESTS
+    plan = build_handoff_plan(story.gone("exited").now, story.world())
+    assert verdicts(plan) == [
+        ("ann", "skipped", "rests until 19:20"),
+        ("bob", "last", "it worked last; no agent is at work now"),
+    ]
+
+
 def test_what_is_needed_is_looked_for() -> None:
     """What was expected of the agent at work is expected of its successor."""
     story = made()

@@ -42,6 +42,19 @@ def test_a_reset_is_told_as_the_user_reads_clocks() -> None:
     assert choice.skipped == ("bob: rests until 23:20", "cas: rests until Nov 23, 20:20")
 
 
+def test_a_reset_that_nobody_named_is_not_told_as_a_fact() -> None:
+    """An hour that relay assumed looks like the agent's own word else; the first reset carries it along."""
+    soon, later = NOW + timedelta(minutes=5), NOW + timedelta(hours=1)
+    known = {
+        "bob": Availability(installed=True, resting=True, rests_until=soon, assumed=True),
+        "cas": Availability(installed=True, resting=True, rests_until=later),
+    }
+    choice = choose_successor(("bob", "cas"), known, current="ann", now=NOW)
+    assert choice.skipped == ("bob: rests until about 18:25 (assumed)", "cas: rests until 19:20")
+    assert (choice.earliest, choice.assumed) == (soon, True)
+    assert not choose_successor(("cas",), known, current="ann", now=NOW).assumed
+
+
 def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:
     """The one giving way counts, too: it may be back before the others."""
     known = {

@@ -7,6 +7,7 @@ import pytest
 from agent_relay.domain.session import Handoff, Leg, Limit, PreparedSuccessor, Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
+from agent_relay.session.decision import Availability
 from agent_relay.session.views.messages import (
     render_message,
     render_resting_note,
@@ -69,6 +70,9 @@ def test_a_resting_session_says_who_rests_and_when_the_first_is_back() -> None:
     assert render_message(session, UTC) == (
         "→ ann hit its weekly limit (resets 21:00). No agent is available "
         "(bob: rests until 20:00; cas: not installed). The first reset is at 20:00."
+    )
+    assert render_message(replace(session, reset_assumed=True), UTC).endswith(
+        "The first reset is at about 20:00 (assumed)."
     )
 
 
@@ -242,12 +246,19 @@ def test_an_offer_to_return_names_the_command_that_takes_it() -> None:
 
 def test_a_session_begun_under_a_resting_agent_is_told_so() -> None:
     """The user named it, and may know better than the ledger."""
-    assert render_resting_note("ann", NOW + timedelta(hours=1), NOW, UTC) == (
+    until = NOW + timedelta(hours=1)
+    rests = Availability(installed=True, resting=True, rests_until=until)
+    assert render_resting_note("ann", rests, NOW, UTC) == (
         "→ ann rests until 19:20, as far as relay knows; it was started all the same. "
         "If it does not rest: agent-relay limits clear ann"
     )
-    assert render_resting_note("ann", None, NOW, UTC).startswith(
+    unknown = Availability(installed=True, resting=True)
+    assert render_resting_note("ann", unknown, NOW, UTC).startswith(
         "→ ann rests until you say otherwise, as far"
+    )
+    assumed = Availability(installed=True, resting=True, rests_until=until, assumed=True)
+    assert render_resting_note("ann", assumed, NOW, UTC).startswith(
+        "→ ann rests until about 19:20 (assumed), as far"
     )
 
 

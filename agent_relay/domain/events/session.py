@@ -204,12 +204,16 @@ class LegEnded(msgspec.Struct, frozen=True):
 
 
 class SessionRested(msgspec.Struct, frozen=True):
-    """No agent is available; `until` is the earliest reset (ISO 8601) or empty."""
+    """No agent is available; `until` is the earliest reset (ISO 8601) or empty.
+
+    `assumed` is whether its agent did not name that reset.
+    """
 
     name: ClassVar[str] = "session.rested"
     why: str
     until: str = ""
     skipped: tuple[str, ...] = ()
+    assumed: bool = False
 
 
 class SessionWoke(msgspec.Struct, frozen=True):

@@ -191,6 +191,7 @@ class Waiting(Printed):
     type: Literal["waiting"] = "waiting"
     session: str
     resets_at: str
+    assumed: bool = Field(default=False, description="whether no agent named that reset")
     until: str
     message: str
 
@@ -209,6 +210,7 @@ class Ended(Printed):
     outcome: Literal["done", "failed", "resting", "stopped"]
     why: str = ""
     resets_at: str = ""
+    assumed: bool = Field(default=False, description="whether no agent named that reset")
     skipped: tuple[str, ...] = ()
     message: str = ""
     hint: str | None = None
@@ -276,6 +278,7 @@ class ChatOver(Printed):
     turns: int
     why: str = ""
     resets_at: str = ""
+    assumed: bool = Field(default=False, description="whether no agent named that reset")
     skipped: tuple[str, ...] = ()
     message: str
 

@@ -111,6 +111,7 @@ class RestingAgent(Printed):
     model: str
     scope: str
     until: str
+    assumed: bool = Field(default=False, description="whether the agent did not say until when")
 
 
 class RestsTold(Printed):

@@ -16,7 +16,7 @@ import msgspec
 from agent_relay.domain.documents.config import NOTIFY_AUTO, NOTIFY_OFF, find_webhook_addresses
 from agent_relay.domain.events.session import Event, LegAsking, ReturnOffered, SessionRested, SessionWoke
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
-from agent_relay.domain.moments import parse_moment, render_moment
+from agent_relay.domain.moments import render_reset_text
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command
@@ -247,9 +247,9 @@ def find_notification(
                 f"{begun.to_agent} took over",
                 f"{begun.why or begun.from_agent + ' handed over'}.",
             )
-        case SessionRested(why, until) if session.state is State.RESTING and not session.is_held:
-            reset = parse_moment(until)
-            when = f" The first reset is at {render_moment(reset, event.at, zone)}." if reset else ""
+        case SessionRested(why) as rest if session.state is State.RESTING and not session.is_held:
+            reset = render_reset_text(rest.until, event.at, zone, assumed=rest.assumed)
+            when = f" The first reset is at {reset}." if reset else ""
             said = (
                 "resting",
                 "every agent rests",

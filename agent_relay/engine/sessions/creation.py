@@ -261,7 +261,7 @@ async def find_note(services: Services, request: OpenRequest) -> str:
     """
     state = (await asyncio.to_thread(services.read_availability, request.environ))[request.agent]
     now = services.clock.now()
-    rests = render_resting_note(request.agent, state.rests_until, now, services.zone) if state.resting else ""
+    rests = render_resting_note(request.agent, state, now, services.zone) if state.resting else ""
     left_out = [(one.name, one.sentence) for one in services.catalog.broken]
     newer = await asyncio.to_thread(_find_newer, services, request)
     return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)

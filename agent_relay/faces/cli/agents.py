@@ -40,7 +40,7 @@ from agent_relay.faces.render.output import (
     print_json,
     print_lines,
     print_table,
-    render_moment,
+    render_rest_end,
     warn,
 )
 from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
@@ -54,8 +54,6 @@ from agent_relay.system.config_file import (
     write_order,
 )
 from agent_relay.system.disk.folders import get_cwd, get_folders
-
-_RESTS = {"True": "yes", "False": "-", "None": "unknown"}
 
 
 def agents(
@@ -123,7 +121,7 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
             str(row["name"]),
             str(row["program"] or "not installed"),
             "yes" if row["signed_in"] else "no",
-            render_moment(row["rests_until"]) or _RESTS[str(row["resting"])],
+            _render_rest(row),
             render_known(get_rows(row, "windows"), now),
             str(row["origin"]),
         ]
@@ -131,6 +129,12 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
     ]
     headers = ("place", "agent", "program", "signed in", "rests until", "used", "adapter")
     print_table(headers, cells, empty="There are no adapters.")
+
+
+def _render_rest(row: Mapping[str, object]) -> str:
+    if row["resting"]:
+        return render_rest_end({"until": row["rests_until"], "assumed": row["assumed"]})
+    return "unknown" if row["resting"] is None else "-"
 
 
 def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
@@ -178,6 +182,7 @@ def _row(
         "sign_in": loaded.adapter.sign_in,
         "resting": rest is not None if resting is not None else None,
         "rests_until": rest["until"] if rest else "",
+        "assumed": rest["assumed"] if rest else False,
         "scope": rest["scope"] if rest else "",
         "origin": loaded.origin,
         "tested_version": loaded.adapter.newest_tested,

@@ -11,7 +11,14 @@ from agent_relay.domain.moments import parse_moment, render_age
 from agent_relay.domain.text.names import name_rest, name_source
 from agent_relay.domain.text.plain import quote_reason
 from agent_relay.faces.cli.typer_runner import Functions
-from agent_relay.faces.render.output import print_either, print_json, print_lines, print_table, render_moment
+from agent_relay.faces.render.output import (
+    print_either,
+    print_json,
+    print_lines,
+    print_table,
+    render_moment,
+    render_rest_end,
+)
 from agent_relay.session.rests import drop_rests
 from agent_relay.store.ledger import update_ledger
 from agent_relay.store.session_index import check_ledger, find_near_root, read_live_at, read_resting
@@ -71,7 +78,7 @@ def _print_rests(found: Sequence[Mapping[str, object]]) -> None:
         [
             str(rest["agent"]),
             name_rest(str(rest["scope"]), str(rest["model"])),
-            render_moment(rest["until"]) or "you clear it",
+            render_rest_end(rest),
             quote_reason(str(rest["evidence"])),
         ]
         for rest in found

@@ -194,6 +194,18 @@ def render_moment(iso: object) -> str:
     return _render(iso, render)
 
 
+def render_rest_end(rest: "Mapping[str, object]") -> str:
+    """Return until when a row of who rests says that an agent rests."""
+    return render_reset(rest["until"], assumed=rest["assumed"] is True) or "you say otherwise"
+
+
+def render_reset(iso: object, *, assumed: bool) -> str:
+    """Return a reset as `render_moment` does, and that it is `assumed` if no agent named it."""
+    from agent_relay.domain.moments import render_reset as render
+
+    return _render(iso, lambda at, now, zone: render(at, now, zone, assumed=assumed))
+
+
 def render_day(iso: object) -> str:
     """Return when something was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
     from agent_relay.domain.moments import render_day as render

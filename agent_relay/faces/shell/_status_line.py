@@ -13,7 +13,7 @@ from functools import partial
 from agent_relay.client.connection import Connection
 from agent_relay.detect.window_usage import WindowUsage, list_current_windows, parse_windows, render_window
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.moments import parse_moment, render_moment
+from agent_relay.domain.moments import render_reset_text
 from agent_relay.domain.text.plain import count_columns
 from agent_relay.faces.render.output import plain
 from agent_relay.faces.shell._conversation import Conversation
@@ -87,8 +87,9 @@ def _list_rests(resting: Sequence[Mapping[str, object]] | None, clock: StatusTim
         return ["resting agents unknown", "rests unknown"]
     rows = []
     for rest in resting:
-        until = parse_moment(rest.get("until"))
-        suffix = f" until {render_moment(until, clock.now, clock.zone)}" if until is not None else ""
+        assumed = rest.get("assumed") is True
+        until = render_reset_text(rest.get("until"), clock.now, clock.zone, assumed=assumed)
+        suffix = f" until {until}" if until else ""
         rows.append((f"{rest.get('agent')} rests", suffix))
     return [_GAP.join(agent + until for agent, until in rows), _GAP.join(agent for agent, _ in rows)]
 

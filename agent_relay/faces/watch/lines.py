@@ -4,7 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime, tzinfo
 
-from agent_relay.domain.moments import render_day, render_moment, render_moment_text
+from agent_relay.domain.moments import render_day, render_moment, render_moment_text, render_reset
 from agent_relay.domain.protocol.watch_output import (
     ContextUsed,
     DaemonTold,
@@ -119,7 +119,7 @@ def render_rest(rest: RestingAgent, now: datetime, zone: tzinfo) -> str:
     """Return `claude rests until 21:00 (usage limit)`."""
     try:
         until = (
-            render_moment(datetime.fromisoformat(rest.until), now, zone)
+            render_reset(datetime.fromisoformat(rest.until), now, zone, assumed=rest.assumed)
             if rest.until
             else "you say otherwise"
         )

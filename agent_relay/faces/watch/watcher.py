@@ -275,5 +275,9 @@ def _look_at(path: str) -> Mark:
 
 def _build_rest(rest: Mapping[str, object]) -> RestingAgent:
     return RestingAgent(
-        agent=str(rest["agent"]), model=str(rest["model"]), scope=str(rest["scope"]), until=str(rest["until"])
+        agent=str(rest["agent"]),
+        model=str(rest["model"]),
+        scope=str(rest["scope"]),
+        until=str(rest["until"]),
+        assumed=rest["assumed"] is True,
     )

@@ -348,5 +348,7 @@ def _leave_out(world: DecisionContext, spent: list[Spending]) -> DecisionContext
         state = availability.get(one.agent)
         if state is not None:
             until = parse_moment(one.until)
-            availability[one.agent] = replace(state, resting=True, rests_until=until, scope=_SCOPE)
+            availability[one.agent] = replace(
+                state, resting=True, rests_until=until, assumed=False, scope=_SCOPE
+            )
     return replace(world, availability=availability)

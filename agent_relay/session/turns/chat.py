@@ -14,7 +14,7 @@ import msgspec
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.moments import parse_moment, render_moment
+from agent_relay.domain.moments import parse_moment, render_reset
 from agent_relay.domain.text.plain import quote_text, render_count
 from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability, choose_successor
@@ -166,12 +166,16 @@ class Seat(msgspec.Struct, frozen=True):
 
 
 class ChatEnd(msgspec.Struct, frozen=True):
-    """The chat is over; `until` is the earliest reset if it rests, `None` if none is known."""
+    """The chat is over; `until` is the earliest reset if it rests, `None` if none is known.
+
+    `assumed` is whether its agent did not name that reset.
+    """
 
     outcome: Literal["agreed", "turns", "resting", "failed", "stopped"]
     why: str = ""
     until: datetime | None = None
     skipped: tuple[str, ...] = ()
+    assumed: bool = False
 
 
 def find_next_seat(
@@ -193,15 +197,16 @@ def find_next_seat(
     known = {name: _know(chat, name, state) for name, state in availability.items()}
     seated, skipped, resets = _seat(chat, known, roster, now=now, zone=zone)
     speakers = set(seated.values())
+    until, assumed = min(resets, default=(None, False))
     if len(speakers) < _FEWEST:
-        return ChatEnd("resting", "nobody is left to talk to", min(resets, default=None), tuple(skipped))
+        return ChatEnd("resting", "nobody is left to talk to", until, tuple(skipped), assumed)
     if speakers <= chat.agreed:
         return ChatEnd("agreed")
     if chat.taken >= chat.most > 0:
         return ChatEnd("turns")
     if len(chat.begun) - chat.taken > _MOST_RESTS * len(chat.agents):
         # A limit whose reset has passed, but that is met again at once, would be asked for ever.
-        return ChatEnd("resting", _AGAIN, min(resets, default=None), (_AGAIN,))
+        return ChatEnd("resting", _AGAIN, until, (_AGAIN,), assumed)
     start = chat.agents.index(chat.last) + 1 if chat.last in chat.agents else 0
     owner = next(name for name in (*chat.agents[start:], *chat.agents) if name in seated)
     others = dict.fromkeys((*chat.agents, *seated.values()))
@@ -218,17 +223,17 @@ def _know(chat: Chat, name: str, state: Availability) -> Availability:
 
 def _seat(
     chat: Chat, known: Mapping[str, Availability], roster: Sequence[str], *, now: datetime, zone: tzinfo
-) -> tuple[dict[str, str], list[str], list[datetime]]:
-    """Return who speaks in whose seat, why others do not, and the resets of those that rest."""
+) -> tuple[dict[str, str], list[str], list[tuple[datetime, bool]]]:
+    """Return who speaks in whose seat, why others do not, and their resets, assumed or not."""
     seated: dict[str, str] = {}
     skipped: list[str] = []
-    resets: list[datetime] = []
+    resets: list[tuple[datetime, bool]] = []
     for owner in chat.agents:
         taken = {*chat.agents, *seated.values()} - {owner}
         order = [name for name in dict.fromkeys((owner, *roster)) if name not in taken]
         choice = choose_successor(order, known, current="", now=now, zone=zone, needs=(HEADLESS,))
         skipped += [why for why in choice.skipped if why not in skipped]
-        resets += [choice.earliest] if choice.earliest is not None else []
+        resets += [(choice.earliest, choice.assumed)] if choice.earliest is not None else []
         if choice.successor:
             seated[owner] = choice.successor
     return seated, skipped, resets
@@ -292,7 +297,8 @@ def render_chat_end(chat: Chat, over: ChatEnd, now: datetime, zone: tzinfo) -> s
         case "turns":
             return f"→ {turns}, as many as were asked for."
         case "resting":
-            reset = f" The first reset is at {render_moment(over.until, now, zone)}." if over.until else ""
+            at = render_reset(over.until, now, zone, assumed=over.assumed) if over.until else ""
+            reset = f" The first reset is at {at}." if at else ""
             return f"→ No agent is left to talk to ({'; '.join(over.skipped)}).{reset}"
         case _:
             return f"→ The chat {'failed' if over.outcome == 'failed' else 'was stopped'} after {turns}."

@@ -51,7 +51,7 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
     order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
     choice = replace(world, availability=known).choose(order, needs=(handoffs.HEADLESS,))
     if not choice.successor:
-        return handoffs.rest(session, "no agent is available for this turn", choice.earliest, choice.skipped)
+        return handoffs.rest(session, "no agent is available for this turn", choice)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
     is_told = bool(turn.seat) and choice.successor == turn.agent
     if session.leg is None:

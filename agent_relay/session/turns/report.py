@@ -118,6 +118,7 @@ def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> run_outp
         outcome=outcome,
         why=turn.why,
         resets_at=session.rested_until if is_resting else "",
+        assumed=is_resting and session.reset_assumed,
         skipped=session.skipped if is_resting else (),
         message=render(session, zone) if is_resting else "",
         never_began=turn.never_began or None,

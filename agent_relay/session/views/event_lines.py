@@ -6,7 +6,7 @@ from datetime import tzinfo
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import standby, work
-from agent_relay.domain.moments import render_moment_text
+from agent_relay.domain.moments import render_moment_text, render_reset_text
 from agent_relay.domain.names import BY_HAND
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.text.names import name_asker, name_lane, name_limit
@@ -263,8 +263,8 @@ _CONSENTS = {
 
 def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
     match event.body:
-        case events.SessionRested(why, until):
-            ends = render_moment_text(until, event.at, zone)
+        case events.SessionRested(why, until, assumed=assumed):
+            ends = render_reset_text(until, event.at, zone, assumed=assumed)
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
         case events.SessionWoke(offers=offers):
             return "its limit has reset; waiting for you to continue" if offers else "session continues"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
-from agent_relay.domain.moments import render_moment, render_moment_text
+from agent_relay.domain.moments import render_moment_text, render_reset, render_reset_text
 from agent_relay.domain.names import get_session_folder
 from agent_relay.domain.session import (
     Handoff,
@@ -19,6 +19,7 @@ from agent_relay.domain.session import (
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import agent_command, continue_command, name_limit, retry_command
 from agent_relay.domain.text.plain import capitalize, quote_reason
+from agent_relay.session.decision import Availability
 from agent_relay.session.transitions import find_spent, find_worst_budget, is_ended_by_budget
 
 _SAID_LENGTH = 100
@@ -67,7 +68,8 @@ def render_rest_line(session: Session, zone: tzinfo) -> str:
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
-    until = render_moment_text(session.rested_until, session.updated_at, zone)
+    assumed = session.reset_assumed
+    until = render_reset_text(session.rested_until, session.updated_at, zone, assumed=assumed)
     earliest = f" The first reset is at {until}." if until else ""
     reasons = "; ".join(session.skipped)
     owed = session.retriable
@@ -268,10 +270,12 @@ def render_slow_start(session: Session, agent: str) -> str:
     return f"→ {agent} is still starting: waiting for its prompt"
 
 
-def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
+def render_resting_note(agent: str, state: Availability, now: datetime, zone: tzinfo) -> str:
     """Render that an agent was started although it rests, and how to say that it does not."""
-    when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
-    known = f"{agent} rests {when}, as far as relay knows; it was started all the same"
+    until = state.rests_until
+    known_end = render_reset(until, now, zone, assumed=state.assumed) if until is not None else ""
+    ends = known_end or "you say otherwise"
+    known = f"{agent} rests until {ends}, as far as relay knows; it was started all the same"
     return f"→ {known}. If it does not rest: agent-relay limits clear {agent}"
 
 

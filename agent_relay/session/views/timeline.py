@@ -112,9 +112,9 @@ class TimelineFold:
             case events.SignalSeen() as body if body.decides and is_limit(body):
                 self._count_unseen(body.leg, at)
                 self._note_limit(body, at)
-            case events.SessionRested(why, until):
+            case events.SessionRested(why, until, assumed=assumed):
                 _end_rest(self._rests, at)
-                self._rests.append(_Rest(at, until, why=_clean(why)))
+                self._rests.append(_Rest(at, "" if assumed else until, why=_clean(why)))
             case _:
                 pass
         self._note_state(session, at)

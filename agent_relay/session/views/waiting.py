@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from agent_relay.domain.moments import parse_moment, render_moment, render_moment_text
+from agent_relay.domain.moments import parse_moment, render_moment, render_moment_text, render_reset
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import clean_text, count_columns
@@ -200,7 +200,8 @@ def _list_falling(texts: list[str]) -> tuple[str, ...]:
 class RestView(msgspec.Struct, frozen=True):
     """View of a rest for a person.
 
-    `until` is the first reset (ISO 8601, empty if none is known), `first` the agent it belongs to. `agents`
+    `until` is the first reset (ISO 8601, empty if none is known), `first` the agent it belongs to, and
+    `assumed` whether that agent did not name it. `agents`
     are (name, what keeps it, whether it may be chosen all the same). `plan` says what happens at the reset.
     `back` is the agent that is available again by now, empty for none. `agreed` is whether a person agreed to
     go on then, and `can_agree` whether that would change anything. `failure` is why an available agent did
@@ -216,11 +217,13 @@ class RestView(msgspec.Struct, frozen=True):
     agreed: bool
     can_agree: bool
     failure: str = ""
+    assumed: bool = False
 
     def render(self) -> Mapping[str, object]:
         """Return the view as JSON values for an answer."""
         return {
             "until": self.until,
+            "assumed": self.assumed,
             "when": self.when,
             "first": self.first,
             "agents": [{"agent": name, "why": why, "can": can} for name, why, can in self.agents],
@@ -239,14 +242,15 @@ def build_rest_view(session: Session, world: DecisionContext) -> RestView | None
     if not (rests or is_offered):
         return None
     names = tuple(dict.fromkeys((session.agent, *session.roster)))
-    until = _find_first(session, world)
+    until, assumed = _find_first(session, world)
     opens = world.quiet.find_next_allowed(max(until or world.now, world.now), world.zone)
     return RestView(
         until=until.isoformat() if until is not None else "",
-        when=render_moment(until, world.now, world.zone) if until is not None else "",
+        assumed=assumed,
+        when=render_reset(until, world.now, world.zone, assumed=assumed) if until is not None else "",
         first=_find_whose(names, until, world),
         agents=tuple(_describe(name, session, world) for name in names),
-        plan=_tell_plan(session, world, until, opens),
+        plan=_tell_plan(session, world, (until, assumed), opens),
         back=session.offer if is_offered else _find_back(session, world),
         agreed=session.agreed,
         can_agree=rests and until is not None and opens is not None and not world.resume_at_reset,
@@ -263,13 +267,14 @@ def _find_failure(session: Session) -> str:
     return named[0] if named else session.failure or f"{owed.to_agent} did not get its packet"
 
 
-def _find_first(session: Session, world: DecisionContext) -> datetime | None:
+def _find_first(session: Session, world: DecisionContext) -> tuple[datetime | None, bool]:
+    """Return the first reset, and whether it is assumed."""
     known = [
-        state.rests_until
+        (state.rests_until, state.assumed)
         for name in {session.agent, *session.roster}
         if (state := world.availability.get(name)) is not None and state.resting and state.rests_until
     ]
-    return min(known, default=parse_moment(session.rested_until))
+    return min(known, default=(parse_moment(session.rested_until), session.reset_assumed))
 
 
 def _find_whose(names: tuple[str, ...], until: datetime | None, world: DecisionContext) -> str:
@@ -294,9 +299,13 @@ def _describe(name: str, session: Session, world: DecisionContext) -> tuple[str,
 
 
 def _tell_plan(
-    session: Session, world: DecisionContext, until: datetime | None, opens: datetime | None
+    session: Session,
+    world: DecisionContext,
+    reset: tuple[datetime | None, bool],
+    opens: datetime | None,
 ) -> str:
-    """Return what happens at the reset, in one sentence."""
+    """Return what happens at the reset, which may be assumed, in one sentence."""
+    until, assumed = reset
     own = parse_moment(session.continues_at)
     is_own = own is not None and session.living_leg is not None and session.agent_may_continue
     if is_own and own is not None:
@@ -311,5 +320,7 @@ def _tell_plan(
         return "Work will not continue automatically."
     if opens is None:
         return 'Work will not continue automatically because quiet_hours = "always".'
-    late = ", when the quiet hours are over" if opens > max(until, world.now) else ""
-    return f"Work will continue automatically at {render_moment(opens, world.now, world.zone)}{late}."
+    is_late = opens > max(until, world.now)
+    when = render_reset(opens, world.now, world.zone, assumed=assumed and not is_late)
+    late = ", when the quiet hours are over" if is_late else ""
+    return f"Work will continue automatically at {when}{late}."

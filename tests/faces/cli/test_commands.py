@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -172,14 +173,27 @@ def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
     update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
     (limit,) = json.loads(world.run("limits", "--json").out)["limits"]
     assert (limit["agent"], limit["scope"], limit["until"]) == ("demo", "billing", "")
-    row = "demo   credit limit  you clear it  out of credits now"
+    row = "demo   credit limit  you say otherwise  out of credits now"
     assert world.run("limits").out.splitlines()[1] == row
+    assert re.search(r"demo .* you say otherwise ", world.run("agents", "--all").out)
     assert "(credit limit). It may work again: agent-relay limits clear demo" in world.run("status").out
     assert world.run("limits", "clear", "demo").status == 0
     assert world.run("limits").out == "No agent is resting.\n"
     assert world.run("limits", "clear", "demo").status == 2
     update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
     assert json.loads(world.run("limits", "clear", "demo", "--json").out) == {"cleared": "demo"}
+
+
+def test_an_hour_that_relay_assumes_is_not_shown_as_the_agents_word(world: World) -> None:
+    """An agent that only said "later" may be back sooner, or not: the user has to know who named the hour."""
+    rest = Rest("demo", "", "account", None, "daily quota", datetime.now(UTC))
+    os.makedirs(f"{world.home}/state", mode=0o700)
+    update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
+    for word, rows in (("limits", "limits"), ("status", "resting"), ("agents", "agents")):
+        shown = world.run(word, *(("--all",) if word == "agents" else ())).out
+        assert len(re.findall(r"about .*\d\d:\d\d \(assumed\)", shown)) == 1
+        told = json.loads(world.run(word, "--json").out)[rows]
+        assert [row.get("name", "demo") for row in told if row["assumed"]] == ["demo"]
 
 
 def test_init_is_harmless_when_repeated(world: World) -> None:

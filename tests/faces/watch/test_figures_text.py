@@ -113,7 +113,15 @@ def test_context_and_windows_say_what_is_known() -> None:
 )
 def test_a_rest_says_until_when(until: str, text: str) -> None:
     """The question behind every limit."""
-    assert render_rest(RestingAgent(agent="ada", model="", scope="account", until=until), NOW, UTC) == text
+    rest = RestingAgent(agent="ada", model="", scope="account", until=until)
+    assert render_rest(rest, NOW, UTC) == text
+
+
+def test_a_rest_says_that_its_end_is_assumed() -> None:
+    """An agent that only says "later" has named no hour."""
+    until = "2026-11-20T21:00:00+00:00"
+    rest = RestingAgent(agent="ada", model="", scope="account", until=until, assumed=True)
+    assert render_rest(rest, NOW, UTC) == "ada rests until about 21:00 (assumed) (usage limit)"
 
 
 def test_steps_of_a_plan_have_signs_in_any_encoding() -> None:

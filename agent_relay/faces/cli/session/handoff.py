@@ -48,6 +48,7 @@ from agent_relay.faces.render.output import (
     print_lines,
     print_table,
     render_moment,
+    render_reset,
 )
 from agent_relay.store.journal import read_session
 from agent_relay.system.disk.folders import get_cwd, get_folders
@@ -223,8 +224,8 @@ def plan(
     if successor:
         print_lines(f"Estimate {render_estimate(get_table(view, 'estimate'), successor)}.")
     else:
-        earliest = render_moment(view["earliest"])
-        print_lines(f"No agent is available{f' before {earliest}' if earliest else ''}.")
+        earliest = render_reset(view["earliest"], assumed=view.get("assumed") is True)
+        print_lines(f"No other agent is available{f' before {earliest}' if earliest else ''}.")
 
 
 def retry(

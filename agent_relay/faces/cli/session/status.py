@@ -12,7 +12,7 @@ from agent_relay.faces.render.output import (
     print_json,
     print_lines,
     render_day,
-    render_moment,
+    render_rest_end,
     render_table,
 )
 from agent_relay.session.views.summary import NO_TITLE
@@ -219,10 +219,10 @@ def _print(view: dict[str, object]) -> None:
     strangers = [str(session) for session in get_rows(view, "strangers")]
     print_lines(*render_strangers(strangers, get_folders().sessions))
     for rest in get_rows(view, "resting"):
-        until, limit = render_moment(rest["until"]), name_rest(str(rest["scope"]), str(rest["model"]))
+        limit = name_rest(str(rest["scope"]), str(rest["model"]))
         clear = f". It may work again: agent-relay limits clear {rest['agent']}"
-        line = f"{rest['agent']} rests until {until or 'you say otherwise'} ({limit})"
-        print_lines(line if until else line + clear)
+        line = f"{rest['agent']} rests until {render_rest_end(rest)} ({limit})"
+        print_lines(line if rest["until"] else line + clear)
     _print_windows(view)
 
 
