@@ -58,7 +58,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | exit status | means |
 |---|---|
 | 0 | done |
-| 1 | it failed: what was asked for, an agent's turn, or a check |
+| 1 | it failed: what was asked for, an agent's turn, or a check; whatever status an agent itself ended with |
 | 2 | wrong use |
 | 3 | no agent is available; the earliest reset is printed |
 | 65 | a packet or journal cannot be trusted |
@@ -69,6 +69,8 @@ Colour only on a terminal, never with `NO_COLOR`.
 | 130 | interrupted: Ctrl-C, or SIGINT from elsewhere |
 | 141 | the reader of its output has gone |
 | 143 | ended by SIGTERM |
+
+An attached agent that a Unix signal ended is reported as shells do, by 128 + its number.
 
 ## `agent-relay {usage}`
 

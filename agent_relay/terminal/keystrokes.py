@@ -3,9 +3,8 @@
 import re
 
 from agent_relay.terminal.query_answers import AnswerSieve
+from agent_relay.terminal.typed_line import MOST_BYTES, PASTE_BEGIN, PASTE_END, TypedLine
 
-_PASTE_BEGIN = b"\x1b[200~"
-_PASTE_END = b"\x1b[201~"
 _CTRL = 4
 _SHIFT = 1
 # Bits of caps lock and num lock in a modifier (kitty keyboard protocol): neither makes it another key.
@@ -13,8 +12,8 @@ _LOCKS = 64 | 128
 _RELEASED = b"3"
 _ENTER = 0x0D
 _ASCII = 0x80
-# Ctrl-C and Ctrl-U, by the codes of their letters.
-_CTRL_SUBMITS = frozenset({0x63, 0x75})
+# The keys with Ctrl that submit or edit a line, by the codes of their letters.
+_CTRL_KEYS = frozenset(b"abcdefuw")
 # From here on the kitty protocol numbers keys that write nothing (caps lock, media keys).
 _FUNCTIONAL = 57344
 # The beginning of what may become a key or a paste: held for a moment when a read ends in it.
@@ -28,30 +27,18 @@ _SEQUENCE = re.compile(
 )
 _SEQUENCE_BEGUN = re.compile(rb"\x1b(?:\[(?:M.{0,2}|[0-?]*[ -/]*)|O|[\]P_^][^\x07\x1b]*\x1b?)?\Z", re.DOTALL)
 _LONGEST_ANSWER = 4096
-_SUBMIT = re.compile(rb"[\r\x03\x15]")
-_ERASE = re.compile(rb"[\x08\x7f]")
 # Characters that are part of no key's sequence unless one has begun.
 _PLAIN = bytes(range(0x20, 0x7F))
 _FOCUS = re.compile(rb"(?:\x1b\[[IO])+")
-# Control characters write nothing, and a character of several bytes is one.
-_SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
-
-
-class TypedLine:
-    """Counts the characters typed since the last submit: Enter, Ctrl-C or Ctrl-U. At 0 none waits."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def type(self, text: bytes) -> None:
-        """Count keys without escape sequences."""
-        parts = _SUBMIT.split(text)
-        if len(parts) > 1:
-            self.count = 0
-        for number, part in enumerate(_ERASE.split(parts[-1])):
-            self.count = max(0, self.count - (number > 0)) + len(_SILENT.sub(b"", part))
+# Keys that move or erase within a line, as the control characters that do the same.
+_EDITS = {
+    **dict.fromkeys((b"\x1b[D", b"\x1bOD"), b"\x02"),
+    **dict.fromkeys((b"\x1b[C", b"\x1bOC"), b"\x06"),
+    **dict.fromkeys((b"\x1b[H", b"\x1bOH", b"\x1b[1~"), b"\x01"),
+    **dict.fromkeys((b"\x1b[F", b"\x1bOF", b"\x1b[4~"), b"\x05"),
+    b"\x1b[3~": b"\x04",
+    b"\x1b\r": b"\n",
+}
 
 
 class KeyScanner:
@@ -83,7 +70,7 @@ class KeyScanner:
             rb"|\x1b\[27;5;%b~)"
         )
         self._marks = re.compile(
-            re.escape(_PASTE_BEGIN)
+            re.escape(PASTE_BEGIN)
             + (key % (re.escape(bytes((relay_key,))), code, code) if relay_key else b"")
         )
         self._recent = b""
@@ -130,11 +117,12 @@ class KeyScanner:
                 passed.append(self._type(data[at:end], sieve))
                 break
             passed.append(self._type(data[at : mark.start()], sieve))
-            if mark.group() != _PASTE_BEGIN:
+            if mark.group() != PASTE_BEGIN:
                 return b"".join(passed), data[mark.end() :]
             self.in_paste = True
             self._recent = b""
-            passed.append(b"" if self.bare else _PASTE_BEGIN)
+            self.line.add(PASTE_BEGIN, 0)
+            passed.append(b"" if self.bare else PASTE_BEGIN)
             at = mark.end()
         return b"".join(passed), None
 
@@ -176,7 +164,7 @@ class KeyScanner:
     def _mark(self, data: bytes, at: int) -> "re.Match[bytes] | None":
         """Return the next beginning of a paste, or the relay key: pressed, with Ctrl as its only modifier."""
         for mark in self._marks.finditer(data, at):
-            if mark.group() == _PASTE_BEGIN or mark["kitty"] is None:
+            if mark.group() == PASTE_BEGIN or mark["kitty"] is None:
                 return mark
             if (int(mark["kitty"]) - 1) & ~_LOCKS == _CTRL and mark["kind"] != _RELEASED:
                 return mark
@@ -184,28 +172,29 @@ class KeyScanner:
 
     def _leave_bare(self, data: bytes, at: int) -> tuple[bytes, int]:
         """Return the rest of the paste that goes on at `at`, without its end mark, and where that ends."""
-        stop = data.find(_PASTE_END, at)
+        stop = data.find(PASTE_END, at)
         self.in_paste = stop < 0
         if self.in_paste:
-            sizes = range(min(len(_PASTE_END) - 1, len(data) - at), -1, -1)
-            stop = len(data) - next(size for size in sizes if data.endswith(_PASTE_END[:size]))
+            sizes = range(min(len(PASTE_END) - 1, len(data) - at), -1, -1)
+            stop = len(data) - next(size for size in sizes if data.endswith(PASTE_END[:size]))
             self.held = data[stop:]
-        self.line.count += stop - at
-        return data[at:stop], len(data) if self.in_paste else stop + len(_PASTE_END)
+        # Where the agent wants no marks, another may.
+        self.line.add(data[at:stop] + PASTE_END * (not self.in_paste), stop - at)
+        return data[at:stop], len(data) if self.in_paste else stop + len(PASTE_END)
 
     def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
         """Return the rest of the paste that goes on at `at`, and where that ends in `data`."""
         # The end mark may have begun in an earlier read, which was passed on already.
         joined = self._recent + data[at:]
-        end = joined.find(_PASTE_END)
+        end = joined.find(PASTE_END)
         if end < 0:
-            self.line.count += len(data) - at
-            self._recent = joined[-len(_PASTE_END) + 1 :]
+            self.line.add(data[at:], len(data) - at)
+            self._recent = joined[-len(PASTE_END) + 1 :]
             return data[at:], len(data)
         self.in_paste = False
-        stop = at + end + len(_PASTE_END) - len(self._recent)
+        stop = at + end + len(PASTE_END) - len(self._recent)
         # Less than nothing where the mark began earlier: its beginning was counted as text then.
-        self.line.count += stop - at - len(_PASTE_END)
+        self.line.add(data[at:stop], stop - at - len(PASTE_END))
         return data[at:stop], stop
 
     def _count(self, data: bytes) -> None:
@@ -229,12 +218,12 @@ def _code(relay_key: int) -> int:
 
 
 def _typed(sequence: "re.Match[bytes]") -> bytes:
-    """Return the plain byte that a key in the kitty protocol's form means; nothing for other sequences."""
+    """Return the plain byte that does the same as this key; nothing for other sequences."""
     if sequence["code"] is None or sequence["kind"] == _RELEASED:
-        return b""
+        return _EDITS.get(sequence.group(), b"")
     code = int(sequence["code"])
     modifiers = (int(sequence["modifiers"] or b"1") - 1) & ~_LOCKS
-    if modifiers == _CTRL and code in _CTRL_SUBMITS:
+    if modifiers == _CTRL and code in _CTRL_KEYS:
         return bytes((code & 0x1F,))
     if modifiers & ~_SHIFT:
         return b""
@@ -254,9 +243,6 @@ def kitty_key(relay_key: int) -> bytes:
     return b"\x1b[%d;%du" % (_code(relay_key), _CTRL + 1)
 
 
-MOST_BYTES = 64 << 10
-PASTE_BEGIN = b"\x1b[200~"
-PASTE_END = b"\x1b[201~"
 # A key is a character, a whole escape sequence, or Escape with what makes it Alt and a key.
 _KEY = re.compile(rb"\x1b(?:\[M...|\[[0-?]*[ -/]*[@-~]|O.|[^\[O])|[\xc2-\xf4][\x80-\xbf]{1,3}|.", re.DOTALL)
 # What a terminal sends beside keys, in the moment before it is told not to: focus, mouse, and keys let go

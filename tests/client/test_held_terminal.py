@@ -123,6 +123,66 @@ def test_a_handoff_asked_for_elsewhere_shows_the_bar_before_there_is_an_agent(tm
 
 
 @WAYS
+def test_a_half_typed_line_reaches_the_successor_before_the_held_keys(tmp_path: object, way: str) -> None:
+    """It stood in the input line of the agent that was ended, and was gone with it."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob", bar=NEXT, holds_keys=True) as (two, second),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        switches.person.wait_for("last words of ada")
+        switches.person.type(b"sent\rnext dp\x7fo th")
+        wait_to_hear(switches, first, b"sent\rnext dp\x7fo th")
+        assert first.ask("bar", texts=BAR, holds_keys=True, line="typed")["ok"]
+        switches.person.wait_for(BAR[0])
+        # So the daemon ends it; that clears the line there, and nobody sent it.
+        first.type(b"\x15")
+        end_under_bar(switches, first, b"is\r")
+        wait_between(switches)
+        switches.answer("starting", leg=two.folder, bar=NEXT)
+        switches.person.wait_for("I am bob")
+        assert second.ask("bar", texts=[], holds_keys=False)["ok"]
+        wait_to_hear(switches, second, b"next dp\x7fo this\r")
+
+
+@WAYS
+def test_a_half_typed_line_stays_where_it_is_if_the_switch_is_held_back(tmp_path: object, way: str) -> None:
+    """The agent that keeps the session has it in its input line already."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        switches.person.wait_for("last words of ada")
+        switches.person.type(b"half")
+        wait_to_hear(switches, first, b"half")
+        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
+        switches.person.wait_for(BAR[0])
+        switches.person.type(b"\x1b")
+        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
+        assert first.ask("bar", texts=[], holds_keys=False)["ok"]
+        assert first.ask("status")["typed"] == 4
+        switches.person.type(b"!")
+        wait_to_hear(switches, first, b"half!")
+
+
+def test_the_answer_to_a_question_is_no_half_typed_line(tmp_path: object) -> None:
+    """One key answers it, without Enter: the daemon sees that the input line is empty."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        switches.person.wait_for("last words of ada")
+        switches.person.type(b"y")
+        wait_to_hear(switches, first, b"y")
+        # Just typed, it may stand there although the daemon has not seen it yet.
+        assert first.ask("bar", texts=BAR, holds_keys=True, line="empty")["ok"]
+        assert first.ask("status")["typed"] == 1
+        wait_until(lambda: float(str(first.ask("status")["key_age_s"])) > 2, "the key to be an old one")
+        assert first.ask("bar", texts=NEXT, holds_keys=True, line="empty")["ok"]
+        assert first.ask("status")["typed"] == 0
+
+
+@WAYS
 def test_escape_holds_the_switch_back_between_two_agents_and_ctrl_c_is_kept(
     tmp_path: object, way: str
 ) -> None:

@@ -78,6 +78,21 @@ def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: R
 
 
 @pytest.mark.slow
+def test_what_was_half_typed_at_the_limit_stands_in_the_successors_line(world: RelayWorld) -> None:
+    """It was lost with the agent in whose line it stood; nobody sent it, so nobody sends it now."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.type(b"then look at th")
+        person.wait_for("understudy goes on")
+        person.wait_for("> then look at th")
+        assert len(read_prompts(world)) == 1
+        person.type(b"e tests\r")
+        person.wait_for("understudy heard you")
+        assert read_prompts(world)[1:] == ["then look at the tests"]
+
+
+@pytest.mark.slow
 def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
     """One key; the session rests with its packet."""
     with seat(world, "agent", "demo") as person:

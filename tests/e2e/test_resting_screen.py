@@ -119,6 +119,21 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
         assert re.search(r"(?m)reset is at \d\d:\d\d\.$|^set is at \d\d:\d\d\.$", person.text())
 
 
+def test_detaching_from_an_agent_that_rests_says_so_and_leaves_nothing_of_relays_lines() -> None:
+    """It was said to keep working, in the first row, and the line about its rest stayed on the terminal."""
+    with resting_world() as world, resting_person(world) as person:
+        press(person, b"v", lambda: "l leave" not in person.text(), "the key")
+        person.wait_until(shows(person, "To choose what follows"), "relay's line")
+        person.type(b"\x1d/detach\r")
+        assert person.wait_for_end() == 0
+        shown = "".join(person.text().split())
+        assert "Detached;thesessionisresting.Workwillnotcontinueautomatically.Toreturn:" in shown
+        assert "keeps" not in shown
+        assert "Tochoosewhatfollows" not in shown
+        assert shown.index("ready|demo") < shown.index("Detached;")
+        assert_given_back(person)
+
+
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
     with resting_world(SOON) as world:

@@ -4,7 +4,8 @@ import random
 import re
 
 from agent_relay.client.attach.prompt import LinePrompt
-from agent_relay.terminal.keystrokes import MOST_BYTES, HeldKeys, KeyScanner, TypedLine
+from agent_relay.terminal.keystrokes import HeldKeys, KeyScanner
+from agent_relay.terminal.typed_line import MOST_BYTES, TypedLine
 from tests.fuzz.inputs import Step, cut, make_stream
 
 _RELAY_KEY = 0x1D

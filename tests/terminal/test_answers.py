@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.terminal.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.terminal.keystrokes import KeyScanner, is_focus
 from agent_relay.terminal.query_answers import count_cursor, is_answer
+from agent_relay.terminal.typed_line import TypedLine
 
 ANSWERS = (
     b"\x1b[?62;22c",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent_relay.terminal.keystrokes import MOST_BYTES, HeldKeys, find_pause, is_escape, split_keys
+from agent_relay.terminal.keystrokes import HeldKeys, find_pause, is_escape, split_keys
+from agent_relay.terminal.typed_line import MOST_BYTES
 
 PASTE = b"\x1b[200~one\rtwo\x1b[201~"
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.terminal.keystrokes import KeyScanner, TypedLine, kitty_key
+from agent_relay.terminal.keystrokes import KeyScanner, kitty_key
+from agent_relay.terminal.typed_line import TypedLine
 
 RELAY = 0x1D
 
@@ -91,7 +92,7 @@ def test_without_a_relay_key_everything_passes() -> None:
         (b"\x1b[I\x1b[<35;10;20M\x1b[M !!", 0),
         (b"\x1b[?62;22c\x1b]11;rgb:0000/0000/0000\x1b\\\x1bP>|term\x1b\\", 0),
         (b"one\ntwo", 7),
-        (b"\x1b\rtwo", 3),
+        (b"\x1b\rtwo", 4),
         (b"ab\x1b[13u", 0),
         (b"ab\x1b[13;2u", 3),
         (b"ab\x1b[99;5u", 0),
@@ -110,6 +111,41 @@ def test_the_half_typed_line_is_counted(data: bytes, count: int) -> None:
         for part in (data[:cut], data[cut:]):
             keys.feed(part)
         assert line.count == count, cut
+
+
+@pytest.mark.parametrize(
+    ("data", "again"),
+    [
+        (b"one\rtwo words", b"two words"),
+        ("gr\u00fc\u00dfe".encode(), "gr\u00fc\u00dfe".encode()),
+        (b"ab\x1b[Dc\x1bOC\x7fd", b"ab\x1b[Dc\x1b[C\x7fd"),
+        (b"ab\x01\x1b[3~\x1b[F\x1b[119;5u", b"ab\x01\x1b[3~\x05\x17"),
+        (b"ab\x7f\x7f", b""),
+        (b"ab\x03", b""),
+        (b"a\tb\x1b[Z\x1b[A\x1b[5;3~\x1a\x1bpc", b"abc"),
+        (b"one\ntwo\x1b\r", b"one\x1b[200~\n\x1b[201~two\x1b[200~\n\x1b[201~"),
+        (b"see \x1b[200~a\r\nb\r\t\x03\x1b[201~!", b"see \x1b[200~a\nb\n\t\x03\x1b[201~!"),
+        (b"\x1b[200~a\rb", b"\x1b[200~a\nb"),
+        (b"x" * 65537, b""),
+        (b"x" * 65537 + b"\rab", b"ab"),
+    ],
+)
+def test_a_half_typed_line_can_be_typed_anew_elsewhere(data: bytes, again: bytes) -> None:
+    """Text, pastes and editing as they were; nothing that submits it, or that another agent may obey."""
+    for cut in {*range(min(len(data), 40) + 1), max(0, len(data) - 3)}:
+        line = TypedLine()
+        keys = KeyScanner(RELAY, line)
+        for part in (data[:cut], data[cut:]):
+            keys.feed(part)
+        assert line.render_keys() == again, cut
+
+
+def test_a_paste_whose_marks_an_agent_did_not_want_has_them_again() -> None:
+    """Its line ends would submit the line where they are typed."""
+    keys = scanner()
+    keys.bare = True
+    assert keys.feed(b"ab\x1b[200~one\rtwo\x1b[201~c")[0] == b"abone\rtwoc"
+    assert keys.line.render_keys() == b"ab\x1b[200~one\ntwo\x1b[201~c"
 
 
 @given(st.binary(max_size=300), st.integers(1, 9))

@@ -6,7 +6,7 @@ import signal
 import time
 
 from agent_relay.client.attach.loop import attach
-from agent_relay.client.attach.tty import Signals, UserTerminal, render_line, split_line
+from agent_relay.client.attach.tty import Signals, UserTerminal, erase_rows, render_line, split_line
 from agent_relay.domain.errors import RelayError
 from agent_relay.terminal.restore import RESTORE_MODES
 
@@ -49,6 +49,8 @@ class HeldTerminal:
         self._was_refused = False
         self._held: HeldKeys | None = None
         self._keys: KeyScanner | None = None
+        # The agent that rests and what stands half typed in its line, in keys that type it anew.
+        self._left = ("", b"")
 
     def __enter__(self) -> "Self":
         return self
@@ -63,12 +65,7 @@ class HeldTerminal:
 
     def attach(self, socket_path: str, *, on_relay_key: "Command", line: str = "") -> "AttachOutcome":
         """Attach as `loop.attach` does, with what was typed before; keep the terminal if there is a bar."""
-        was_held = self.is_held
-        if self._keys is not None:
-            # The scanner of the next agent's holder goes on from what was typed.
-            self._add(self._keys.release())
-            self._keys = None
-        held = self._held.take() if self._held is not None else b""
+        was_held, held = self.is_held, self._take_held(socket_path)
         self._message = ""
         if self._signals is None:
             self._enter(self._terminal.__enter__)
@@ -90,16 +87,31 @@ class HeldTerminal:
                 self._leave()
             raise
         self._was_refused = False
-        self._add(outcome.held)
         self._texts = outcome.bar if outcome.why == "ended" else []
+        # What stands in the line of an agent that gives way goes to the next one; one that rests may go on.
+        self._add(outcome.line if self._texts else b"")
+        self._add(outcome.held)
+        self._left = (socket_path, outcome.line) if outcome.why == "resting" else ("", b"")
         if self._texts:
             self._terminal.write(_HELD_MODES + self._paint())
         else:
             self._leave()
-            if outcome.why == "resting":
+            if outcome.is_abrupt:
                 # The agent's screen stays, with the cursor in the middle of it.
                 self._terminal.move_below()
         return outcome
+
+    def _take_held(self, socket_path: str) -> bytes:
+        """Return what was typed before, first what stands half typed in the line of another agent."""
+        if self._keys is not None:
+            # The scanner of the next agent's holder goes on from what was typed.
+            self._add(self._keys.release())
+            self._keys = None
+        held = self._held.take() if self._held is not None else b""
+        if self._left[0] == socket_path:
+            return held
+        (_, half), self._left = self._left, ("", b"")
+        return half + held
 
     def show(self, texts: "Sequence[str]") -> None:
         """Show this bar and hold what is typed; without texts give the terminal back to the person."""
@@ -202,7 +214,7 @@ class HeldTerminal:
         rows, cols = self._terminal.cells()
         above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
         self._message = ""
-        return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - above - 1, -1))
+        return erase_rows(above + 1, rows)
 
     def _handle_signals(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
@@ -239,7 +251,8 @@ class HeldTerminal:
 
     def _open_keys(self) -> "KeyScanner":
         if self._keys is None:
-            from agent_relay.terminal.keystrokes import KeyScanner, TypedLine
+            from agent_relay.terminal.keystrokes import KeyScanner
+            from agent_relay.terminal.typed_line import TypedLine
 
             self._keys = KeyScanner(self._relay_key, TypedLine())
             self._keys.in_paste = self._held is not None and self._held.is_within

@@ -9,7 +9,15 @@ import time
 
 from agent_relay.client.attach._stream import READ_BYTES, Stream
 from agent_relay.client.attach.prompt import DETACH, LinePrompt, PromptExit
-from agent_relay.client.attach.tty import LONGEST_S, SHORTEST_S, Signals, UserTerminal, render_line
+from agent_relay.client.attach.tty import (
+    LONGEST_S,
+    SHORTEST_S,
+    Signals,
+    UserTerminal,
+    erase_rows,
+    render_line,
+    split_line,
+)
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.terminal.holder.wire import FrameError, FrameReader, render_frame
@@ -33,13 +41,15 @@ class AttachOutcome:
     `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (by the person or the
     daemon; the agent goes on), `resting` (every agent rests, and the resting screen comes next) or `lost`
     (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
-    given, `bar` the texts of the bar that the terminal shows, if any.
+    given, `line` types anew what stands half typed in its input line, `bar` are the texts of the bar that the
+    terminal shows, if any. `is_abrupt` is whether the agent had no chance to tidy its screen up.
     """
 
-    def __init__(self, why: str, status: int = -1) -> None:
+    def __init__(self, why: str, status: int = -1, *, is_abrupt: bool = False) -> None:
         self.why = why
         self.status = status
-        self.held = b""
+        self.is_abrupt = is_abrupt
+        self.held = self.line = b""
         self.bar: list[str] = []
 
 
@@ -247,17 +257,18 @@ class _Attachment:
         kind = event["event"]
         if kind == "exit":
             status = event.get("status")
-            self._outcome = AttachOutcome("ended", status if isinstance(status, int) else -1)
+            known = status if isinstance(status, int) else -1
+            self._outcome = AttachOutcome("ended", known, is_abrupt=bool(event.get("signal")))
             _fill(self._outcome, event)
         elif kind in ("detached", "lost"):
-            self._outcome = self._outcome or AttachOutcome(str(kind))
+            self._outcome = self._outcome or AttachOutcome(str(kind), is_abrupt=True)
             _fill(self._outcome, event)
         elif kind == "terminal-gone":
             if self._stream is None or self._terminal.is_tty:
                 raise SystemExit(128 + signal.SIGHUP)
             self._outcome = self._outcome or AttachOutcome("lost")
         elif kind == "say" and event.get("kind") == "rest" and self._terminal.is_tty:
-            self._outcome = AttachOutcome("resting")
+            self._outcome = AttachOutcome("resting", is_abrupt=True)
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
             from agent_relay.domain.names import name_relay_key
@@ -310,8 +321,11 @@ class _Attachment:
             self._wait(keys=False, limit_s=left_s)
         if self._stream is not None:
             self._stream.covered = False
-        # The prompt that the relay key opens gives the terminal back itself.
-        if not any(event["event"] == "relay-key" for event in self._events):
+        if any(event["event"] == "relay-key" for event in self._events):
+            # The prompt it opens gives the terminal back itself, but not to an agent that is left behind it.
+            count = len(split_line(text, max(1, rows - below), cols))
+            self._terminal.write(erase_rows(count, max(1, rows - below)))
+        else:
             self._give_back()
 
     def _give_back(self, *, relay_key: bool = False, typed: bytes = b"") -> None:
@@ -341,8 +355,10 @@ class _Attachment:
 
 def _fill(outcome: AttachOutcome, event: dict[str, object]) -> None:
     """Copy the holder's report about a released terminal into the outcome; older holders send none."""
-    held, bar = event.get("held"), event.get("bar")
+    held, line, bar = event.get("held"), event.get("line"), event.get("bar")
     if isinstance(held, str) and held:
         outcome.held = held.encode("latin-1", "replace")
+    if isinstance(line, str):
+        outcome.line = line.encode("latin-1", "replace")
     if isinstance(bar, list):
         outcome.bar = [text for text in bar if isinstance(text, str)]

@@ -2,7 +2,7 @@
 
 import time
 
-from agent_relay.client.attach.tty import LABEL
+from agent_relay.client.attach.tty import LABEL, erase_rows
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 from agent_relay.system.disk.files import read_bounded
@@ -98,7 +98,7 @@ class LinePrompt:
                 done = self._type(unit)
         if done == DETACH:
             # What comes next on this terminal begins on a row of its own.
-            self._terminal.write(b"\r\x1b[2K")
+            self._terminal.write(erase_rows(1, self._terminal.cells()[0]))
         else:
             self._draw()
         self.left += self._input.take_rest()

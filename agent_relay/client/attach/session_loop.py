@@ -31,6 +31,8 @@ FAILURES = 3
 NO_AGENT_STATUS = 3
 LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
 """Ends of the resting screen: the person left, wants the agent's screen, or the rest is over."""
+_BY_SIGNAL = range(129, 193)
+"""The exit statuses with which shells report an end by a Unix signal."""
 _BY_A_PERSON = frozenset({130, 143})
 """The exit statuses of an agent that its person, or the end of its terminal, ended."""
 
@@ -44,7 +46,9 @@ class SessionPlace:
         self.agent, self.owed = _text(answer, "agent"), _text(answer, "owed")
         self.leg, self.socket = _text(answer, "leg"), _text(answer, "socket")
         self.trouble = _text(answer, "trouble")
-        self.rests = self.state == "resting" and isinstance(answer.get("rest"), dict)
+        rest = answer.get("rest")
+        self.rests = self.state == "resting" and isinstance(rest, dict)
+        self.plan = _text(rest, "plan") if isinstance(rest, dict) else ""
         bar = answer.get("bar")
         self.bar = [text for text in bar if isinstance(text, str)] if isinstance(bar, list) else []
         self.is_refused = bool(answer.get("refused"))
@@ -93,10 +97,10 @@ class SessionLoop:
     def run(self, answer: "dict[str, object]") -> int:
         """Keep the terminal on the session until the person detaches or no agent comes; return a status.
 
-        The exit status is 0 after a detach, 3 if no agent can go on, else the last agent's; 1 if that is
-        unknown, or if it is 0 although the task is not done. `answer` is what the daemon answered to `open`
-        or `where`. Raises RelayError if the next agent does not come in time or the daemon cannot be started
-        again, KeyboardInterrupt if the person does not want to wait.
+        The exit status is 0 after a detach or a good end, 3 if no agent can go on, 128 + number if a Unix
+        signal ended the last agent; else 1, as an agent's own numbers are not relay's. `answer` is what the
+        daemon answered to `open` or `where`. Raises RelayError if the next agent does not come in time or the
+        daemon cannot be started again, KeyboardInterrupt if the person does not want to wait.
         """
         try:
             return self._run(answer)
@@ -142,9 +146,7 @@ class SessionLoop:
                 seen, lost = place.leg, True
                 continue
             if end.why == "detached":
-                self._say(
-                    f"Detached; {place.agent} keeps working. To return: agent-relay attach {place.session}"
-                )
+                self._say(describe_parting(self._see_rest(place)))
                 self._give_back()
                 return 0
             seen, status, lost = place.leg, end.status, end.why == "lost"
@@ -208,6 +210,13 @@ class SessionLoop:
         except WrongUseError:
             return SessionPlace(read_summary(find_root_above(self._folder), session))
 
+    def _see_rest(self, place: SessionPlace) -> SessionPlace:
+        """Return where a session is by now that rested when its agent was attached, if that can be asked."""
+        try:
+            return self._ask_again(place.session) if place.rests else place
+        except DaemonUnreachableError:
+            return place
+
     def _follow(self) -> None:
         """Open a new connection that gets notices. Raise DaemonUnreachableError if that fails."""
         _try_again(self._reach)
@@ -239,7 +248,7 @@ class SessionLoop:
             self._say_end(place, known)
         # Who could not be signed in to, or did not get its packet, has not done its task, however it left.
         is_done = not place.is_refused and not place.owed
-        return known if known > 0 or (known == 0 and is_done) else 1
+        return known if known in _BY_SIGNAL or (known == 0 and is_done) else 1
 
     def _say_end(self, place: SessionPlace, status: int) -> None:
         """Report a bad end as its daemon would have, if only the journal knows about the session."""
@@ -251,6 +260,13 @@ class SessionLoop:
         elif status > 0 and status not in _BY_A_PERSON:
             go_on = continue_command(place.agent, place.session)
             self._say(f"→ {place.agent} ended with status {status}. Go on: {go_on}")
+
+
+def describe_parting(place: SessionPlace) -> str:
+    """Return the line for a person who leaves the session, which goes on without them."""
+    how = "the session is resting." if place.rests else f"{place.agent} keeps working."
+    plan = f" {place.plan}" if place.rests and place.plan else ""
+    return f"Detached; {how}{plan} To return: agent-relay attach {place.session}"
 
 
 def _text(answer: "dict[str, object]", key: str) -> str:

@@ -281,6 +281,11 @@ def render_line(text: str, rows: int, cols: int) -> bytes:
     return _PAINTING + painted.encode()
 
 
+def erase_rows(count: int, rows: int) -> bytes:
+    """Return what clears the lowest `count` of `rows` and puts the cursor into the first of those."""
+    return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - count, -1))
+
+
 def split_line(text: str, rows: int, cols: int) -> list[str]:
     """Return `text` in as many pieces as it takes rows, at most all rows but one."""
     # Loaded where something is said: attaching must not pay for it.

@@ -22,6 +22,8 @@ _MOST_COLS = 2000
 _MOST_PX = 0xFFFF
 _TEXT_LENGTH = 2000
 _HIGHEST_CONTROL = 0x1F
+# What was typed longer ago than this is on the screen that a daemon saw last.
+_SHOWN_S = 2.0
 
 
 class RefusedError(Exception):
@@ -154,7 +156,7 @@ def _input(holder: Holder, peer: HolderPeer, message: dict[str, object]) -> dict
     holder.typing.put(peer, data, in_paste=message.get("goes_on") is True)
     holder.noted = noted
     if data.endswith((b"\r", b"\x03", b"\x15")):
-        holder.terminals.line.count = 0
+        holder.terminals.submit_line()
     return {"queued": holder.typing.size}
 
 
@@ -281,6 +283,7 @@ def _detach(holder: Holder, peer: HolderPeer, _message: dict[str, object]) -> di
 
 def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Send the text to every client, which shows it as it can; the terminals themselves are the agent's."""
+    _see_line(holder, message)
     told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
     if message.get("kind") == "rest":
         told["kind"] = "rest"
@@ -289,9 +292,17 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
     return {"told": len(holder.terminals.all)}
 
 
+def _see_line(holder: Holder, message: dict[str, object]) -> None:
+    """Forget the keys of a line that the screen shows to be empty: an answer, or taken back."""
+    age_s = holder.key_age_s()
+    if message.get("line") == "empty" and (age_s is None or age_s > _SHOWN_S):
+        holder.terminals.line.clear()
+
+
 def _bar(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
     """Show or remove the bar. What was not given to an agent that has ended stays with its client."""
     told = _texts(message)
+    _see_line(holder, message)
     holder.terminals.question = None
     if told:
         holder.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))

@@ -9,7 +9,7 @@ from agent_relay.terminal.bar_row import render_lone_bar
 from agent_relay.terminal.holder._event_loop import GONE, IN, OUT, Loop
 from agent_relay.terminal.holder._typed_input import AnswerRouter, TerminalInput
 from agent_relay.terminal.holder._typing_queue import TypingQueue
-from agent_relay.terminal.keystrokes import TypedLine
+from agent_relay.terminal.typed_line import TypedLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,10 +117,19 @@ class Terminals:
         """True while what is typed is held."""
         return self.bar is not None and self.bar.holds_keys
 
+    def submit_line(self) -> None:
+        """Count nothing as half typed; what relay submits below the bar is not the person's line."""
+        if self.holds_keys:
+            self.line.count = 0
+        else:
+            self.line.clear()
+
     def set_bar(self, bar: "Bar | None") -> None:
         """Show this bar on every terminal from now on; if the bar is removed, type what was held."""
         was_lone = self.bar is not None and self._output.emulator is None
         self.bar = bar
+        if not (self.holds_keys or self.line.count):
+            self.line.clear()
         for terminal in tuple(self.all):
             with self._faults.guard("showing the bar"):
                 self._show_bar(terminal)
@@ -197,7 +206,10 @@ class Terminals:
         os.close(terminal.fd)
         if event is not None:
             shown = self.bar.texts if self.bar is not None else []
-            terminal.tell({**event, "held": held.decode("latin-1"), "bar": shown})
+            # The last one to go takes the line along: two would type it twice.
+            line = b"" if self.all else self.line.render_keys()
+            said = {"held": held.decode("latin-1"), "line": line.decode("latin-1"), "bar": shown}
+            terminal.tell({**event, **said})
         with guard("letting others type"):
             self.typing.leave(terminal)
         with guard("choosing another terminal"):

@@ -5,8 +5,9 @@ import os
 import time
 
 from agent_relay.terminal.holder._typing_queue import PacedKeys
-from agent_relay.terminal.keystrokes import KeyScanner, TypedLine, is_escape, is_focus, split_keys
+from agent_relay.terminal.keystrokes import KeyScanner, is_escape, is_focus, split_keys
 from agent_relay.terminal.query_answers import count_cursor
+from agent_relay.terminal.typed_line import TypedLine
 
 TYPE_CHECKING = False
 
@@ -153,7 +154,7 @@ class TerminalInput:
         if is_usual and terminal.keys.is_plain(data):
             # Nearly all that is typed goes the shortest way, and is counted when the child has it.
             terminals.typing.put(terminal, data, in_paste=False)
-            terminals.line.count += len(data)
+            terminals.line.add(data, len(data))
             terminals.key_at = time.monotonic()
             terminals.changed()
             return

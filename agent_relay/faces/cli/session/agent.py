@@ -54,7 +54,7 @@ _PLACEHOLDER = "AGENT"
 
 
 def run_agent(name: str, words: list[str]) -> int:
-    """Run `agent-relay <agent>`; return the agent's exit status, 0 after a detach, 3 if none can go on."""
+    """Run `agent-relay <agent>`; return 0 after a detach, 1 if it failed, 3 if no agent can go on."""
     try:
         request = parse_open_words(words, command=name if name not in COMMANDS else f"agent {name}")
     except WrongUseError:

@@ -32,6 +32,7 @@ _LATER = (
     "agent_relay.terminal.query_answers",
     "agent_relay.terminal.bar_row",
     "agent_relay.terminal.keystrokes",
+    "agent_relay.terminal.typed_line",
     "agent_relay.domain.moments",
     "agent_relay.domain.text.plain",
     "agent_relay.system.crash_reports",
@@ -51,7 +52,7 @@ It needs a terminal; in a script or a pipe, use: agent-relay run
 
 
 def run_attach(words: list[str]) -> int:
-    """Run `agent-relay attach`; return the agent's own exit status, 0 after a detach."""
+    """Run `agent-relay attach`; return 0 after a detach, 1 if the agent failed, 3 if none can go on."""
     found = OptionParser("attach", flags=("--json",), most=1).parse(words)
     if found.wants_help:
         sys.stdout.write(HELP)

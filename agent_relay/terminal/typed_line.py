@@ -1,0 +1,68 @@
+"""The line a person is typing to an agent: how long it is, and the keys that type it to another one."""
+
+import re
+
+PASTE_BEGIN = b"\x1b[200~"
+PASTE_END = b"\x1b[201~"
+_SUBMIT = re.compile(rb"[\r\x03\x15]")
+_ERASE = re.compile(rb"[\x08\x7f]")
+# Control characters write nothing, and a character of several bytes is one.
+_SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
+# They are typed elsewhere as keys that mean nothing else there; a line's end, as a paste, submits nothing.
+_RETYPED = {
+    b"\x02": b"\x1b[D",
+    b"\x06": b"\x1b[C",
+    b"\x04": b"\x1b[3~",
+    b"\n": PASTE_BEGIN + b"\n" + PASTE_END,
+}
+_RETYPE = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|[\x02\x04\x06\n]", re.DOTALL)
+# Whatever else a control character does in one agent, it may do something worse in another.
+_OTHER = re.compile(rb"[\x00\x07\x09\x0b-\x16\x18-\x1f]+")
+MOST_BYTES = 64 << 10
+
+
+class TypedLine:
+    """The line typed since the last submit: Enter, Ctrl-C or Ctrl-U.
+
+    `count` is the number of its characters, 0 if none waits; `keys` is what was typed of text, pastes and
+    keys that edit a line, `None` if that is more than `MOST_BYTES`.
+    """
+
+    __slots__ = ("count", "keys")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.keys: bytearray | None = bytearray()
+
+    def clear(self) -> None:
+        """Begin a new line."""
+        self.count, self.keys = 0, bytearray()
+
+    def type(self, text: bytes) -> None:
+        """Add keys without escape sequences."""
+        *submitted, rest = _SUBMIT.split(text)
+        if submitted:
+            self.clear()
+        count = self.count
+        for number, part in enumerate(_ERASE.split(rest)):
+            count = max(0, count - (number > 0)) + len(_SILENT.sub(b"", part))
+        if count:
+            self.add(_OTHER.sub(b"", rest), count - self.count)
+        else:
+            self.clear()
+
+    def add(self, keys: bytes, count: int) -> None:
+        """Add keys that submit nothing and are so many characters."""
+        self.count += count
+        if self.keys is not None:
+            self.keys += keys
+            if len(self.keys) > MOST_BYTES:
+                self.keys = None
+
+    def render_keys(self) -> bytes:
+        """Return keys that type the line anew, and submit nothing; empty if it was too long to be kept."""
+        return _RETYPE.sub(_retype, self.keys or b"")
+
+
+def _retype(piece: "re.Match[bytes]") -> bytes:
+    return _RETYPED.get(piece.group()) or piece.group().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
