@@ -129,7 +129,8 @@ def explain_unavailable(
 def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
     if state.rests_until is None:
         return f"rests until you say otherwise ({name_rest(state.scope)})"
-    return f"rests until {render_reset(state.rests_until, now, zone, assumed=state.assumed)}"
+    moment = render_reset(state.rests_until, now, zone, assumed=state.assumed)
+    return f"its budget is spent until {moment}" if state.scope == "budget" else f"rests until {moment}"
 
 
 class DecisionContext(msgspec.Struct, frozen=True):

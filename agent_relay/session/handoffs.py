@@ -21,8 +21,13 @@ HEADLESS = "headless"
 """The capability of every agent whose adapter says how it works on a turn without a screen."""
 
 
-def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: bool = False) -> Outcome:
-    """Begin the first leg of a session, or the next one of a resting or ended one, without a handoff."""
+def begin_leg(
+    session: Session, agent: str, world: DecisionContext, *, resumes: bool = False, instead: str = ""
+) -> Outcome:
+    """Begin the first leg of a session, or the next one of a resting or ended one, without a handoff.
+
+    `instead` is why the agent that was asked for a turn cannot be begun.
+    """
     native_id = find_native_id(session, agent) if resumes else ""
     body = events.LegStarting(
         world.leg_id,
@@ -32,6 +37,7 @@ def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: 
         resumes=bool(native_id),
         headless=session.open_turn is not None,
         effort=world.efforts.get(agent, ""),
+        instead=instead,
         **asdict(world.owner),
     )
     return Outcome((body,), (effects.SpawnLeg(world.leg_id),))

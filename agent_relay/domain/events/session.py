@@ -93,8 +93,9 @@ class LegStarting(msgspec.Struct, frozen=True):
 
     A `headless` one works on one turn without a screen. `host` and the four after it name its owner, as
     `Owner` has them. Of one that a handoff brought, `lane_why` is why it resumes a conversation or not.
-    `effort` is the level that the user had chosen for another agent and that is passed on. All of these are
-    empty in journals older than them.
+    `effort` is the level that the user had chosen for another agent and that is passed on. `instead` is why
+    the agent that was asked for the turn cannot work on it. All of these are empty in journals older than
+    them.
     """
 
     name: ClassVar[str] = "leg.starting"
@@ -114,6 +115,7 @@ class LegStarting(msgspec.Struct, frozen=True):
     runtime: str = ""
     lane_why: str = ""
     effort: str = ""
+    instead: str = ""
 
     @property
     def owner(self) -> Owner:

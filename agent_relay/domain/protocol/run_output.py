@@ -26,6 +26,8 @@ class LegBegan(Printed):
     agent: str
     model: str = ""
     resumes: bool = Field(default=False, description="whether it goes on in its own earlier conversation")
+    asked: str = Field(default="", description="the agent asked for the turn, if this one works in its place")
+    why: str = Field(default="", description="why the agent that was asked cannot")
     at: str
 
 

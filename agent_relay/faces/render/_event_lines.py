@@ -52,7 +52,7 @@ def cut_line(text: str, columns: int) -> str:
     return "".join(kept) + "…" if columns > 0 else ""
 
 
-def find_note(event: Mapping[str, object]) -> str:
+def find_note(event: Mapping[str, object]) -> str:  # noqa: PLR0911 - one arm an event
     """Return relay's own sentence about the event; empty if it has none.
 
     It has none about an agent's words and work, nor about a turn that is done, unless tools were refused.
@@ -60,6 +60,9 @@ def find_note(event: Mapping[str, object]) -> str:
     match event.get("type"):
         case "handoff" | "budget" | "waiting":
             return join_line(str(event.get("message", "")))
+        case "leg" if event.get("asked"):
+            reason = f"{event['asked']} cannot be asked now ({event.get('why', '')})"
+            return join_line(f"→ {reason}; {event.get('agent', '')} has this turn.")
         case "handoff-failed":
             return join_line(f"→ {event.get('why', '')}")
         case "signal" if event.get("scope") == "warning":

@@ -14,32 +14,6 @@ _WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
 """Kinds of what an agent says or does: its name is printed before them."""
 
 
-class _Asked:
-    """Remembers who was asked for a turn, until an agent has it."""
-
-    def __init__(self) -> None:
-        self._agent = ""
-
-    def find_note(self, event: Mapping[str, object]) -> str:
-        """Return a note if another agent than the one asked has the turn.
-
-        It is empty otherwise, and if a handoff says so itself.
-        """
-        agent, asked = str(event.get("agent", "")), self._agent
-        match event.get("type"):
-            case "turn":
-                self._agent = agent
-            case "handoff" | "end":
-                self._agent = ""
-            case "leg":
-                self._agent = ""
-                if asked not in {"", agent}:
-                    return (
-                        f"→ {asked} cannot be asked now; {agent} has this turn. Why: agent-relay agents --all"
-                    )
-        return ""
-
-
 class PlainTurnPrinter:
     """Prints one turn's events; a message that came in pieces is put together.
 
@@ -48,7 +22,6 @@ class PlainTurnPrinter:
 
     def __init__(self) -> None:
         self._is_open = False
-        self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
         """Print what the event means to a person; most events print nothing."""
@@ -60,8 +33,7 @@ class PlainTurnPrinter:
                 self.note(f"· {what}")
             case _:
                 self.close()
-                instead = self._asked.find_note(event)
-                self.note(find_note(event) or instead)
+                self.note(find_note(event))
                 if event.get("type") == "end":
                     self.take_leave(event)
 
@@ -134,14 +106,9 @@ class StyledTurnPrinter:
         self._view = TurnView(
             _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_WRITE_CHARS
         )
-        self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
         """Queue the event for the terminal; after the turn's last one, paint all that is queued."""
-        note = self._asked.find_note(event)
-        if note:
-            self._view.end()
-            _write(f"{plain(note)}\n")
         self._view.show(event)
         if event.get("type") == "end":
             self._view.end()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.text.names import name_rest
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.options import OPEN_LIMIT_S, suggest
@@ -19,12 +20,13 @@ from agent_relay.faces.cli.session.handoff import find_predecessor
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.session.relay_prompt import describe
 from agent_relay.faces.cli.session.slash_commands import check_words, split_words, take_text
+from agent_relay.faces.render.output import render_moment
 from agent_relay.faces.shell._agent_switch import Ask, DocumentJob, find_next
 from agent_relay.faces.shell._conversation import Conversation, find_place, find_resting, is_shared
 from agent_relay.faces.shell._terminal import call_in_loop
 from agent_relay.faces.shell._turns import Turns
 from agent_relay.session.views.messages import render_sign_in
-from agent_relay.store.session_index import read_sessions_at
+from agent_relay.store.session_index import read_resting, read_sessions_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
@@ -168,6 +170,19 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
             f"Your next message goes to {agent} already."
             if is_same
             else f"→ Your next message goes to {agent}."
+        )
+    _tell_rest(shell, agent)
+
+
+def _tell_rest(shell: ShellFace, agent: str) -> None:
+    """Say that `agent` rests, if it does: another one has the turns that are meant for it."""
+    rest = next((row for row in read_resting(get_folders().ledger) if row["agent"] == agent), None)
+    if rest is not None:
+        until = render_moment(rest["until"]) or "you clear its limit"
+        limit = name_rest(str(rest["scope"]), str(rest["model"]))
+        shell.say(
+            f"  {agent} rests until {until} ({limit}); another agent has your messages till then. "
+            f"To try {agent} all the same: agent-relay limits clear {agent}"
         )
 
 

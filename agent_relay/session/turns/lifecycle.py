@@ -54,11 +54,17 @@ def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
         return handoffs.rest(session, "no agent is available for this turn", choice)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
     is_told = bool(turn.seat) and choice.successor == turn.agent
+    asked = f"{turn.agent}: "
+    instead = next((why.removeprefix(asked) for why in choice.skipped if why.startswith(asked)), "")
     if session.leg is None:
-        return handoffs.begin_leg(session, choice.successor, world, resumes=False)
+        return handoffs.begin_leg(session, choice.successor, world, instead=instead)
     if session.agent == choice.successor or is_told:
         relief = NOTHING if turn.seat else relieve_turn(session, world)
-        return relief if relief.bodies else handoffs.begin_leg(session, choice.successor, world, resumes=True)
+        return (
+            relief
+            if relief.bodies
+            else handoffs.begin_leg(session, choice.successor, world, resumes=True, instead=instead)
+        )
     is_asked = choice.successor == turn.agent
     why = "asked for" if is_asked else "; ".join(choice.skipped)
     reason = "manual" if is_asked else "rate_limit"

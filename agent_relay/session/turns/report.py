@@ -21,9 +21,7 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> run_out
         case TurnBegun() as body:
             return _report_begun(fold_events(before), body, at)
         case LegStarting() as body if body.headless:
-            return run_output.LegBegan(
-                leg=body.leg, agent=body.agent, model=body.model, resumes=body.resumes, at=at
-            )
+            return _report_leg(before, body, at)
         case LegNamed(leg, native_id) if native_id and not _was_named(before[:-1], event.body):
             return run_output.Named(leg=leg, native_id=native_id)
         case SignalSeen() as body if body.decides:
@@ -50,6 +48,20 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> run_out
             )
         case _:
             return None
+
+
+def _report_leg(before: Sequence[Event], body: LegStarting, at: str) -> run_output.LegBegan:
+    session = fold_events(before) if body.instead else None
+    turn = session.turn if session is not None else None
+    return run_output.LegBegan(
+        leg=body.leg,
+        agent=body.agent,
+        model=body.model,
+        resumes=body.resumes,
+        asked=turn.agent if turn is not None else "",
+        why=body.instead,
+        at=at,
+    )
 
 
 def _report_begun(session: Session | None, body: TurnBegun, at: str) -> run_output.Began:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,9 +101,11 @@ def test_who_works_instead_of_a_resting_agent_is_said(world: RelayWorld) -> None
     assert run(world, "demo", "out")[0] == 0
     status, out, err = run(world, "demo", "hello")
     assert (status, out) == (0, "My screenplay has nothing for this prompt.\n")
-    assert err.startswith(
-        "→ demo cannot be asked now; understudy has this turn. Why: agent-relay agents --all\n"
-    )
+    said = re.match(r"→ demo cannot be asked now \(rests until \S+\); understudy has this turn\.\n", err)
+    assert said is not None, err
+    (leg,) = [line for line in read_lines(run(world, "demo", "hello", "--json")[1]) if line["type"] == "leg"]
+    assert (leg["agent"], leg["asked"]) == ("understudy", "demo")
+    assert leg["why"].startswith("rests until ")
     assert "cannot be asked" not in run(world, "understudy", "hello")[2]
 
 

@@ -87,3 +87,21 @@ def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
         person.wait_for(r"demo may be chosen again")
         person.wait_for(r"(?m)^demo · 1 not sent \(every agent rests\)")
         person.terminal.close()
+
+
+def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why() -> None:
+    """The next message was said to go to the one that rests, and another answered it without a word."""
+    with shell_world() as world:
+        person = ShellPerson(world)
+        person.type("out of room")
+        person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+        person.wait_idle()
+        person.type("/undo-handoff")
+        person.wait_for(
+            r"(?s)→ Your next message goes to demo\.\s+demo rests until .*till then\. To try demo"
+        )
+        assert "/limits clear demo" in "".join(person.screen.splitlines())
+        person.type("hello")
+        person.wait_for(r"demo cannot be asked now \(rests until [^)]+\); understudy has this turn")
+        person.wait_idle()
+        person.terminal.close()
