@@ -3,7 +3,7 @@
 import re
 from base64 import b64decode
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -34,6 +34,9 @@ _ENCODED_BEGIN = "LS0tLS1CRUdJTi"
 _ENCODED_HEAD = 80
 _PUTTY = compile_late(r"Private-Lines: *\d+")
 _ENOUGH = 40
+_PIECE = 20  # no other text has as many characters of a key in its order
+_MOST_PIECES = 100_000  # of some sixty keys; a record of more is made up
+_LONG_RUN = compile_late(rf"[A-Za-z0-9+/=]{{{_PIECE},}}")
 _LONG_WORD = 16  # no line of prose is made of words that long
 
 
@@ -48,6 +51,25 @@ def find_blocks(text: str) -> Iterator[SecretSpan]:
         end = _walk(text, match.end(), limit)
         if _holds_key(text[match.end() : end]):
             yield SecretSpan(match.end(), end, KIND, 0)
+
+
+def list_key_pieces(blocks: Iterable[str]) -> frozenset[str]:
+    """Return every piece of some characters of these private keys, by which parts of them are recognised."""
+    pieces: set[str] = set()
+    for block in blocks:
+        body = "".join(run for run in _RUNS.findall(_ESCAPE.sub(" ", block)) if len(run) >= _LONG_WORD)
+        pieces.update(body[at : at + _PIECE] for at in range(len(body) - _PIECE + 1))
+        if len(pieces) > _MOST_PIECES:
+            break
+    return frozenset(pieces)
+
+
+def find_key_parts(text: str, pieces: frozenset[str]) -> Iterator[SecretSpan]:
+    """Yield the lines that are part of a private key, by the `pieces` of whole ones found elsewhere."""
+    for run in _LONG_RUN.finditer(text) if pieces else ():
+        # What is the first character here may be the end of an escaped line break.
+        if any(text[at : at + _PIECE] in pieces for at in (run.start(), run.start() + 1)):
+            yield SecretSpan(run.start(), run.end(), KIND, 0)
 
 
 def _find_encoded(text: str) -> Iterator[SecretSpan]:

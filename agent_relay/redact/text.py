@@ -1,13 +1,18 @@
 """Remove secrets from a text: apply all rules to the same original, then replace once."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.redact._login_rules import RULES
-from agent_relay.redact._multiline_secrets import find_blocks, find_folded
+from agent_relay.redact._multiline_secrets import (
+    find_blocks,
+    find_folded,
+    find_key_parts,
+    list_key_pieces,
+)
 from agent_relay.redact._named_values import WORDS, find_assignments
 from agent_relay.redact._prose_secrets import STEMS, find_prose_secrets
 from agent_relay.redact._provider_tokens import FOLDING, build_line_rules, build_tokens, find_by_punctuation
@@ -31,14 +36,20 @@ class Redacted(msgspec.Struct, frozen=True):
 
 
 def redact_text(
-    text: str, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
+    text: str,
+    *,
+    known: frozenset[str] = frozenset(),
+    allow: AllowList = EMPTY_ALLOW_LIST,
+    keys: frozenset[str] = frozenset(),
 ) -> Redacted:
     """Return `text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
 
     `known` are values that are secret wherever they occur, such as those of the user's environment; what
-    `allow` spares stays, unless it is part of something larger that it does not spare.
+    `allow` spares stays, unless it is part of something larger that it does not spare. `keys` are the pieces
+    by which parts of private keys are recognised (`collect_keys`).
     """
-    found = sorted(_find_all(text, known), key=lambda span: (span.start, -span.end))
+    found = [*find_key_parts(text, keys), *_find_all(text, known)]
+    found.sort(key=lambda span: (span.start, -span.end))
     spared = [] if allow is EMPTY_ALLOW_LIST else [span for span in found if allow.spares(text, span)]
     stays = frozenset(spared)
     spans = _merge([span for span in found if span not in stays])
@@ -52,6 +63,19 @@ def redact_text(
         done = span.end
     pieces.append(text[done:])
     return Redacted("".join(pieces), Counter(span.kind for span in spans), counts)
+
+
+def collect_keys(texts: Iterable[str], allow: AllowList = EMPTY_ALLOW_LIST) -> frozenset[str]:
+    """Return the pieces of all private keys in `texts` that `allow` does not spare.
+
+    Four lines from the middle of a key look like any base64: only the whole key, elsewhere, tells.
+    """
+    return list_key_pieces(
+        text[span.start : span.end]
+        for text in texts
+        for span in find_blocks(text)
+        if not allow.spares(text, span)
+    )
 
 
 def redact_words(text: str, *, known: frozenset[str] = frozenset()) -> str:

@@ -8,9 +8,11 @@ import pytest
 from agent_relay.domain.documents.packet import Reason
 from agent_relay.domain.documents.packet_json import render_document, render_json
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, ToolError
+from agent_relay.domain.values import replace
 from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.redact.known_values import AllowList
 from agent_relay.redact.packet import redact_facts, redact_packet
-from tests.redact.planted import TOKENS, Planted, leaks
+from tests.redact.planted import BASE64, TOKENS, Planted, leaks, make
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
@@ -40,6 +42,30 @@ def test_facts_without_secrets_stay_equal() -> None:
     """Nothing is touched without need."""
     facts = Facts("alpha", conversation=(Message("user", "make it work", 1),))
     assert redact_facts(facts, known=frozenset({"swordfish99"})) == facts
+
+
+def test_lines_from_the_middle_of_a_key_go_wherever_the_whole_key_tells() -> None:
+    """Alone they look like any base64; the same record shows what they are a part of."""
+    chance = random.Random(196)  # noqa: S311 - reproducible, not secret
+    *body, other = [make(chance, BASE64, 64) for _ in range(27)]
+    whole = "\n".join(("-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"))
+    middle = "\n".join(body[8:12])
+    facts = Facts(
+        "alpha",
+        conversation=(Message("user", f"is this part of it?\n{middle}\nand {other}", 2),),
+        commands=(
+            CommandRun("cat key", whole, 0, 1),
+            CommandRun("sed -n 9,12p key", middle, 0, 1),
+            CommandRun("show", repr(f"1\n{middle}\n{body[13][7:]}"), 0, 1),
+        ),
+        errors=(ToolError("read", f"  > {body[20]}", 1),),
+        unprocessed_prompt=Message("user", middle, 3),
+    )
+    clean = str(redact_facts(facts))
+    assert [line for line in body if line[8:24] in clean] == []
+    assert other in clean
+    assert body[9] in str(redact_facts(replace(facts, commands=facts.commands[1:2])))
+    assert body[9] in str(redact_facts(facts, allow=AllowList((whole,))))
 
 
 def test_edited_lines_are_cleaned_together() -> None:
