@@ -7,7 +7,8 @@ import msgspec
 from agent_relay.domain.events.work import CriterionChecked
 from agent_relay.domain.limits import Signal, Spending
 from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
-from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Terms
+from agent_relay.domain.session import NO_TERMS, Terms
+from agent_relay.domain.values import NOBODY, Asker
 
 
 class ContextFilled(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from agent_relay.domain.limits import UNKNOWN_CONTEXT, Context, Spending
 from agent_relay.domain.protocol.handoff_report import NO_REPORT, HandoffReport
 from agent_relay.domain.state import State
-from agent_relay.domain.values import UNKNOWN_OWNER, Owner
+from agent_relay.domain.values import NOBODY, UNKNOWN_OWNER, Asker, Owner
 
 PRIORITIES = ("low", "normal", "high", "urgent")
 
@@ -53,21 +53,6 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 NO_TERMS = Terms()
-
-
-class Asker(msgspec.Struct, frozen=True):
-    """The user who asked for something, by login name, and the way it came; empty where nobody is known.
-
-    `via` is terminal, program (a process without a terminal), agent (a process of one), mcp (a tool of an
-    agent's) or config.
-    """
-
-    user: str = ""
-    via: str = ""
-
-
-NOBODY = Asker()
-BY_CONFIG = Asker(via="config")
 
 
 class Step(StrEnum):
@@ -238,12 +223,23 @@ class Unasked(msgspec.Struct, frozen=True):
 class Standby(msgspec.Struct, frozen=True):
     """The agent that would take over, started ahead as `leg`, which has no task and owns nothing.
 
-    `setup` identifies the configuration it was started with; `is_dropped` once it is to be ended.
+    `setup` identifies the configuration it was started with; `is_dropped` once it is to be ended, `is_unfit`
+    if it could not have taken over.
     """
 
     leg: Leg
     setup: str = ""
     is_dropped: bool = False
+    is_unfit: bool = False
+
+
+class UnusedStandby(msgspec.Struct, frozen=True):
+    """A standby that ended `at` without having taken over; the rest is as in `Standby`."""
+
+    agent: str
+    setup: str
+    at: datetime
+    is_unfit: bool = False
 
 
 class PreparedSuccessor(msgspec.Struct, frozen=True):
@@ -295,7 +291,7 @@ class Session(msgspec.Struct, frozen=True):
     highest packet number, `saved` are the numbers of packets without a handoff. `near` is the running
     leg's warning that a limit is close, `warned` the warnings of each window that the user has seen,
     `prepared` who would take over then, `standby` the same agent where it was started ahead, until it
-    takes over or is gone.
+    takes over or is gone, `unused_standbys` the newest of those before it that did not take over.
     `retriable` is the last handoff, if it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     `turn` is the newest headless turn, `budgets` what is known of those that passed a mark. `request` is the
@@ -322,6 +318,7 @@ class Session(msgspec.Struct, frozen=True):
     warned: tuple[Limit, ...] = ()
     prepared: PreparedSuccessor | None = None
     standby: Standby | None = None
+    unused_standbys: tuple[UnusedStandby, ...] = ()
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
     limits: tuple[Limit, ...] = ()

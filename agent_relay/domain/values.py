@@ -54,6 +54,21 @@ UNKNOWN_OWNER = Owner()
 """Owner of a leg whose journal was written before owners were recorded."""
 
 
+class Asker(msgspec.Struct, frozen=True):
+    """The user who asked for something, by login name, and the way it came; empty where nobody is known.
+
+    `via` is terminal, program (a process without a terminal), agent (a process of one), mcp (a tool of an
+    agent's) or config.
+    """
+
+    user: str = ""
+    via: str = ""
+
+
+NOBODY = Asker()
+BY_CONFIG = Asker(via="config")
+
+
 class TreeFile(msgspec.Struct, frozen=True):
     """One path that differs from HEAD; relative to the root, undecodable bytes as surrogate escapes.
 

@@ -7,23 +7,25 @@ from agent_relay.domain.events import standby as standbys
 from agent_relay.domain.events import work
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import (
-    Asker,
     Handoff,
     Leg,
     Limit,
     Prompt,
     PutOff,
     Session,
+    Standby,
     Step,
     Terms,
     Unasked,
+    UnusedStandby,
 )
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values import replace
+from agent_relay.domain.values import Asker, replace
 from agent_relay.session import handoffs, requests, transitions
 
 _MOST_UNASKED = 16
 """Number of the newest that are kept: a few are enough to see that work goes to and fro."""
+_MOST_UNUSED = 8
 
 
 class ImpossibleEventError(AssertionError):
@@ -116,20 +118,13 @@ def _apply(session: Session, body: events.Body, event: events.Event) -> Session:
             | work.ContextSpared(leg)
             | work.DraftBegun(leg)
         ):
-            is_own = session.leg is not None and session.leg.id == leg
-            return (
-                replace(session, context=transitions.fold_context(session.context, body, event))
-                if is_own
-                else session
-            )
-        case (
-            standbys.StandbyStarting()
-            | standbys.StandbyStarted()
-            | standbys.StandbyReady()
-            | standbys.StandbyDropped()
-            | standbys.StandbyEnded()
-        ):
-            return replace(session, standby=transitions.fold_standby(session.standby, body, event))
+            if session.leg is None or session.leg.id != leg:
+                return session
+            return replace(session, context=transitions.fold_context(session.context, body, event))
+        case _ if isinstance(body, standbys.StandbyBody):
+            return _fold_standby(session, body, event)
+        case events.NearLimitEnded(leg) if session.leg is not None and session.leg.id == leg:
+            return replace(session, near=None, prepared=None)
         case work.SuccessorChosen() | work.BudgetNoted() | work.BudgetApplied():
             return transitions.fold_usage(session, body, event)
         case events.ReturnOffered() | events.ReturnPutOff() | events.ConsentUsed():
@@ -379,3 +374,26 @@ def _begin_earlier(session: Session, leg_id: str, since: str) -> Session:
 def _with_leg(session: Session, leg_id: str, changes: Mapping[str, object]) -> Session:
     legs = tuple(replace(leg, **changes) if leg.id == leg_id else leg for leg in session.legs)  # type: ignore[arg-type]  # same
     return replace(session, legs=legs)
+
+
+def _fold_standby(session: Session, body: standbys.StandbyBody, event: events.Event) -> Session:
+    """Return the session after one more event about a standby; one about another one changes nothing."""
+    after = session.standby
+    if isinstance(body, standbys.StandbyStarting):
+        leg = Leg(body.leg, body.agent, event.generation, event.at, body.native_id, owner=body.owner)
+        after = Standby(replace(leg, resumes=body.resumes, effort=body.effort), body.setup)
+    elif after is None or after.leg.id != body.leg:
+        return session
+    match body:
+        case standbys.StandbyStarted(_, holder, child, born):
+            leg = replace(after.leg, holder_pid=holder, child_pid=child, child_born=born)
+            after = replace(after, leg=leg)
+        case standbys.StandbyReady():
+            after = replace(after, leg=replace(after.leg, was_ready=True))
+        case standbys.StandbyDropped(unfit=unfit):
+            after = replace(after, is_dropped=True, is_unfit=unfit)
+        case standbys.StandbyEnded():
+            gone = UnusedStandby(after.leg.agent, after.setup, event.at, after.is_unfit)
+            unused = (*session.unused_standbys, gone)[-_MOST_UNUSED:]
+            return replace(session, standby=None, unused_standbys=unused)
+    return replace(session, standby=after)

@@ -8,9 +8,9 @@ import msgspec
 
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
-from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Step, Terms
+from agent_relay.domain.session import NO_TERMS, Step, Terms
 from agent_relay.domain.text.names import name_asker, name_lane
-from agent_relay.domain.values import replace
+from agent_relay.domain.values import NOBODY, Asker, replace
 from agent_relay.session.fold import read_terms
 
 

@@ -14,10 +14,10 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import Asker, Leg, Limit, Session, Step
+from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.names import continue_command, name_limit
-from agent_relay.domain.values import replace
+from agent_relay.domain.values import Asker, replace
 from agent_relay.session import handoffs, interventions, requests, rests, returns
 from agent_relay.session._recovery import restarted
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
@@ -274,8 +274,11 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
         told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
-        prepared = usage_limits.prepare_successor(session, living, world) if is_new else NOTHING
         near = replace(session, near=build_limit(seen, world.now))
+        if is_new:
+            prepared = usage_limits.prepare_successor(session, living, world)
+        else:
+            prepared = usage_limits.keep_prepared(near, living, world) if session.state in LIVE else NOTHING
         return told.then(prepared).then(usage_limits.turn_ended(near, world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
@@ -340,7 +343,8 @@ def _screen_says(session: Session, leg: str, state: str, world: DecisionContext)
             confirmed: tuple[events.Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
                 confirmed = (work.HandoffConfirmed(handoff.id, leg),)
-            return Outcome((events.LegBusy(leg), *confirmed))
+            again = usage_limits.keep_prepared(session, replace(living, was_busy=True), world)
+            return Outcome((events.LegBusy(leg), *confirmed)).then(again)
         case State.ASKING:
             return Outcome((events.LegAsking(leg),))
         case _:

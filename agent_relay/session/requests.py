@@ -9,9 +9,9 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.inputs import AcceptSaid, CloseAsked, HandoffWished, NoteSaid, VerdictSaid
 from agent_relay.domain.protocol.handoff_report import HandoffReport
-from agent_relay.domain.session import AgentNote, Asker, Handoff, HandoffRequest, Leg, Session, Step, Terms
+from agent_relay.domain.session import AgentNote, Handoff, HandoffRequest, Leg, Session, Step, Terms
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values import replace
+from agent_relay.domain.values import Asker, replace
 from agent_relay.session import handoffs, interventions
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import inherit_terms

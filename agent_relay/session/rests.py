@@ -9,9 +9,9 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.inputs import Answered, ContinueAnnounced, ResumeAsked
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.moments import find_end, is_lasting, parse_moment
-from agent_relay.domain.session import BY_CONFIG, Session
+from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.values import is_later, replace
+from agent_relay.domain.values import BY_CONFIG, is_later, replace
 from agent_relay.session import returns
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff, replace_agent

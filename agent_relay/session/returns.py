@@ -12,10 +12,10 @@ import msgspec
 from agent_relay.domain.effects import AwaitQuiet, Effect, ShowMessage, WakeAt
 from agent_relay.domain.events import session as events
 from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.session import BY_CONFIG, Session
+from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.plain import render_count
-from agent_relay.domain.values import has_passed, replace
+from agent_relay.domain.values import BY_CONFIG, has_passed, replace
 from agent_relay.session.decision import NOTHING, Availability, DecisionContext, Outcome
 from agent_relay.session.handoffs import begin_handoff
 

@@ -17,11 +17,9 @@ from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import (
     NO_TERMS,
     Handoff,
-    Leg,
     Limit,
     PreparedSuccessor,
     Session,
-    Standby,
     Terms,
     Turn,
 )
@@ -87,6 +85,7 @@ TRANSITIONS: Mapping[type[events.Body], Mapping[State, State]] = MappingProxyTyp
         events.ContextWished: _stay(*S),
         work.DraftBegun: _stay(*S),
         work.SuccessorChosen: _stay(*S),
+        events.NearLimitEnded: _stay(*S),
         work.BudgetNoted: _stay(*S),
         events.CheckpointMade: _stay(*S),
         work.BudgetApplied: _stay(*S),
@@ -374,21 +373,3 @@ def is_ended_by_budget(session: Session) -> bool:
 def find_spent(session: Session, handoff: Handoff) -> str:
     """Return the message of the used-up budget that began the handoff; empty if something else did."""
     return handoff.why if any(handoff.why == known.text for known in session.budgets if known.text) else ""
-
-
-def fold_standby(known: Standby | None, body: standby.StandbyBody, event: events.Event) -> Standby | None:
-    """Return the standby after one more event about one; an event about another one changes nothing."""
-    if isinstance(body, standby.StandbyStarting):
-        leg = Leg(body.leg, body.agent, event.generation, event.at, body.native_id, owner=body.owner)
-        return Standby(replace(leg, resumes=body.resumes, effort=body.effort), body.setup)
-    if known is None or known.leg.id != body.leg:
-        return known
-    match body:
-        case standby.StandbyStarted(_, holder, child, born):
-            return replace(known, leg=replace(known.leg, holder_pid=holder, child_pid=child, child_born=born))
-        case standby.StandbyReady():
-            return replace(known, leg=replace(known.leg, was_ready=True))
-        case standby.StandbyDropped():
-            return replace(known, is_dropped=True)
-        case standby.StandbyEnded():
-            return None

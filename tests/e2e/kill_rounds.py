@@ -1,7 +1,7 @@
 """`kill -9` of daemon, holder, agent and client at random moments around a limit: the prompt is never lost.
 
-`python -m tests.e2e.kill_rounds --rounds 500 --seed 1 [--at-once 2] [--only NUMBER]`; prints a table, and its
-status is 1 where a round lost the prompt, got stuck or would need a repair by hand.
+`python -m tests.e2e.kill_rounds --rounds 500 --seed 1 [--at-once 2] [--only NUMBER] [--standby]`; prints a
+table, and its status is 1 where a round lost the prompt, got stuck or would need a repair by hand.
 """
 
 import argparse
@@ -10,7 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from tests.support.kill_round import POINTS, VICTIMS, Plan, Result, build_plan, play_round
+from tests.support.kill_round import (
+    POINTS,
+    STANDBY_POINTS,
+    STANDBY_VICTIMS,
+    VICTIMS,
+    Plan,
+    Result,
+    build_plan,
+    play_round,
+)
 
 _HOWS = ("itself", "command", "lost")
 _HEADS = ("by itself", "one step", "LOST")
@@ -23,10 +32,12 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=1, help="how many rounds run side by side")
     parser.add_argument("--only", type=int, default=0, help="this round of the seed alone")
+    parser.add_argument("--standby", action="store_true", help="the next agent is started ahead")
     given = parser.parse_args(words)
     numbers = [given.only] if given.only else range(1, given.rounds + 1)
     results: list[Result] = []
-    for result in play_all([build_plan(given.seed, number) for number in numbers], given.at_once):
+    plans = [build_plan(given.seed, number, standby=given.standby) for number in numbers]
+    for result in play_all(plans, given.at_once):
         results.append(result)
         if result.how == "lost":
             sys.stdout.write(f"round {result.plan.number} ({result.plan.name}): {result.why}\n")
@@ -52,12 +63,13 @@ def render_table(results: list[Result]) -> list[str]:
         counted = Counter(result.how for result in some)
         lines.append(f"{name:28}{len(some):>8}" + "".join(f"{counted[how]:>13}" for how in _HOWS))
 
-    for victim in VICTIMS:
+    is_ahead = any(one.plan.standby for one in results)
+    for victim in STANDBY_VICTIMS if is_ahead else VICTIMS:
         add(
             f"kill {victim}",
             [one for one in results if any(blow.victim == victim for blow in one.plan.blows)],
         )
-    for point in POINTS:
+    for point in STANDBY_POINTS if is_ahead else POINTS:
         add(f"after {point}", [one for one in results if one.plan.point == point])
     add("all", results)
     seconds = sorted(result.seconds for result in results)

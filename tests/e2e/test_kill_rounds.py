@@ -22,6 +22,24 @@ def test_a_successor_killed_at_its_prompt_is_followed_by_one_that_has_the_packet
     assert (result.how, result.why) == ("itself", "")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 5))
+def test_whoever_is_killed_while_the_next_agent_stands_by_the_prompt_reaches_one(number: int) -> None:
+    """It must neither be lost with the standby nor reach two agents, and nothing of the standby is left."""
+    result = play_round(build_plan(15, number, standby=True))
+    assert (result.how in {"itself", "command"}, result.why) == (True, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["standby.starting", "standby.ready"])
+@pytest.mark.parametrize("victims", [("daemon",), ("standby",), ("daemon", "standby")])
+def test_a_daemon_killed_while_a_standby_stands_loses_nothing(point: str, victims: tuple[str, ...]) -> None:
+    """The next daemon finds the standby, or what is left of it."""
+    blows = tuple(Blow(victim, 0.02) for victim in victims)
+    result = play_round(Plan(15, 0, point, blows, standby=True))
+    assert (result.how, result.why) == ("itself", "")
+
+
 def test_the_table_counts_what_was_lost_and_names_the_rounds() -> None:
     """Five hundred rounds are read as one table; a round that lost something has to be found again."""
     plans = [Plan(1, 1, "prompt", (Blow("agent", 0.0),)), Plan(1, 2, "leg.ready", (Blow("daemon", 0.1),))]

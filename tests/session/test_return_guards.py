@@ -20,9 +20,9 @@ from agent_relay.domain.inputs import (
     StateSeen,
 )
 from agent_relay.domain.limits import FullWindow, Scope, parse_quiet_hours
-from agent_relay.domain.session import Asker, Step
+from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
-from agent_relay.domain.values import replace
+from agent_relay.domain.values import Asker, replace
 from agent_relay.session.fold import fold_events
 from tests.session.story import HERE, NOW, RESET, Story, reset_window
 

@@ -1,7 +1,6 @@
 """The next agent started ahead of a limit: who is, when it takes over, and when it is not wanted any more."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,7 +21,7 @@ from agent_relay.domain.inputs import (
     StateSeen,
     StopAsked,
 )
-from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import Kind, Scope, Signal
 from agent_relay.domain.session import Handoff, Step, Turn
 from agent_relay.domain.state import State
 from agent_relay.domain.values import AgentName, replace
@@ -31,49 +30,7 @@ from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.limits.standbys import LONGEST, settle
 from tests.session.story import HERE, NOW, RESET, Story
 from tests.session.turn_story import TurnStory
-
-if TYPE_CHECKING:
-    from agent_relay.session.decision import DecisionContext
-
-NEAR = Evidence(Source.HOOK, "92% used")
-
-
-class WarmStory(Story):
-    """A session whose user wants the next agent ready; `setups` are what each would be started with."""
-
-    def __init__(self, roster: tuple[str, ...] = ("ann", "bob", "cas")) -> None:
-        self.setups = {"bob": "as it is", "ann": "as it is"}
-        super().__init__(roster)
-
-    def world(self, **changes: object) -> "DecisionContext":
-        return super().world(**{"standbys": self.setups} | changes)
-
-    def near(self, **changes: object) -> "WarmStory":
-        self.limit(Scope.WARNING, **({"kind": Kind.NEAR_LIMIT, "evidence": NEAR} | changes))
-        return self
-
-    @property
-    def ahead(self) -> str:
-        assert self.now.standby is not None
-        return self.now.standby.leg.id
-
-    def hears(self, happened: Input, **changes: object) -> "WarmStory":
-        self.happens(happened, **changes)
-        return self
-
-    def of_bob(self, **changes: object) -> "WarmStory":
-        """What the standby's screen or records say."""
-        signal = Signal(AgentName("bob"), Kind.LIMIT, Scope.ACCOUNT, NEAR, decides=True)
-        return self.hears(SignalFound(self.ahead, replace(signal, **changes)))
-
-
-def warm() -> WarmStory:
-    """An agent at work near its limit; the next one waits for a prompt."""
-    story = WarmStory()
-    story.start().says("busy")
-    story.near()
-    ahead = story.ahead
-    return story.hears(Spawned(ahead, 20, 21, 22)).hears(StateSeen(ahead, "ready"))
+from tests.session.warm_story import NEAR, WarmStory, warm
 
 
 def test_the_agent_that_would_take_over_is_started_ahead() -> None:

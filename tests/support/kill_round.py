@@ -32,6 +32,9 @@ POINTS = (
     "handoff.confirmed",
 )
 """What the first blow waits for: the prompt in the agent's transcript, or a line of the journal after it."""
+STANDBY_VICTIMS = (*VICTIMS, "standby")
+STANDBY_POINTS = (*POINTS, "standby.starting", "standby.started", "standby.ready")
+"""The same where the next agent is started ahead, in the turn that meets the limit."""
 _LONGEST_DELAY_S = 0.15
 _SECOND_DELAY_S = 0.8
 _SECOND = 0.4
@@ -39,13 +42,11 @@ _SECOND = 0.4
 _LIMIT_S = 40.0
 """How long anything may take on a busy machine before the round counts as stuck."""
 _SETTLES_S = 2.0
+_LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
+_WARNED_S = 1.2
+"""How long before its limit an agent warns of it: about what the next one takes to start."""
 _SCENES = {
-    "demo": [
-        {
-            "again": True,
-            "do": [{"wait_s": 0.2, "limit": "You've hit your session limit", "resets_in_s": 7200}],
-        }
-    ],
+    "demo": [{"again": True, "do": [{"wait_s": 0.2, **_LIMIT}]}],
     "understudy": [{"again": True, "do": [{"wait_s": 0.1, "say": "understudy goes on"}]}],
 }
 
@@ -66,12 +67,13 @@ class Plan:
     number: int
     point: str
     blows: tuple[Blow, ...]
+    standby: bool = False
 
     @property
     def name(self) -> str:
         """The plan in one cell of a table."""
         blows = " + ".join(f"{blow.victim} {blow.delay_s * 1000:.0f} ms" for blow in self.blows)
-        return f"{self.point}: {blows}"
+        return f"{self.point}{' (standby)' if self.standby else ''}: {blows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,14 @@ class Result:
     why: str = ""
 
 
-def build_plan(seed: int, number: int) -> Plan:
-    """The plan of round `number` under `seed`."""
+def build_plan(seed: int, number: int, *, standby: bool = False) -> Plan:
+    """The plan of round `number` under `seed`; with `standby` the next agent is started ahead."""
     chance = random.Random(f"{seed}:{number}")  # noqa: S311 - to be repeated, not to be secret
-    victims = chance.sample(VICTIMS, 2 if chance.random() < _SECOND else 1)
-    point = chance.choice(POINTS)
+    victims = chance.sample(STANDBY_VICTIMS if standby else VICTIMS, 2 if chance.random() < _SECOND else 1)
+    point = chance.choice(STANDBY_POINTS if standby else POINTS)
     longest = (_LONGEST_DELAY_S, _SECOND_DELAY_S)
     blows = (Blow(victim, chance.uniform(0, most)) for victim, most in zip(victims, longest, strict=False))
-    return Plan(seed, number, point, tuple(blows))
+    return Plan(seed, number, point, tuple(blows), standby)
 
 
 class StuckError(AssertionError):
@@ -102,7 +104,14 @@ def play_round(plan: Plan) -> Result:
     """The end of the round; whatever it started is gone."""
     began = time.monotonic()
     with relay_world() as world:
-        world.environ |= write_screenplays(f"{world.folder}/plays", **_SCENES)
+        scenes = _SCENES
+        if plan.standby:
+            with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+                file.write("[handoff]\nstandby = true\n")
+            warning = {"warn": "You've used 92% of your session limit"}
+            limit = {"wait_s": _WARNED_S, **_LIMIT}
+            scenes = {**_SCENES, "demo": [{"again": True, "do": [warning, limit]}]}
+        world.environ |= write_screenplays(f"{world.folder}/plays", **scenes)
         round_ = _Round(world, f"round {plan.number} of {plan.seed}")
         try:
             how, why = round_.play(plan), ""
@@ -236,7 +245,7 @@ class _Round:
                 if pid:
                     kill(pid)
             case _:
-                leg = self._find_leg()
+                leg = self._find_standby() if victim == "standby" else self._find_leg()
                 pid = 0 if leg is None else leg.holder_pid if victim == "holder" else leg.child_pid
                 if pid:
                     kill(pid)
@@ -246,6 +255,10 @@ class _Round:
         found = self._read()
         living = [leg for leg in found.legs if leg.child_pid and not leg.is_over] if found is not None else []
         return living[-1] if living else None
+
+    def _find_standby(self) -> Leg | None:
+        found = self._read()
+        return found.standby.leg if found is not None and found.standby is not None else None
 
     def _read(self) -> Session | None:
         try:

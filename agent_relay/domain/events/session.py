@@ -44,6 +44,12 @@ class PromptSeen(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
+class NearLimitEnded(work.LegEvent, frozen=True):
+    """The leg's agent is not near a limit any more: its usage window has room again."""
+
+    name: ClassVar[str] = "near-limit.ended"
+
+
 class ResumeAgreed(msgspec.Struct, frozen=True):
     """During a rest, a person agreed that work goes on by itself afterwards, once; or took that back."""
 
@@ -359,6 +365,7 @@ Body = (
     | work.ContextSpared
     | work.DraftBegun
     | work.SuccessorChosen
+    | NearLimitEnded
     | work.BudgetNoted
     | work.BudgetApplied
     | SessionStopping

@@ -51,12 +51,13 @@ class StandbyReady(msgspec.Struct, frozen=True):
 
 
 class StandbyDropped(msgspec.Struct, frozen=True):
-    """The standby is not wanted any more, and is about to be ended."""
+    """The standby is not wanted any more, or `unfit` to take over, and is about to be ended."""
 
     name: ClassVar[str] = "standby.dropped"
     leg: str
     agent: str
     why: str = ""
+    unfit: bool = False
 
 
 class StandbyEnded(msgspec.Struct, frozen=True):

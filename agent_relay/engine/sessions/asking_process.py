@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.protocol import operations as op
-from agent_relay.domain.session import Asker, Session
+from agent_relay.domain.session import Session
+from agent_relay.domain.values import Asker
 from agent_relay.engine.sessions.handoff_requests import clean_line
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import finish

@@ -10,9 +10,9 @@ from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.names import is_newer
-from agent_relay.domain.session import NO_TERMS, NOBODY, Asker, Session, Terms
+from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.values import Confidential
+from agent_relay.domain.values import NOBODY, Asker, Confidential
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import asdict
 
 from agent_relay.domain import inputs
-from agent_relay.domain.effects import Effect, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.effects import Effect, ShowMessage, SpawnLeg, StopLeg, WakeAt
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import standby as lines
 from agent_relay.domain.events import work
@@ -21,6 +21,10 @@ from agent_relay.session.handoffs import find_native_id
 
 LONGEST = timedelta(hours=1)
 """Longest wait of a standby for its limit: it takes the memory of an agent at work."""
+MOST_UNUSED = 3
+"""The most standbys of a session that are not needed within `UNUSED_SPAN`, before no other one is started."""
+UNUSED_SPAN = timedelta(hours=5)
+"""The length of the shortest usage window that vendors have."""
 _STOPS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 _ASKS = "it asks something before it can work"
 """Questions that only a person answers: whether the folder is trusted, or a sign-in."""
@@ -35,9 +39,16 @@ _About = (
 
 
 def begin_standby(session: Session, leg: Leg, agent: str, world: DecisionContext) -> Outcome:
-    """Start `agent`, which would take over from `leg`, if it can be started ahead and nobody was yet."""
+    """Start `agent`, which would take over from `leg`, if it can be started ahead and nobody is.
+
+    One that could not have taken over is not started again in the same way for a while.
+    """
     setup = world.standbys.get(agent, "")
     if not setup or leg.headless or session.standby is not None:
+        return NOTHING
+    unused = [one for one in session.unused_standbys if not has_passed(UNUSED_SPAN, one.at, world.now)]
+    is_unfit = any(one.is_unfit and (one.agent, one.setup) == (agent, setup) for one in unused)
+    if is_unfit or len(unused) >= MOST_UNUSED:
         return NOTHING
     own = find_native_id(session, agent)
     body = lines.StandbyStarting(
@@ -68,9 +79,9 @@ def hear(standby: Standby, happened: inputs.Input) -> Outcome:
         case inputs.StateSeen(_, State.READY) if not (leg.was_ready or standby.is_dropped):
             return Outcome((lines.StandbyReady(leg.id, leg.agent),))
         case inputs.StateSeen(_, State.ASKING):
-            return _drop(standby, _ASKS)
+            return _drop(standby, _ASKS, unfit=True)
         case inputs.SignalFound(_, signal) if signal.decides and (why := _find_hindrance(signal)):
-            return _drop(standby, why)
+            return _drop(standby, why, unfit=True)
         case inputs.LegGone(_, _, _, why):
             unasked = "" if standby.is_dropped else why or "it ended"
             return Outcome((lines.StandbyEnded(leg.id, leg.agent, unasked),))
@@ -93,11 +104,15 @@ def settle(session: Session, outcome: Outcome, world: DecisionContext) -> Outcom
 
 
 def end_near_limit(session: Session, leg_id: str) -> Outcome:
-    """Drop the standby: the window of the agent at work has room again."""
+    """End the near limit of the agent at work, whose window has room again, and drop the standby."""
     standby, living = session.standby, session.living_leg
-    if standby is None or session.handoff is not None or living is None or living.id != leg_id:
+    if session.near is None or session.handoff is not None or living is None or living.id != leg_id:
         return NOTHING
-    return _drop(standby, f"{living.agent} is not near a limit any more")
+    show = () if living.headless else (ShowMessage(leg_id),)
+    ended = Outcome((events.NearLimitEnded(leg_id),), show)
+    if standby is None:
+        return ended
+    return ended.then(_drop(standby, f"{living.agent} is not near a limit any more"))
 
 
 def take_up(session: Session) -> tuple[Effect, ...]:
@@ -114,11 +129,11 @@ def _find_hindrance(signal: Signal) -> str:
     return "it is at a limit of its own" if signal.kind in _STOPS else ""
 
 
-def _drop(standby: Standby, why: str) -> Outcome:
+def _drop(standby: Standby, why: str, *, unfit: bool = False) -> Outcome:
     if standby.is_dropped:
         return NOTHING
     return Outcome(
-        (lines.StandbyDropped(standby.leg.id, standby.leg.agent, why),), (StopLeg(standby.leg.id),)
+        (lines.StandbyDropped(standby.leg.id, standby.leg.agent, why, unfit),), (StopLeg(standby.leg.id),)
     )
 
 

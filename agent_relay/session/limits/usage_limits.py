@@ -16,6 +16,7 @@ from agent_relay.domain.effects import (
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
+from agent_relay.domain.events.standby import StandbyStarting
 from agent_relay.domain.inputs import BudgetsCounted, CompactWished, ContextFilled, HandoffAsked
 from agent_relay.domain.limits import Context, ContextWishes, Level, Mark, Spending
 from agent_relay.domain.moments import parse_moment
@@ -236,6 +237,16 @@ def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Out
         return chosen
     drafted = chosen.then(Outcome((), (DraftPacket(leg.id, choice.successor),)))
     return drafted.then(begin_standby(session, leg, choice.successor, world))
+
+
+def keep_prepared(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
+    """Start the next agent ahead once more, if the limit is still near and the one that was is gone."""
+    until = parse_moment(session.near.until) if session.near is not None else None
+    if session.near is None or (until is not None and until <= world.now):
+        return NOTHING
+    prepared = prepare_successor(session, leg, world)
+    is_begun = any(isinstance(body, StandbyStarting) for body in prepared.bodies)
+    return prepared if is_begun else NOTHING
 
 
 def _choose(session: Session, world: DecisionContext, needs: Sequence[str]) -> tuple[str, tuple[str, ...]]:

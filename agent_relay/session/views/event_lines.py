@@ -146,6 +146,8 @@ def _name_signal(body: events.SignalSeen) -> str:
 
 def _render_choice(event: events.Event, agent: str) -> str:
     body = event.body
+    if isinstance(body, events.NearLimitEnded):
+        return f"{agent} is not near a limit any more"
     if not isinstance(body, work.SuccessorChosen):
         return ""
     why = f" ({'; '.join(body.skipped)})" if body.skipped else ""

@@ -222,8 +222,9 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
             view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}
     elif name == "signal.seen" and data.get("decides") and data.get("scope") == "warning":
         view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
-    elif name == "successor.chosen" and data.get("leg") == view["leg"]:
+    elif name in {"successor.chosen", "near-limit.ended"} and data.get("leg") == view["leg"]:
         view["next_agent"] = data.get("agent", "")
+        view["near"] = view["near"] if name == "successor.chosen" else None
     elif name in {"packet.published", "packet.saved"}:
         view["packet"], view["lacks"] = data.get("text_path", ""), data.get("lacks", "")
     elif name == "handoff.confirmed":
