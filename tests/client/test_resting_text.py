@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.client.attach.rest_screen import RestStatus, fit, list_lines, render_countdown
+from agent_relay.client.attach.rest_status import RestStatus, fit, list_lines, render_countdown
 from agent_relay.domain.text.plain import count_columns
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)

@@ -1,6 +1,7 @@
 """A person at their terminal while every agent rests: told at once, one key to choose, nothing lost."""
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -108,7 +109,7 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
         settings = f"{world.folders.config}/config.toml"
         with open(settings, encoding="utf-8") as file:
             before = file.read()
-        for word in (b"\x1d/handoff plan\r", b"always do that", b"leave it"):
+        for word in (b"wait", b"always do that", b"leave it"):
             person.type(word[:1])
             person.type(word[1:])
             person.look(1.5)
@@ -117,6 +118,71 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
             assert file.read() == before
         # Under its last row nothing of the agent's is left.
         assert re.search(r"(?m)reset is at \d\d:\d\d\.$|^set is at \d\d:\d\d\.$", person.text())
+
+
+def test_the_relay_key_opens_its_prompt_there_too() -> None:
+    """It was ignored, and the words behind it were keys: the "a" of "/handoff" changed the configuration."""
+    with resting_world() as world, resting_person(world) as person:
+        person.type(b"\x1d/handoff plan --help\r")
+        person.wait_for("any key")
+        assert "agent-relay handoff plan" in person.text()
+        person.type(b" ")
+        person.wait_for("l leave")
+        person.type(b"\x1d/nonsense\r")
+        person.wait_for("there is no command '/nonsense' here")
+        person.type(b" ")
+        person.wait_for("l leave")
+        with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
+            assert file.read() == 'order = ["demo"]\n'
+        person.type(b"\x1d/detach\r")
+        assert person.wait_for_end() == 3
+        assert_given_back(person)
+
+
+def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> None:
+    """Its first half stood in the line of the agent that rests, and the second was dropped with a bell."""
+    with (
+        resting_world(order=("demo", "understudy")) as world,
+        seat(world, "agent", "demo", cols=200) as person,
+    ):
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_for("ready | understudy")
+        person.type(b"limit\r")
+        text = _type_until(person, lambda: "Kept for the agent that goes on: " in person.text())
+        for _ in range(3):
+            person.look(1)
+        press(person, b"n", shows(person, "a resting agent is started anyway. 1 demo"), "the choice")
+        press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
+        person.wait_for("demo goes on")
+        person.wait_until(lambda: text[-20:] in person.text(), "the text")
+        person.type(b"\r")
+        person.wait_for("demo heard you")
+        assert _read_prompts(world, "demo")[-1] == text
+
+
+def _type_until(person: Person, seen: Callable[[], bool]) -> str:
+    """Type digits as a person does, until something is so; return them."""
+    text = ""
+
+    def type_on() -> bool:
+        nonlocal text
+        if not seen():
+            text += f"{len(text) % 10}"
+            person.type(text[-1:].encode())
+            person.look(0.1)
+        return seen()
+
+    person.wait_until(type_on, "what is typed to be kept")
+    return text
+
+
+def _read_prompts(world: RelayWorld, agent: str) -> list[str]:
+    rows = []
+    for path in sorted(glob.glob(f"{world.home}/agents/{agent}/*.jsonl")):
+        with open(path, encoding="utf-8") as file:
+            rows += [json.loads(line) for line in file if line.endswith("\n")]
+    return [row["text"] for row in rows if row["type"] == "prompt"]
 
 
 def test_detaching_from_an_agent_that_rests_says_so_and_leaves_nothing_of_relays_lines() -> None:

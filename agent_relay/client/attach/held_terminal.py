@@ -152,6 +152,11 @@ class HeldTerminal:
             if fd in ready:
                 return
 
+    def keep(self, typed: bytes) -> None:
+        """Hold what was typed elsewhere than below a bar for the next agent."""
+        if not self._add(typed):
+            self._terminal.write(_BELL)
+
     def settle(self) -> str:
         """Give the terminal back; return a line about what was typed and not delivered, empty for nothing."""
         if self.is_held:

@@ -293,12 +293,7 @@ class _Attachment:
             self._outcome = AttachOutcome("detached")
             return
         if isinstance(line, str):
-            try:
-                lines = prompt.wait(on_relay_key(line), lambda: bool(self._events))
-            except RelayError as error:
-                lines = [error.sentence, error.hint] if error.hint else [error.sentence]
-            if lines:
-                prompt.show(lines)
+            prompt.answer(line, on_relay_key, lambda: bool(self._events))
         self._give_back(relay_key=isinstance(line, PromptExit) and line.key, typed=prompt.left)
 
     def _show_message(self, text: str, *, below: int = 0) -> None:

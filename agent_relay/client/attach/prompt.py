@@ -3,7 +3,7 @@
 import time
 
 from agent_relay.client.attach.tty import LABEL, erase_rows
-from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.names import DEFAULT_RELAY_KEY, parse_relay_key
 from agent_relay.system.disk.files import read_bounded
 
@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_relay.client.attach.loop import Command
     from agent_relay.client.attach.prompt_input import Read
     from agent_relay.client.attach.tty import UserTerminal
 
@@ -147,6 +148,15 @@ class LinePrompt:
         shown = line[-room:]
         hint = f"\x1b[2m{_HELP[:room]}\x1b[0m\x1b[{rows};{len(LABEL) + 2}H" if not line else ""
         self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}{hint}".encode())
+
+    def answer(self, line: str, run: "Command", is_wanted: "Callable[[], bool]") -> None:
+        """Show what `run` returns for the line, or the RelayError it raises; nothing if there is nothing."""
+        try:
+            lines = self.wait(run(line), is_wanted)
+        except RelayError as error:
+            lines = [error.sentence, error.hint] if error.hint else [error.sentence]
+        if lines:
+            self.show(lines)
 
     def wait(
         self, found: "Sequence[str] | PendingAnswer", is_wanted: "Callable[[], bool]"

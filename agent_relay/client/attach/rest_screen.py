@@ -6,17 +6,19 @@ import signal
 import time
 from datetime import UTC, datetime
 
+from agent_relay.client.attach.prompt import DETACH, LinePrompt
 from agent_relay.client.attach.prompt_input import ESCAPE, PromptInput
+from agent_relay.client.attach.rest_status import RestStatus, fit, list_lines
 from agent_relay.client.attach.session_loop import CONTINUE, LEFT, SHOW_SCREEN
-from agent_relay.client.attach.tty import Signals, UserTerminal, clean
+from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
-from agent_relay.domain.moments import parse_moment
-from agent_relay.domain.text.plain import count_columns, split_columns
+from agent_relay.terminal.typed_line import PASTE_BEGIN, PASTE_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_relay.client.attach.loop import Command
     from agent_relay.client.attach.session_loop import SessionPlace
     from agent_relay.client.connection import Connection
 
@@ -36,22 +38,38 @@ _ENTER = b"\x1b[?1049h\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\
 _BELL = b"\x07"
 _RETURN = frozenset((b"\r", b"\n"))
 _LEAVE = frozenset((b"l", b"q", b"\x03"))
+_EDITS = frozenset((b"\r", b"\x08", b"\x7f"))
+"""Keys that are kept of a text that goes on while the screen comes, beside the text itself."""
 
 
 def show_rest(
-    place: "SessionPlace", *, reconnect: "Callable[[], Connection]", agree_always: "Callable[[], None]"
-) -> tuple[str, str]:
-    """Show the resting screen; return how it ended and a line to print.
+    place: "SessionPlace",
+    *,
+    reconnect: "Callable[[], Connection]",
+    agree_always: "Callable[[], None]",
+    relay_key: int,
+    on_relay_key: "Command",
+) -> tuple[str, str, bytes]:
+    """Show the resting screen; return how it ended, a line to print, and keys for whoever goes on.
 
-    It ends with `LEFT`, `SHOW_SCREEN` for the agent's own, or `CONTINUE` if the rest is over. `agree_always`
-    writes into the user's configuration that work goes on by itself at every reset. The terminal is restored
-    on every way out. Raises SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the
-    terminal is gone.
+    These are the rest of a text that the person was typing when the screen came. `relay_key` opens the relay
+    prompt, whose lines go to `on_relay_key`. It ends with `LEFT`, `SHOW_SCREEN` for the agent's own, or
+    `CONTINUE` if the rest is over. `agree_always` writes into the user's configuration that work goes on by
+    itself at every reset. The terminal is restored on every way out. Raises SystemExit with 128 + number on
+    SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
     """
     with Signals() as signals, UserTerminal(over=True) as terminal:
-        screen = _RestScreen(place, terminal, signals, reconnect, agree_always)
+        screen = _RestScreen(
+            place,
+            terminal,
+            signals,
+            reconnect=reconnect,
+            agree_always=agree_always,
+            relay_key=relay_key,
+            on_relay_key=on_relay_key,
+        )
         try:
-            return screen.run(), screen.parting
+            return screen.run(), screen.parting, screen.kept
         finally:
             screen.close()
 
@@ -62,9 +80,16 @@ class _RestScreen:
         place: "SessionPlace",
         terminal: UserTerminal,
         signals: Signals,
+        *,
         reconnect: "Callable[[], Connection]",
         agree_always: "Callable[[], None]",
+        relay_key: int,
+        on_relay_key: "Command",
     ) -> None:
+        self._relay_key = relay_key
+        self._on_relay_key = on_relay_key
+        self._typed: list[bytes] = []
+        self._types_on = True
         self._session = place.session
         self._leg = place.leg
         self._terminal = terminal
@@ -86,6 +111,11 @@ class _RestScreen:
         """The line to print for a person who left."""
         plan = f" {self._rest.plan}" if self._rest.plan else ""
         return f"Detached; the session is resting.{plan} To return: agent-relay attach {self._session}"
+
+    @property
+    def kept(self) -> bytes:
+        """The keys for whoever goes on; one alone was meant for this screen, and came too early."""
+        return b"".join(self._typed) if len(self._typed) > 1 else b""
 
     def run(self) -> str:
         self._terminal.write(_ENTER)
@@ -212,10 +242,16 @@ class _RestScreen:
         if select.select([self._terminal.source], [], [], pause_s)[0]:
             data += _read(self._terminal.source)
         now = time.monotonic()
+        was_pasting = self._input.in_paste
         self._input.push(data)
         units = []
         while (unit := self._input.take()) is not None:
             units.append(unit)
+        self._types_on = self._types_on and now < self._ignore_keys_until
+        if self._relay_key and units[:1] == [bytes((self._relay_key,))] and not was_pasting:
+            return self._prompt(b"".join(units[1:]))
+        if self._types_on:
+            return self._keep(units, is_paste=was_pasting)
         if now < self._ignore_keys_until:
             self._ignore_keys_until = now + IGNORE_KEYS_S
         elif len(units) == 1 and len(units[0]) == 1 and not self._input.in_paste:
@@ -223,6 +259,47 @@ class _RestScreen:
         if any(len(unit) == 1 for unit in units):
             self._refuse_key()
         return None
+
+    def _keep(self, units: "Sequence[bytes]", *, is_paste: bool) -> None:
+        """Keep the rest of a text that was begun before this screen came, and show what is kept."""
+        self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
+        for unit in units:
+            is_pasted = is_paste or unit in (PASTE_BEGIN, PASTE_END)
+            is_paste = unit == PASTE_BEGIN or (is_paste and unit != PASTE_END)
+            is_text = unit >= b" " and unit not in _EDITS
+            if is_pasted or is_text or (self._typed and unit in _EDITS):
+                self._typed.append(unit)
+        if self.kept:
+            shown = b"".join(
+                unit for unit in self._typed if not unit.startswith(ESCAPE) and unit not in _EDITS
+            )
+            self._notice = f"Kept for the agent that goes on: {shown.decode('utf-8', 'replace')}"
+
+    def _prompt(self, typed: bytes) -> None:
+        """Ask for a line as below an agent; `typed` came right after the relay key."""
+        prompt = LinePrompt(self._terminal, self._read_line_key, self._relay_key)
+        line = prompt.ask(typed)
+        if line == DETACH:
+            self._how = LEFT
+        elif isinstance(line, str):
+            prompt.answer(line, self._on_relay_key, lambda: False)
+        self._terminal.write(_ENTER)
+        self._notice, self._painted, self._ask_at = "", (), 0.0
+        self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
+
+    def _read_line_key(self, *, wait: bool, limit_s: float = 0.0) -> bytes | None:
+        """Return what is typed next; `None` without `wait` if that is nothing within `limit_s`."""
+        poll = select.poll()
+        poll.register(self._terminal.source, select.POLLIN)
+        poll.register(self._signals.fd, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll(None if wait else limit_s * 1000)}
+            if self._signals.fd in ready:
+                self._handle_signals(self._signals.take())
+            if self._terminal.source in ready:
+                return _read(self._terminal.source)
+            if not wait:
+                return None
 
     def _refuse_key(self) -> None:
         """Ring for a key that chooses nothing; a person who types on types words, not choices."""
@@ -285,116 +362,3 @@ def _read(source: int) -> bytes:
     if not data:
         raise SystemExit(128 + signal.SIGHUP)
     return data
-
-
-_APART = "   "
-_CHOICE = "Continue with which agent? Press its number; a resting agent is started anyway."
-_DAY_S = 86400
-_HOUR_S = 3600
-
-
-class RestStatus:
-    """The rest as the daemon reports it; a field of the wrong type is empty."""
-
-    def __init__(self, answer: "dict[str, object]", *, has_leg: bool) -> None:
-        found = answer.get("rest")
-        rest: dict[str, object] = found if isinstance(found, dict) else {}
-        self.has_leg = has_leg
-        self.first, self.when = _text(rest, "first"), _text(rest, "when")
-        self.plan, self.back = _text(rest, "plan"), _text(rest, "back")
-        self.failure = _text(rest, "failure")
-        self.until = parse_moment(rest.get("until"))
-        self.agreed, self.can_agree = rest.get("agreed") is True, rest.get("can_agree") is True
-        rows = rest.get("agents")
-        self.agents = [
-            (_text(row, "agent"), _text(row, "why"), row.get("can") is True)
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict)
-        ]
-
-    @property
-    def others(self) -> "list[tuple[str, str]]":
-        """The agents that can be chosen although they rest, with the reason against each; at most nine."""
-        return [(name, why) for name, why, can in self.agents if can][:9]
-
-
-def list_lines(rest: RestStatus, now: "datetime", *, chooses: bool = False, notice: str = "") -> "list[str]":
-    """Return what to show, a paragraph each: the most important first, the keys last."""
-    if chooses:
-        named = [f"{at} {name}{f' ({why})' if why else ''}" for at, (name, why) in enumerate(rest.others, 1)]
-        return [notice, _CHOICE, *named, "Esc  back"]
-    agents = _APART.join(f"{name} {why}" for name, why, _ in rest.agents if why)
-    return [_tell_reset(rest, now), agents, rest.plan if not rest.back else "", notice, _list_keys(rest)]
-
-
-def fit(lines: "Sequence[str]", rows: int, cols: int) -> "list[str]":
-    """Return the paragraphs as at most `rows` rows of the terminal, without what there is no room for.
-
-    The first paragraph and the last one stay longest: what this is, and what can be pressed.
-    """
-    wrapped = [part for line in lines if (part := _wrap(clean(line), max(1, cols - 1)))]
-    while len(wrapped) > 2 and sum(map(len, wrapped)) > rows:  # noqa: PLR2004 - the first and the last
-        wrapped.pop(-2)
-    shown = [row for part in wrapped for row in part]
-    return shown[-rows:] if len(shown) > rows else shown
-
-
-def render_countdown(left_s: float) -> str:
-    """Return `2:14:05`, days first if there are any; `0:00:00` when it is over."""
-    left = max(0, int(left_s))
-    days, left = divmod(left, _DAY_S)
-    hours, left = divmod(left, _HOUR_S)
-    clock = f"{hours}:{left // 60:02}:{left % 60:02}"
-    return f"{days} day{'s' if days > 1 else ''} {clock}" if days else clock
-
-
-def _tell_reset(rest: RestStatus, now: "datetime") -> str:
-    if rest.back and rest.failure:
-        return f"No agent took over: {rest.failure}. Press Enter to try {rest.back} again."
-    if rest.back:
-        return f"{rest.back} is available again. Press Enter to continue."
-    if rest.until is None:
-        return "Every agent rests, and no reset is known."
-    whose = f"{rest.first} at {rest.when}" if rest.first else rest.when
-    return (
-        f"Every agent rests. First reset: {whose}, in {render_countdown((rest.until - now).total_seconds())}"
-    )
-
-
-def _list_keys(rest: RestStatus) -> str:
-    keys = ["Enter continue"] if rest.back else []
-    if rest.agreed:
-        keys.append("w do not continue at reset")
-    elif rest.can_agree:
-        keys.append("w continue at reset")
-    if rest.can_agree:
-        keys.append("a always continue at reset")
-    keys += ["n use another agent now"] if rest.others else []
-    keys += ["v show its screen"] if rest.has_leg else []
-    return _APART.join([*keys, "l leave"])
-
-
-def _wrap(text: str, cols: int) -> "list[str]":
-    """Return `text` in rows of at most `cols` columns: one part below the other, broken between words."""
-    if count_columns(text) <= cols:
-        return [text] if text.strip() else []
-    return [row for part in text.split(_APART) for row in _break(part.strip(), cols)]
-
-
-def _break(text: str, cols: int) -> "list[str]":
-    rows: list[str] = []
-    row = ""
-    for word in text.split():
-        joined = f"{row} {word}" if row else word
-        if count_columns(joined) <= cols:
-            row = joined
-            continue
-        rows += [row] if row else []
-        *whole, row = split_columns(word, cols)
-        rows += whole
-    return [*rows, row] if row else rows
-
-
-def _text(found: "dict[str, object]", key: str) -> str:
-    value = found.get(key)
-    return value if isinstance(value, str) else ""

@@ -25,6 +25,7 @@ _LATER = (
     "agent_relay.client.pending_answers",
     "agent_relay.client.attach.prompt_input",
     "agent_relay.client.attach.rest_screen",
+    "agent_relay.client.attach.rest_status",
     "agent_relay.faces.cli.session.relay_prompt",
     "agent_relay.domain.text.hints",
     "agent_relay.faces.render.output",
@@ -126,31 +127,38 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     note = str(answer.get("note") or "")
     notes = [note] if note else []
 
+    def obey(place: "SessionPlace", text: str) -> "Sequence[str] | PendingAnswer":
+        from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
+
+        context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
+        return run_prompt_line(text, context)
+
     def show(place: "SessionPlace") -> "AttachOutcome":
-        def command(text: str) -> "Sequence[str] | PendingAnswer":
-            from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
-
-            context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
-            return run_prompt_line(text, context)
-
         line = _render_note(notes.pop(), place.session, relay_key) if notes else ""
-        return held.attach(place.socket, on_relay_key=command, line=line)
+        return held.attach(place.socket, on_relay_key=lambda text: obey(place, text), line=line)
 
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    rest = _build_rest(folders, reconnect, notes)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
+        rest = _build_rest(folders, reconnect, notes, relay_key=relay_key, obey=obey, keep=held.keep)
         loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
         return loop.run(answer)
 
 
 def _build_rest(
-    folders: "Folders", reconnect: "Callable[[], Connection]", notes: list[str]
+    folders: "Folders",
+    reconnect: "Callable[[], Connection]",
+    notes: list[str],
+    *,
+    relay_key: int,
+    obey: "Callable[[SessionPlace, str], Sequence[str] | PendingAnswer]",
+    keep: "Callable[[bytes], None]",
 ) -> "Callable[[SessionPlace], tuple[str, str]] | None":
     """Return what shows a person that every agent rests; `None` if there is no terminal.
 
-    A person who wants to see the agent's screen instead is told in `notes` how to come back.
+    Lines behind the relay key go to `obey`, and what is typed for the next agent to `keep`. A person who
+    wants to see the agent's screen instead is told in `notes` how to come back.
     """
     if not has_terminal():
         return None
@@ -164,7 +172,14 @@ def _build_rest(
         from agent_relay.client.attach.rest_screen import show_rest
         from agent_relay.client.attach.session_loop import SHOW_SCREEN
 
-        how, line = show_rest(place, reconnect=reconnect, agree_always=agree_always)
+        how, line, typed = show_rest(
+            place,
+            reconnect=reconnect,
+            agree_always=agree_always,
+            relay_key=relay_key,
+            on_relay_key=lambda text: obey(place, text),
+        )
+        keep(typed)
         if how == SHOW_SCREEN:
             back = f"press the relay key and type /detach, then agent-relay attach {place.session}"
             notes.append(f"Every agent rests; keys go to {place.agent}. To choose what follows, {back}")
