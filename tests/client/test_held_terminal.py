@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import termios
 from collections.abc import Iterator
 
@@ -223,6 +224,22 @@ def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(tmp_path: object
         assert switches.held_back() == 1
         assert first.ask("bar", texts=[], holds_keys=False)["ok"]
         wait_to_hear(switches, first, b"\x03")
+
+
+def test_the_line_about_a_killed_agent_stands_below_its_screen(tmp_path: object) -> None:
+    """It was painted over the row in which the agent had left the cursor."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        switches.person.wait_for("last words of ada")
+        switches.person.type(b"x")
+        switches.person.wait_for("<78>")
+        switches.answer("ended", message="→ ada was ended by signal 9.")
+        os.kill(int(str(first.ask("hello")["child"])), signal.SIGKILL)
+        wait_for_end(switches, 137)
+        assert "<78>" in switches.person.emulator.take_scrolled()
+        assert "→ ada was ended by signal 9." in switches.person.text().splitlines()
 
 
 @WAYS

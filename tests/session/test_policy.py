@@ -8,6 +8,14 @@ NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HERE = Availability(installed=True)
 
 
+def test_a_spent_budget_is_the_reason_that_is_told() -> None:
+    """An agent that only rests for the user's own budget has no limit that anybody could look for."""
+    until = NOW + timedelta(hours=2)
+    ann = Availability(installed=True, resting=True, rests_until=until, scope="budget")
+    choice = choose_successor(("ann", "bob"), {"ann": ann, "bob": HERE}, current="", now=NOW)
+    assert (choice.successor, choice.skipped) == ("bob", ("ann: its budget is spent until 20:20",))
+
+
 def test_everyone_skipped_has_a_reason() -> None:
     """A user who wonders why the third agent came reads it."""
     known = {
