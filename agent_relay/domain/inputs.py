@@ -177,7 +177,7 @@ Asked = (
     | ResumeAsked
     | ContinueAsked
 )
-"""What is journalled with the name of the user who asked for it."""
+"""Inputs that are journalled with the name of the user who asked."""
 
 
 class Spawned(msgspec.Struct, frozen=True):

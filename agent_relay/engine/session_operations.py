@@ -15,7 +15,7 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
@@ -269,16 +269,8 @@ class _Handlers:
             if not asked.skip_checks
             else ()
         )
-        closing = inputs.CloseAsked(
-            asked.handoff,
-            asked.verdict,
-            note,
-            by=by,
-            report=report,
-            checked=checked,
-            anyway=asked.anyway,
-            asker=asker,
-        )
+        said = inputs.CloseAsked(asked.handoff, asked.verdict, note, by, report, anyway=asked.anyway)
+        closing = replace(said, checked=checked, asker=asker)
         session = await host.ask(closing)
         answer = _render_answer(session, asked.handoff)
         return {

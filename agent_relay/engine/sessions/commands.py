@@ -13,7 +13,7 @@ from agent_relay.agents.launch import get_program, prepare_templates
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.events.session import Event
 from agent_relay.domain.events.work import TurnBegun
-from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
+from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.names import BY_HAND, get_journal_path, is_ulid, read_moment_ms
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -202,14 +202,7 @@ async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRe
         return session
     if creation.is_on_its_way(session, request.agent) and creation.asks_nothing_new(request):
         return session
-    asked = HandoffAsked(
-        request.agent,
-        focus=focus,
-        force=request.force,
-        terms=request.terms,
-        digest=request.digest,
-        asker=request.asker,
-    )
+    asked = request.build_wish(focus)
     host.runner.take(request.pack(), request.task)
     if living is None:
         _check_conversations(registry, session, request.agent)

@@ -12,7 +12,7 @@ from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.names import is_newer
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.values import NOBODY, Asker, Confidential
+from agent_relay.domain.values import NOBODY, Asker, Confidential, replace
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services
@@ -53,6 +53,11 @@ class OpenRequest(Confidential, frozen=True):
     launch: bool = True
     terms: Terms = NO_TERMS
     asker: Asker = NOBODY
+
+    def build_wish(self, focus: str) -> HandoffAsked:
+        """Return the handoff that is asked for."""
+        wish = HandoffAsked(self.agent, focus=focus, force=self.force, terms=self.terms, digest=self.digest)
+        return replace(wish, asker=self.asker)
 
     def pack(self) -> LaunchEnvironment:
         """Return the launch environment of the legs started for this request."""

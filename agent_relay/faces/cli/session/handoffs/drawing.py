@@ -6,14 +6,8 @@ from dataclasses import dataclass, field
 from agent_relay.domain.protocol.timeline import TimelineLeg, TimelineTold
 from agent_relay.domain.text.plain import render_count
 from agent_relay.faces.cli.session.handoffs.chart import list_usage
-from agent_relay.faces.cli.session.handoffs.evidence import count_met
-from agent_relay.faces.cli.session.handoffs.records import (
-    Lineage,
-    build_askers,
-    get_now,
-    list_askers,
-    measure_work,
-)
+from agent_relay.faces.cli.session.handoffs.evidence import build_askers, count_met, list_askers
+from agent_relay.faces.cli.session.handoffs.records import Lineage, get_now, measure_work
 from agent_relay.faces.render.output import render_moment
 from agent_relay.session.handoff_history import HandoffRecord, LegRecord
 from agent_relay.usage.packet_use import PacketUse

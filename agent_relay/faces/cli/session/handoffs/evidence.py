@@ -1,8 +1,9 @@
-"""Say what is known of a handoff's criteria and results: for JSON, and line by line for people."""
+"""Say what is known of a handoff's criteria and results, and who said so: for JSON, and for people."""
 
 from collections.abc import Mapping
 
 from agent_relay.domain.protocol.handoff_report import RELAY, CriterionVerdict
+from agent_relay.domain.text.names import name_asker
 from agent_relay.faces.render.output import get_rows, get_table, is_plain_output
 from agent_relay.session.handoff_history import HandoffRecord, render_evidence
 
@@ -49,6 +50,26 @@ def build_result(record: HandoffRecord) -> dict[str, object]:
     }
 
 
+def build_askers(record: HandoffRecord) -> dict[str, object]:
+    """Return who asked for the handoff and who judged it: `None` where nobody did or it is not known."""
+    asker, closing = record.asker, record.closing
+    asked = {"user": asker.user, "via": asker.via} if asker.via else None
+    judged = closing and {"agent": closing.by, "user": closing.user, "via": closing.via}
+    return {"asked_by": asked, "judged_by": judged}
+
+
+def _name_asker(row: Mapping[str, object], key: str) -> str:
+    said = get_table(row, key)
+    asker = name_asker(str(said.get("user", "")), str(said.get("via", "")))
+    return ", ".join(part for part in (str(said.get("agent", "")), asker) if part)
+
+
+def list_askers(row: Mapping[str, object]) -> list[str]:
+    """Return who asked for the handoff and who judged it, in words, as far as they are known."""
+    names = {"asked for": _name_asker(row, "asked_by"), "judged": _name_asker(row, "judged_by")}
+    return [f"{what} by {name}" for what, name in names.items() if name]
+
+
 def count_met(record: HandoffRecord) -> tuple[int, int]:
     """Return how many of the handoff's criteria are met, and how many there are."""
     criteria = list_criteria(record)
@@ -72,8 +93,8 @@ def render_criterion(criterion: Mapping[str, object]) -> str:
 
 
 def list_evidence_lines(view: Mapping[str, object]) -> list[str]:
-    """Return the lines about criteria and results of a handoff's full view."""
-    result, lines = get_table(view, "result"), list[str]()
+    """Return the lines about criteria and results of a handoff's full view, and who asked and judged."""
+    result, lines = get_table(view, "result"), list_askers(view)
     for number, one in enumerate(get_rows(view, "criteria"), 1):
         lines.append(f"criterion {number} {render_criterion(one)}")
         if one["verdict"] == CriterionVerdict.UNMET and one["by"] == RELAY:

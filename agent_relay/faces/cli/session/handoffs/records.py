@@ -12,8 +12,8 @@ from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_journal_path, get_session_folder
 from agent_relay.domain.protocol.handoff_report import CriterionVerdict
 from agent_relay.domain.session import Step
-from agent_relay.domain.text.names import name_asker
 from agent_relay.faces.cli.session.handoffs.evidence import (
+    build_askers,
     build_result,
     list_criteria,
     list_evidence_lines,
@@ -139,26 +139,6 @@ def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str,
         },
         "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
     }
-
-
-def build_askers(record: HandoffRecord) -> dict[str, object]:
-    """Return who asked for the handoff and who judged it: `None` where nobody did or it is not known."""
-    asker, closing = record.asker, record.closing
-    asked = {"user": asker.user, "via": asker.via} if asker.via else None
-    judged = closing and {"agent": closing.by, "user": closing.user, "via": closing.via}
-    return {"asked_by": asked, "judged_by": judged}
-
-
-def _name_asker(row: Mapping[str, object], key: str) -> str:
-    said = get_table(row, key)
-    asker = name_asker(str(said.get("user", "")), str(said.get("via", "")))
-    return ", ".join(part for part in (str(said.get("agent", "")), asker) if part)
-
-
-def list_askers(row: Mapping[str, object]) -> list[str]:
-    """Return who asked for the handoff and who judged it, in words, as far as they are known."""
-    names = {"asked for": _name_asker(row, "asked_by"), "judged": _name_asker(row, "judged_by")}
-    return [f"{what} by {name}" for what, name in names.items() if name]
 
 
 def build_lane(record: HandoffRecord) -> dict[str, object] | None:
@@ -320,7 +300,6 @@ def list_full(view: dict[str, object]) -> list[str]:
         f"handoff {view['handoff']} of session {view['session']}",
         f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
         *([f"why: {view['why']}"] if view["why"] else []),
-        *list_askers(view),
         *([f"note: {view['note']}"] if view["note"] else []),
         *([f"lane: {view['to']} {lane['text']}"] if (lane := get_table(view, "lane")) else []),
         *([f"effort: {view['effort']}, passed on to {view['to']}"] if view["effort"] else []),
