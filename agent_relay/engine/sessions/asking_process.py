@@ -7,6 +7,7 @@ the holder of its leg among its parents, as a holder adopts every process below 
 import os
 import pwd
 from collections.abc import Mapping
+from functools import cache
 
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.protocol import operations as op
@@ -56,8 +57,12 @@ def _find_asker(peer: op.Peer, by_pid: Mapping[int, str], by_leg: Mapping[str, s
     return agent, Asker(_name_user(peer.uid), "agent" if agent else person)
 
 
+@cache
 def _name_user(uid: int) -> str:
-    """Return the login name; the number for a user that has none, as in a container."""
+    """Return the login name; the number for a user that has none, as in a container.
+
+    It may be asked of a directory on the network: once.
+    """
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -6,8 +6,20 @@ import pwd
 import signal
 import sys
 
+import pytest
+
 from agent_relay.domain.state import State
-from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say
+from tests.support.at_work import (
+    LIMIT,
+    SCENES,
+    begin,
+    finish_turn,
+    has_taken_over,
+    restart,
+    say,
+    working_world,
+)
+from tests.support.handoffs import write_screenplays
 from tests.support.mcp_client import read_token, tool_client
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run
@@ -213,6 +225,32 @@ def test_an_agent_rejects_its_handoff(world: RelayWorld) -> None:
     assert view["judged_by"] == {"agent": "understudy", "user": user, "via": "mcp"}
     assert f"judged by understudy, {user} (an agent's tool)" in run(world, "handoff", "show", handoff).out
     assert "rejected" in run(world, "handoff", "history").out
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_rollback_takes_the_place_of_the_limit_that_comes_first(*, is_killed: bool) -> None:
+    """Also where the daemon is killed between what the agent said and its limit."""
+    with working_world() as world:
+        gate = f"{world.folder}/gate"
+        waits = {"when": "try it", "do": [{"run": f"until [ -e {gate} ]; do sleep 0.1; done"}, LIMIT]}
+        read = {"when": "handoff-context", "do": [{"say": "I have read it."}]}
+        write_screenplays(f"{world.folder}/plays", demo=SCENES, understudy=[read, waits])
+        session, failed = take_over(world, expect=["a door"], rollback="demo")
+        world.wait_for(session, lambda found: found.state is State.READY, "it has read the packet")
+        say(world, session, "try it")
+        world.wait_for(session, lambda found: found.state is State.BUSY, "its turn began")
+        with tool_client(world, *read_token(world, session)) as client:
+            client.call("fail", note="no hinges")
+        if is_killed:
+            restart(world)
+        with open(gate, "w", encoding="utf-8"):
+            pass
+        done = world.wait_for(session, lambda found: len(found.done) == 2, "the rollback agent took over")
+        assert (done.done[-1].to_agent, done.done[-1].rolls_back) == ("demo", failed)
+        view = json.loads(run(world, "handoff", "show", failed, "--json").out)
+        assert (view["status"], view["note"]) == ("failed", "no hinges")
+        limits = json.loads(run(world, "limits", "--json").out)["limits"]
+        assert [one["agent"] for one in limits] == ["understudy"]
 
 
 def test_an_agent_sees_limits_and_plan(world: RelayWorld) -> None:
