@@ -15,12 +15,16 @@ from agent_relay.session.fold import read_terms
 
 
 class HandoffStatus(StrEnum):
-    """The status of a handoff; the first four are open."""
+    """The status of a handoff; the first five are open.
+
+    `unjudged` is one whose successor is no longer at work, although what was expected is not confirmed.
+    """
 
     REQUESTED = "requested"
     UNDER_WAY = "under-way"
     CANCELLING = "cancelling"
     WORKING = "working"
+    UNJUDGED = "unjudged"
     DONE = "done"
     PASSED_ON = "passed-on"
     COMPLETED = "completed"
@@ -36,6 +40,7 @@ OPEN_STATUSES = frozenset(
         HandoffStatus.UNDER_WAY,
         HandoffStatus.CANCELLING,
         HandoffStatus.WORKING,
+        HandoffStatus.UNJUDGED,
     }
 )
 
@@ -238,6 +243,7 @@ class HandoffHistory:
                     fingerprint=body.fingerprint,
                 )
             case events.LegStarting() as body:
+                self._mark(body.agent, HandoffStatus.UNJUDGED, HandoffStatus.WORKING)
                 self._legs[body.leg] = LegRecord(body.leg, body.agent, body.handoff, at, body.resumes)
                 known = self._records.get(body.handoff)
                 legs = (*known.legs, body.leg) if known is not None else ()
@@ -248,6 +254,7 @@ class HandoffHistory:
             case events.LegEnded(leg, how) if leg in self._legs:
                 self._drop(leg, event)
                 self._legs[leg] = replace(self._legs[leg], ended_at=at, how=how)
+                self._mark(self._legs[leg].agent, HandoffStatus.WORKING, HandoffStatus.UNJUDGED)
             case work.PacketDelivered(handoff):
                 self._note(handoff, event, step=Step.DELIVERED)
             case work.HandoffConfirmed(handoff):
@@ -292,6 +299,12 @@ class HandoffHistory:
                 )
             case _:
                 pass
+
+    def _mark(self, agent: str, before: HandoffStatus, status: HandoffStatus) -> None:
+        """Mark handoffs to an agent whose leg began or is over, if their status is `before`."""
+        for record in self.records:
+            if record.to_agent == agent and record.status is before:
+                self._records[record.id] = replace(record, status=status)
 
     def _request(self, body: work.HandoffRequested, at: datetime) -> None:
         self._records[body.handoff] = HandoffRecord(
@@ -353,7 +366,7 @@ class HandoffHistory:
         status = HandoffStatus.WORKING if record.terms.expects else HandoffStatus.DONE
         self._note(handoff, event, status=status, ended_at=event.at)
         above = self._records.get(record.parent)
-        if above is not None and above.status is HandoffStatus.WORKING:
+        if above is not None and above.status in {HandoffStatus.WORKING, HandoffStatus.UNJUDGED}:
             self._records[above.id] = replace(above, status=HandoffStatus.PASSED_ON)
         self._current = ""
 

@@ -258,7 +258,7 @@ def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> N
         again = (
             f"{retry_command(handoff.id, '--yes')} tries all the same" if rests else "See: agent-relay doctor"
         )
-        raise NobodyAvailableError(choice.skipped[0], hint=again)
+        raise NobodyAvailableError(f"cannot resume the handoff ({choice.skipped[0]})", hint=again)
 
 
 def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:

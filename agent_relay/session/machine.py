@@ -200,10 +200,9 @@ def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext)
     choice = believed.choose(roster, current=current, needs=terms.needs)
     interventions.check_waiting_packet(session, choice.successor, world)
     if not choice.successor:
-        raise NobodyAvailableError(
-            "; ".join(choice.skipped) or "there is nobody else in the order",
-            hint=_tell_force(session, asked.agent),
-        )
+        what = "cannot start an agent" if session.leg is None else "cannot hand over"
+        why = "; ".join(choice.skipped) or "there is nobody else in the order"
+        raise NobodyAvailableError(f"{what} ({why})", hint=_tell_force(session, asked.agent))
     if session.leg is None:
         return handoffs.begin_leg(session, choice.successor, world)
     return handoffs.begin_handoff(

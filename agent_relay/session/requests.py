@@ -39,7 +39,9 @@ def request_handoff(session: Session, asked: HandoffWished, world: DecisionConte
     _check_turn(session)
     choice = world.choose((asked.agent,), needs=_list_needs(session, leg))
     if not choice.successor:
-        raise NobodyAvailableError(choice.skipped[0], hint="Call plan to see which agents can take over")
+        raise NobodyAvailableError(
+            f"cannot hand over ({choice.skipped[0]})", hint="Call plan to see which agents can take over"
+        )
     requested = work.HandoffRequested(
         world.handoff_id,
         leg.id,

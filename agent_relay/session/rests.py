@@ -178,7 +178,8 @@ def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
     _check_resting(session)
     name, skipped = find_back(session, world)
     if not name:
-        raise NobodyAvailableError("; ".join(skipped) or "the order names no agent")
+        why = "; ".join(skipped) or "the order names no agent"
+        raise NobodyAvailableError(f"cannot go on ({why})")
     return begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
 
 

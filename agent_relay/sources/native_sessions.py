@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -197,12 +198,19 @@ def _squeeze(text: str) -> str:
 
 
 def find_native_sessions(
-    spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
+    spec: Transcript,
+    *,
+    cwd: str,
+    home: str,
+    environ: Mapping[str, str],
+    limit: int = 20,
+    but: AbstractSet[str] = frozenset(),
 ) -> FoundSessions:
-    """List the newest sessions of `cwd`, and what could not be read in the search for them."""
+    """List the newest sessions of `cwd` but those ids, and what could not be read in the search for them."""
     closed = list[RelayError]()
     found = _iterate_sessions(spec, "", closed, cwd=cwd, since=None, home=home, environ=environ)
-    return FoundSessions(tuple(islice(found, limit)), tuple(closed))
+    wanted = (one for one in found if one.native_id not in but)
+    return FoundSessions(tuple(islice(wanted, limit)), tuple(closed))
 
 
 def _iterate_sessions(

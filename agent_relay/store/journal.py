@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.codec import JournalEvent, parse_event, render_event
 from agent_relay.domain.events.session import Event
-from agent_relay.domain.names import get_journal_path, get_session_folder
+from agent_relay.domain.names import get_journal_path, get_session_folder, is_ulid
 from agent_relay.domain.protocol.json_text import parse_line
 from agent_relay.domain.session import Session
 from agent_relay.session.fold import ImpossibleEventError, fold_events
@@ -20,7 +20,7 @@ from agent_relay.system.disk import files
 from agent_relay.system.disk.locks import open_alone
 
 _LIMIT_BYTES = 256 << 20
-_HINT = "Something else changed the file; move its folder away to go on without it."
+_CHANGED = "Something else changed the file"
 _COMPACT = (",", ":")
 _E = TypeVar("_E", bound=JournalEvent)
 _Parse = Callable[[Mapping[str, object]], _E]
@@ -147,7 +147,7 @@ def read_session(path: str) -> Session | None:
     try:
         return fold_events(read_events(path))
     except ImpossibleEventError as error:
-        raise UntrustedDataError(f"{path} contradicts itself: {error}", hint=_HINT) from None
+        raise UntrustedDataError(f"{path} contradicts itself: {error}", hint=_find_remedy(path)) from None
 
 
 class JournalTail:
@@ -205,7 +205,18 @@ def _parse_lines(data: bytes, path: str, parse: _Parse[_E], *, known: int = 0) -
 
 
 def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
-    return UntrustedDataError(f"line {number} of {path} cannot be trusted: {why}", hint=hint or _HINT)
+    return UntrustedDataError(
+        f"line {number} of {path} cannot be trusted: {why}", hint=hint or _find_remedy(path)
+    )
+
+
+def _find_remedy(path: str) -> str:
+    """Return what a person does about a damaged journal: a session's is put aside by its id."""
+    folder = os.path.dirname(path)
+    name = os.path.basename(folder)
+    if os.path.basename(os.path.dirname(folder)) == "sessions" and is_ulid(name):
+        return f"{_CHANGED}. Put the session aside: agent-relay doctor --put-aside {name}"
+    return f"{_CHANGED}; move its folder away to go on without it."
 
 
 _ASIDE = ".unreadable"

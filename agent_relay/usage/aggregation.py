@@ -19,7 +19,7 @@ from agent_relay.usage.session_work import (
     find_leg,
 )
 from agent_relay.usage.table_format import Grouping
-from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
+from agent_relay.usage.totals import UNANSWERED, UNNAMED, MetricsRow, Rate, Rates
 
 QUARTER_MS = 900_000
 """Milliseconds of a quarter of an hour: days in every zone, and prices, change only at one."""
@@ -260,7 +260,8 @@ class _Table:
         for owner, begin, end in runs:
             turns = all_turns[begin:end]
             first, last, model = turns[0].at, turns[-1], turns[0].model
-            row = self._at(owner, first, last=last.at, model=model if by_model else "")
+            named = (model or UNANSWERED) if by_model else ""
+            row = self._at(owner, first, last=last.at, model=named)
             if row is None:
                 continue
             row.turns += len(turns)

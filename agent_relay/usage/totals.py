@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
+UNANSWERED = "unanswered"
+"""The row of turns, by model, that no model has answered: what the total has and no row looks lost."""
 UNNAMED = "unknown"
 """The name for a model that no record names, and for the day of what nothing dates."""
 

@@ -131,7 +131,7 @@ def test_each_exit_code_is_what_it_says() -> None:
         let_rest(world, "understudy")
         nobody = run(world, "understudy", "--json")
         assert nobody.status == 3
-        assert re.search(r"understudy: rests until (?:[A-Z][a-z]{2} \d+, )?\d\d:\d\d;?\n", nobody.err)
+        assert re.search(r"understudy: rests until (?:[A-Z][a-z]{2} \d+, )?\d\d:\d\d\)\n", nobody.err)
         assert run(world, "understudy", "--json", "--yes").status == 0
         world.wait_for(session, lambda found: len(found.done) == 1, "a packet was made")
         document = json.loads(run(world, "packet", "path", "--json").out)["document"]

@@ -103,13 +103,38 @@ def test_a_packet_number_the_journal_does_not_know_is_left_alone(world: RelayWor
     assert found.done[0].sequence == 3
 
 
-def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:
-    """A transcript older than the leg that stands for it is still that leg's own."""
+def _work_without_relay(world: RelayWorld) -> None:
+    """The agent keeps a conversation that relay knows nothing of."""
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    shutil.rmtree(f"{world.project}/.agent-relay/sessions/{session}")
+
+
+def test_relays_own_conversation_is_not_taken_for_one_it_did_not_start(world: RelayWorld) -> None:
+    """Without a name a plain agent's work is meant, however old; relay's own has sessions to go on with."""
+    _work_without_relay(world)
+    plain = set(os.listdir(f"{world.home}/.demo-agent/demo"))
+    session = begin(world, new=True)
+    say(world, session, "mow the lawn")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    adopted = str(world.open("understudy", **{"from": "demo", "new": True})["session"])
+    found = world.wait_for(adopted, has_taken_over, "the understudy took over")
+    assert {f"{found.legs[0].native_id}.jsonl"} == plain
+    world.ask("session.stop", session=adopted)
+    world.wait_for(adopted, lambda found: found.state is State.ENDED, "the session has ended")
+    with pytest.raises(WrongUseError, match=r"demo has no session of its own in .* did not start") as refused:
+        world.open("understudy", **{"from": "demo", "new": True})
+    assert refused.value.hint.endswith("to name one of relay's: --from demo:ID")
+
+
+def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:
+    """A transcript older than the leg that stands for it is still that leg's own."""
+    _work_without_relay(world)
     kept = f"{world.home}/.demo-agent/demo"
     for name in os.listdir(kept):
         os.utime(f"{kept}/{name}", (1_700_000_000, 1_700_000_000))
@@ -122,11 +147,7 @@ def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:
 
 def test_older_work_is_not_taken_for_the_newest_where_that_cannot_be_read(world: RelayWorld) -> None:
     """A successor would go on with what was done last week; whoever means that names it."""
-    session = begin(world)
-    say(world, session, "paint the shed")
-    finish_turn(world, session)
-    world.ask("session.stop", session=session)
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    _work_without_relay(world)
     kept = f"{world.home}/.demo-agent/demo"
     (name,) = os.listdir(kept)
     os.utime(f"{kept}/{name}", (1_700_000_000, 1_700_000_000))
@@ -145,11 +166,7 @@ def test_older_work_is_not_taken_for_the_newest_where_that_cannot_be_read(world:
 
 def test_an_adopted_session_its_own_agent_goes_on_with_keeps_its_past(world: RelayWorld) -> None:
     """No packet carries what was said before relay came: the transcript has to be read from its start."""
-    session = begin(world)
-    say(world, session, "paint the shed")
-    finish_turn(world, session)
-    world.ask("session.stop", session=session)
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    _work_without_relay(world)
     adopted = str(world.open("demo", **{"from": "demo", "new": True})["session"])
     world.wait_for(adopted, lambda found: found.state is State.READY, "the agent is back")
     say(world, adopted, "out")

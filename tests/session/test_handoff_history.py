@@ -54,6 +54,14 @@ def test_a_handoff_with_expectations_stays_open_until_somebody_judges_it() -> No
     assert record.trail[-1].text == "completed; it hangs"
 
 
+def test_a_successor_that_is_gone_is_not_said_to_work() -> None:
+    """What was expected of it is still not confirmed; who goes on with the session works again."""
+    story = made().gone("exited")
+    assert statuses(story) == [HandoffStatus.UNJUDGED]
+    (record,) = HandoffHistory(story.events).records
+    assert record.is_open
+
+
 def replace_why(event: Event) -> Event:
     """As an older version wrote the line."""
     body = event.body
@@ -103,7 +111,7 @@ def test_what_is_passed_on_is_open_once() -> None:
     """After the next limit it is the next agent that owes the door."""
     story = made()
     story.limit().gone().published()
-    assert statuses(story) == [HandoffStatus.WORKING, HandoffStatus.UNDER_WAY]
+    assert statuses(story) == [HandoffStatus.UNJUDGED, HandoffStatus.UNDER_WAY]
     story.spawned().says("ready").happens(Delivered(of(story).id, story.leg)).says("busy")
     assert statuses(story) == [HandoffStatus.PASSED_ON, HandoffStatus.WORKING]
     first, second = HandoffHistory(story.events).records

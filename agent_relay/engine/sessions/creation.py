@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent_relay.agents.agent_versions import claim_first_notice
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -17,6 +17,7 @@ from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
+from agent_relay.engine.sessions.native_choices import read_own_ids
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.session.decision import Outcome
 from agent_relay.session.ownership import build_history, check_conversations, check_program
@@ -154,8 +155,10 @@ _LOOKED_AT = 500
 """Most of an agent's sessions, newest first, that are searched for a name."""
 
 
-def find_adoptable(services: Services, request: OpenRequest) -> NativeSession:
-    """Return the native session the request names, else the newest of its agent there. Reads disk.
+def find_adoptable(services: Services, request: OpenRequest, at_work: Iterable[Session]) -> NativeSession:
+    """Return the native session the request names, else its agent's newest one there. Reads disk.
+
+    Unless it is named, none that a session of ours had which has ended: that is gone on with as such.
 
     Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
     newest cannot be read.
@@ -166,7 +169,11 @@ def find_adoptable(services: Services, request: OpenRequest) -> NativeSession:
     if spec is not None:
         home = request.environ.get("HOME", "")
         limit = _LOOKED_AT if wanted else 1
-        found = find_native_sessions(spec, cwd=request.cwd, home=home, environ=request.environ, limit=limit)
+        own = set[str]() if wanted else read_own_ids(request.cwd, services.folders.sessions)
+        but = own.difference(leg.native_id for session in at_work for leg in session.legs)
+        found = find_native_sessions(
+            spec, cwd=request.cwd, home=home, environ=request.environ, limit=limit, but=but
+        )
     if found.unread and not found.sessions:
         raise found.unread[0]
     if found.unread and not wanted:
@@ -176,7 +183,8 @@ def find_adoptable(services: Services, request: OpenRequest) -> NativeSession:
         )
     if not found.sessions:
         raise WrongUseError(
-            f"{agent} has no session of its own in {request.cwd}", hint="Leave out --from to start one"
+            f"{agent} has no session of its own in {request.cwd} that relay did not start",
+            hint=f"Leave out --from to start one; to name one of relay's: --from {agent}:ID",
         )
     exact = [native for native in found.sessions if wanted and native.native_id == wanted]
     named = exact or [native for native in found.sessions if _is_named(native.native_id, wanted)]
@@ -236,7 +244,7 @@ def _is_named(native_id: str, wanted: str) -> bool:
 
 
 async def create_session(
-    services: Services, request: OpenRequest, root: str, at_work: Iterable[Session]
+    services: Services, request: OpenRequest, root: str, at_work: Sequence[Session]
 ) -> tuple[SessionJournal, Outcome]:
     """Create a session in `root`; return its journal and the history to add: of an adopted one, or none.
 
@@ -246,7 +254,7 @@ async def create_session(
     await asyncio.to_thread(services.check_config)
     native = None
     if request.source:
-        native = await asyncio.to_thread(find_adoptable, services, request)
+        native = await asyncio.to_thread(find_adoptable, services, request, at_work)
         check_conversations(request.source, (native.native_id,), at_work, successor=request.agent)
         if request.launch:
             await asyncio.to_thread(check_program_ended, services, request, native)

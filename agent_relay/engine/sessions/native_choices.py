@@ -57,7 +57,7 @@ def list_natives(
             continue
         found += [(name, one) for one in own.sessions if since is None or one.changed_at > since]
         unread += [(name, error.sentence) for error in own.unread]
-    known = _read_own_ids(cwd, index) if found else set[str]()
+    known = read_own_ids(cwd, index) if found else set[str]()
     strange = [(name, native) for name, native in found if native.native_id not in known]
     strange.sort(key=lambda one: one[1].changed_at, reverse=True)
     # Removing secrets takes longer than all else: it is done for those alone that are listed.
@@ -74,7 +74,7 @@ def _build_row(agent: str, native: NativeSession) -> NativeRow:
     }
 
 
-def _read_own_ids(cwd: str, index: str) -> set[str]:
+def read_own_ids(cwd: str, index: str) -> set[str]:
     """Return the native ids that our own legs here have had, from the journals."""
     root = find_near_root(cwd)
     return {found for session in list_own_at(root, index) for found in _iterate_ids(root, session)}

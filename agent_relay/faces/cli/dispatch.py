@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 
-from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
+from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError
 from agent_relay.domain.names import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, Command
 from agent_relay.faces.cli.options import UsageError
@@ -166,11 +166,9 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
         return _help
     if words[0] == "agent":
         # The long form, for an agent that is called like a command.
-        if len(words) == 1 or words[1].startswith("-"):
-            raise WrongUseError("`agent` needs the name of an agent", hint="See: agent-relay agents")
-        from agent_relay.faces.cli.session.agent import run_agent
+        from agent_relay.faces.cli.session.agent import run_named
 
-        return lambda rest: run_agent(rest[0], rest[1:])
+        return run_named
     known = COMMANDS.get(words[0])
     if known is not None:
         return _load_command(known)

@@ -45,7 +45,9 @@ def run_functions(functions: Functions, words: list[str], *, name: str, about: s
     app.callback(help=f"{about[:1].upper()}{about[1:]}.")(lambda: None)
     # Each may be dear to load; where the first word is one of them, no other can be meant.
     for word in words[:1] if is_named else filter(None, functions):
-        app.command(word)(load_function(functions[word]))
+        function = load_function(functions[word])
+        # Typer cuts what it takes from a docstring itself.
+        app.command(word, short_help=(function.__doc__ or "").partition("\n")[0])(function)
     return _run(app, words, name, word=words[0] if is_named else "")
 
 

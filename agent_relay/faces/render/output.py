@@ -259,14 +259,13 @@ def is_plain_output() -> bool:
 def render_tables(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, width: int) -> str:
     """Return tables below each other, each led by the first column; figures are right-aligned and whole.
 
-    The first column is shortened first, with a mark where it was cut, and never below 12 characters.
+    The first column is shortened, with a mark where it was cut, only where no other fits beside the whole
+    of it, and never below 12 characters.
     """
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
-    all_columns = sum(len(_GAP) + one for one in widths[1:])
     widest = len(_GAP) + max(widths[1:], default=0)
-    room = width - (all_columns if all_columns + _LEAST_LABEL <= width else widest)
-    label = min(widths[0], max(_LEAST_LABEL, room))
+    label = min(widths[0], max(_LEAST_LABEL, width - widest))
     groups: list[list[int]] = [[]]
     for column in range(1, len(headers)):
         taken = label + sum(len(_GAP) + widths[one] for one in (*groups[-1], column))
@@ -281,8 +280,8 @@ def drop_empty(
 ) -> tuple[list[str], list[list[str]]]:
     """Return the headers and rows without columns that are empty in all rows; the total is the last row.
 
-    The total is left out if it equals the only row. It also counts what belongs to no row: by model, a
-    failed turn without an answer.
+    The total is left out if it equals the only row. It also counts what belongs to no row: by model, time
+    and handoffs.
     """
     kept = [column for column in range(len(headers)) if any(row[column] != EMPTY_CELL for row in rows)]
     is_other = len(rows) > 1 or any(row[column] != total[column] for row in rows for column in kept[1:])

@@ -170,11 +170,12 @@ def describe_seat(event: Mapping[str, object]) -> str:
 def describe_chat_end(event: Mapping[str, object]) -> tuple[str, str]:
     """Return how the chat ended, and how to continue it."""
     session = event.get("session")
-    return str(event.get("message", "")), f"→ Session {session}. Go on: chat --continue {session}"
+    return str(event.get("message", "")), f"→ Session {session}. Go on: agent-relay chat --continue {session}"
 
 
 def _name_session(event: Mapping[str, object]) -> str:
-    return f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}"
+    session, agent = event.get("session"), event.get("agent")
+    return f"→ Session {session}. Its next turn: agent-relay run {agent} --continue {session} TASK"
 
 
 def _write(text: str) -> None:

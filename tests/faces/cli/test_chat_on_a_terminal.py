@@ -24,7 +24,7 @@ def test_a_chat_on_a_terminal_is_laid_out(environ: dict[str, str]) -> None:
     """Somebody reads it there: no marks of Markdown, who speaks before each turn, and colour as elsewhere."""
     with chat_world(SPEAKS, SPEAKS) as world:
         terminal = sit_down(world, **environ)
-        terminal.wait_for("Go on: chat --continue ")
+        terminal.wait_for("Go on: agent-relay chat --continue ")
         assert terminal.wait_exit(60) == 0
         lines = [line.rstrip() for line in terminal.screen.split("\n")]
         terminal.close()

@@ -31,6 +31,8 @@ def test_the_help_fits_a_terminal_of_80_columns() -> None:
         ("help", "A coding agent"),
         ("help --help", "A coding agent"),
         ("AGENT --help", "usage: agent-relay AGENT"),
+        ("agent --help", "usage: agent-relay AGENT"),
+        ("help agent", "usage: agent-relay AGENT"),
     ],
 )
 def test_help_is_about_the_command_that_is_named(
@@ -48,3 +50,14 @@ def test_help_on_what_does_not_exist_is_refused(words: str, capsys: pytest.Captu
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("agent-relay: there is no agent and no command")
+
+
+@pytest.mark.parametrize("name", ["handoff", "packet", "hooks", "adapters"])
+def test_no_sub_command_is_explained_by_half_a_sentence(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A text that ends in "what was..." tells nobody which of them to try."""
+    assert run([name, "--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed

@@ -33,7 +33,15 @@ def _plant(world: World, *, said: str = "a door") -> str:
     bodies = (
         words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
         words.LegStarting("L1", "demo", 1),
-        work.HandoffBegun(HANDOFF, "L1", "demo", "understudy", "manual", deliverables=(said, "../x/y")),
+        work.HandoffBegun(
+            HANDOFF,
+            "L1",
+            "demo",
+            "understudy",
+            "manual",
+            deliverables=(said, "../x/y"),
+            skipped=("claude: not installed",),
+        ),
         words.LegEnded("L1", "stopped"),
         work.PredecessorStopped(HANDOFF, "L1"),
         work.PacketPublished(HANDOFF, "P", 1, "understudy", "resume/0001-u.json", "resume/0001-u.md", "f"),
@@ -95,6 +103,7 @@ def test_a_session_is_drawn_over_time_and_printed_for_programs(world: World) -> 
 def test_hostile_words_stay_words(world: World) -> None:
     """Whoever wrote them may not move the cursor of whoever reads them."""
     _plant(world, said="\x1b[2J\u202edoor")
+    assert "skipped: claude: not installed" in world.run("handoff", "show", HANDOFF).out
     for line in (("list",), ("show", HANDOFF), ("history",)):
         assert world.run("handoff", *line).out.replace("\n", "").isprintable()
     assert "\\x1b[2J\\u202edoor" in world.run("handoff", "show", HANDOFF).out
@@ -109,6 +118,7 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as file:
         file.write(f'{{"no event": "{HANDOFF}"}}\n')
     assert len(json.loads(world.run("handoff", "list", "--json").out)["handoffs"]) == 1
+    assert f"agent-relay doctor --put-aside {other}" in world.run("handoff", "history", other).err
     assert world.run("handoff", "show", HANDOFF).status == 0
     os.unlink(path)
     done = world.run("handoff", "show", HANDOFF)
@@ -119,6 +129,10 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
 def test_where_nothing_is_that_is_said(world: World) -> None:
     """Each in one sentence with a hint."""
     assert world.run("handoff", "list").out == "No handoff is open.\n"
+    assert world.run("handoff", "list", "--for", "claude").out == "No handoff is open.\n"
+    refused = world.run("handoff", "list", "--for", "nosuch")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.startswith("agent-relay: there is no agent 'nosuch'")
     done = world.run("handoff", "history")
     assert (done.status, done.err) == (
         2,

@@ -218,11 +218,14 @@ def test_wide_numbers_are_never_cut_at_eighty_columns(world: World) -> None:
 
 
 def test_columns_that_do_not_fit_go_into_another_table() -> None:
-    """The label gives way first, marked; below its least width columns move."""
+    """A name that is cut may be another one's, too: columns move first, then the label gives way, marked."""
     headers, rows = ("what", "first", "second"), [("a long label indeed", "123456789", "987654321")]
     assert render_tables(headers, rows, width=36).splitlines() == [
-        "what                first     second",
-        "a long label …  123456789  987654321",
+        "what                     first",
+        "a long label indeed  123456789",
+        "",
+        "what                    second",
+        "a long label indeed  987654321",
     ]
     assert render_tables(headers, rows, width=24).splitlines() == [
         "what               first",

@@ -34,7 +34,7 @@ def test_ctrl_c_ends_the_agent_and_shows_its_last_words(world: RelayWorld) -> No
     terminal.send("\x03")
     assert terminal.wait_exit(60) == 130
     assert "→ demo was stopped" in terminal.screen
-    assert "Its next turn: --continue " in terminal.screen
+    assert "Its next turn: agent-relay run " in terminal.screen
     assert terminal.modes_left_on() == []
     wait_until(lambda: find_agents(world) == [], "the agent is gone")
     terminal.close()
@@ -64,7 +64,7 @@ def test_a_terminal_that_goes_away_ends_the_agent_too(world: RelayWorld) -> None
 def test_a_long_answer_comes_whole(world: RelayWorld) -> None:
     """Two and a half megabytes on one line, to the last of them."""
     terminal = sit_down(world, "demo", "much")
-    terminal.wait_for("Its next turn: --continue ")
+    terminal.wait_for("Its next turn: agent-relay run ")
     assert terminal.wait_exit(60) == 0
     assert terminal.raw.count(b"0") >= 250_000
     terminal.close()

@@ -80,4 +80,6 @@ def test_on_a_terminal_the_turn_is_laid_out(world: RelayWorld) -> None:
     assert "● edit calc.py\n" in re.sub(r"\x1b\[\d+m", "", given)
     assert "\x1b[32m  +    return a + b\x1b[0m\n" in given
     assert "→ demo hit its session limit (resets " in given
-    assert re.search(r"\n→ Session \w{26}\. Its next turn: --continue \w{26}\n$", given)
+    assert re.search(
+        r"\n→ Session \w{26}\. Its next turn: agent-relay run \w+ --continue \w{26} TASK\n$", given
+    )

@@ -100,7 +100,7 @@ def test_who_cannot_take_over_after_a_failover_is_told_then_and_the_turn_goes_on
         person, daemon = begin_failover(world)
         person.type("/use demo")
         os.kill(daemon, signal.SIGCONT)
-        person.wait_for(r"demo has not taken over: demo: rests until|next message goes to demo")
+        person.wait_for(r"demo has not taken over: cannot hand over \(|next message goes to demo")
         person.wait_for("understudy ends")
         person.wait_idle()
         assert [agent for agent, _ in list_natives(world, person.session())] == ["demo", "understudy"]

@@ -22,8 +22,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --task TEXT     the same as TASK
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here
-  --from AGENT    continue that agent's newest native session here, one relay did not start;
-                  AGENT:ID names one (see: agent-relay sessions --native)
+  --from AGENT    continue that agent's newest native session here, one relay did not start
+                  (see: agent-relay sessions --native); AGENT:ID names any session of the agent
   --focus TEXT    what the successor should look at first
   --model M       the model to use
   --expect TEXT   a deliverable; repeatable, as are --accept, --check, --constraint and --needs
@@ -119,6 +119,15 @@ def _offer_native_session(connection: "Connection", name: str, request: dict[str
     from agent_relay.faces.cli.session.native_sessions import offer_native_session
 
     return offer_native_session(found, unread)
+
+
+def run_named(words: list[str]) -> int:
+    """Run `agent-relay agent NAME …`; return the exit status. Raise WrongUseError if it names no agent."""
+    if words and words[0] in {"-h", "--help"}:
+        return run_agent(_PLACEHOLDER, ["--help"])
+    if not words or words[0].startswith("-"):
+        raise WrongUseError("`agent` needs the name of an agent", hint="See: agent-relay agents")
+    return run_agent(words[0], words[1:])
 
 
 def _load_nothing() -> None:

@@ -51,6 +51,7 @@ from agent_relay.faces.render.output import (
     render_reset,
 )
 from agent_relay.store.journal import read_session
+from agent_relay.store.session_index import find_near_root
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.packet_use import PacketUse, build_packet_use
 
@@ -115,10 +116,14 @@ def show_open(
 ) -> None:
     """List the open handoffs: running ones, and those whose expected results were not confirmed yet."""
     now = get_now()
+    every = [(chain, record) for chain in choose_lineages(session) for record in chain.registry.records]
+    if agent and all(agent != record.to_agent for _, record in every):
+        from agent_relay.agents.catalog import read_catalog
+
+        read_catalog(get_folders(), root=find_near_root(get_cwd())).get(agent)
     found = [
         build_row(chain, record, now)
-        for chain in choose_lineages(session)
-        for record in chain.registry.records
+        for chain, record in every
         if (everything or record.is_open) and agent in {"", record.to_agent}
     ]
     found.sort(key=lambda row: str(row["began_at"]), reverse=True)

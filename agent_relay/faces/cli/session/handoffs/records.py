@@ -301,6 +301,7 @@ def list_full(view: dict[str, object]) -> list[str]:
         f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
         *([f"why: {view['why']}"] if view["why"] else []),
         *([f"note: {view['note']}"] if view["note"] else []),
+        *[f"skipped: {why}" for why in get_rows(view, "skipped")],
         *([f"lane: {view['to']} {lane['text']}"] if (lane := get_table(view, "lane")) else []),
         *([f"effort: {view['effort']}, passed on to {view['to']}"] if view["effort"] else []),
         *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),
