@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Where it is set, as in many images, every worker of every run compiles all tests anew: 12 s of a processor each.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 PYTHON ?= $(shell .ci/find-python)
@@ -12,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
 # Many tests wait for other processes: four of them keep one core at work.
 AT_ONCE := -n $(shell expr 4 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# Tests that start nothing wait for nothing, and each worker reads every test module first.
+COMPUTING_AT_ONCE := -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
 # The real agents compute more while they start.
 REAL_AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 # What failed beside other tests is run once more, alone, and decides: a machine that stood still for seconds
@@ -50,8 +54,8 @@ types: $(VENV)/.dev ## mypy, strict
 rooms: $(VENV)/.dev ## the import contracts between rooms
 	$(BIN)/lint-imports
 
-fast: $(VENV)/.dev ## the tests that take seconds
-	$(PYTEST) $(AT_ONCE) -m 'not slow and not real and not bench'
+fast: $(VENV)/.dev ## the tests that start no programs
+	$(PYTEST) $(COMPUTING_AT_ONCE) -m 'not slow and not real and not bench'
 
 test: $(VENV)/.dev ## everything; installs what it needs
 	.ci/system-packages

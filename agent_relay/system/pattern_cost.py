@@ -50,7 +50,7 @@ def render_probe(head: str, unit: str, length: int) -> str:
 
 Ask = Callable[[str], object]
 """Applies a pattern to a text, as its users do."""
-_LENGTHS = (18, 26, 100, 400, 1600)
+_LENGTHS = (18, 22, 26, 100, 400, 1600)
 _LONGER = 4
 _MOST_GROWTH = 8
 """Most growth in time for a text four times as long: quadratic time would grow sixteenfold."""

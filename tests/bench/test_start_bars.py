@@ -46,7 +46,6 @@ def start(world: RelayWorld) -> tuple[float, float]:
 
 
 @pytest.mark.bench
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_thousand_sessions_that_ended_cost_a_start_next_to_nothing() -> None:
     """Who has worked for years must not wait longer for a terminal than on the first day."""

@@ -108,7 +108,6 @@ def measure_tmux(world: RelayWorld) -> tuple[float, float]:
 
 
 @pytest.mark.bench
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_watching_a_flood_costs_a_bounded_part_of_a_core() -> None:
     """The agent takes what it can get; who looks on must not. Medians of rounds, peers in turn."""

@@ -40,7 +40,6 @@ def let_count(person: Person, lines: int) -> None:
     person.wait_until(lambda: count_lines(person) >= goal, f"{lines} more lines")
 
 
-@pytest.mark.slow
 def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
     """Bytes and keys take one hop to the holder; and somebody must be there to see the next limit."""
     with seated_world(order=("counter", "understudy")) as world, seat(world, "counter") as person:
@@ -73,7 +72,6 @@ def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
         assert person.wait_for_end() == 0
 
 
-@pytest.mark.slow
 def test_a_limit_hit_while_no_daemon_lives_is_acted_on_by_the_next_one() -> None:
     """Nobody types a command at that moment: the terminal itself must see to it that somebody looks."""
     with seated_world(order=("counter", "understudy")) as world, seat(world, "counter") as person:
@@ -95,7 +93,6 @@ def test_a_limit_hit_while_no_daemon_lives_is_acted_on_by_the_next_one() -> None
         world.wait_for(find_session(world), lambda found: len(found.done) == 1, "one handoff was made")
 
 
-@pytest.mark.slow
 def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
     """`daemon stop` would mean nothing beside an open terminal; the next daemon is watched like the first."""
     with seated_world() as world, seat(world, "agent", "demo") as person:
@@ -116,7 +113,6 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
 
 
 @pytest.mark.share(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])
 def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits(point: str) -> None:
     """The person typed nothing and started nothing; the successor stands on their screen all the same."""

@@ -32,7 +32,6 @@ def read_lowest(person: Person) -> str:
     return person.emulator.text()[-1].strip()
 
 
-@pytest.mark.slow
 def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWorld) -> None:
     """The screen said nothing at the moment at which everything stops."""
     with seat(world, "agent", "demo") as person:
@@ -60,7 +59,6 @@ def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWor
         person.wait_until(lambda: "→" not in read_lowest(person), "the bar has gone")
 
 
-@pytest.mark.slow
 def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: RelayWorld) -> None:
     """A return on a stray line sent it ahead of all that the successor was to know."""
     with seat(world, "agent", "demo") as person:
@@ -77,7 +75,6 @@ def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: R
         assert names.count("handoff.delivered") == 1
 
 
-@pytest.mark.slow
 def test_what_was_half_typed_at_the_limit_stands_in_the_successors_line(world: RelayWorld) -> None:
     """It was lost with the agent in whose line it stood; nobody sent it, so nobody sends it now."""
     with seat(world, "agent", "demo") as person:
@@ -92,7 +89,6 @@ def test_what_was_half_typed_at_the_limit_stands_in_the_successors_line(world: R
         assert read_prompts(world)[1:] == ["then look at the tests"]
 
 
-@pytest.mark.slow
 def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
     """One key; the session rests with its packet."""
     with seat(world, "agent", "demo") as person:
@@ -104,7 +100,6 @@ def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
         assert "handoff.cancelled" in [event.body.name for event in world.events(find_session(world))]
 
 
-@pytest.mark.slow
 def test_a_question_of_the_successor_is_not_answered_by_keys_of_the_switch(world: RelayWorld) -> None:
     """It asks whether it may run something, while what was typed before is still on its way."""
     scene = {

@@ -17,7 +17,6 @@ LINES = ("turn.ended", "leg.ended", "session.ended", "turn.begun", "leg.starting
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str) -> None:
@@ -54,7 +53,6 @@ POINTS = [f"{when} {line}" for line in ("chat.begun", "turn.begun") for when in 
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", [*POINTS, "before leg.starting", "after leg.started"])
 def test_a_chat_whose_daemon_is_killed_at_its_beginning_begins_once(point: str) -> None:
     """Whoever typed it got no answer: begun twice, two chats would work in one folder, and cost twice."""
@@ -81,7 +79,6 @@ def test_a_chat_whose_daemon_is_killed_at_its_beginning_begins_once(point: str) 
         wait_until(lambda: find_agents(world) == [], "no agent")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_chat_gone_on_with_while_its_daemon_is_killed_goes_on_once(point: str) -> None:
     """What the user says to them is said once."""

@@ -45,7 +45,6 @@ def rows_of(view: dict[str, object], key: str) -> list[dict[str, object]]:
     return rows
 
 
-@pytest.mark.slow
 def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """A script that reads another state than its author sees is worse than none."""
     session = find_session(world)
@@ -69,7 +68,6 @@ def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWo
     assert "You've hit your session limit" in text
 
 
-@pytest.mark.slow
 def test_metrics_tell_of_the_failover_that_was(world: RelayWorld) -> None:
     """The turn that hit the limit failed, the handoff took its time, and both legs' transcripts are found."""
     session = find_session(world)
@@ -89,7 +87,6 @@ def test_metrics_tell_of_the_failover_that_was(world: RelayWorld) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_agents_and_their_order_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """Who takes over next is decided from these."""
     view = rows_of(json.loads(run(world, "agents", "--json").out), "agents")
@@ -109,7 +106,6 @@ def test_agents_and_their_order_are_the_same_for_people_and_programs(world: Rela
     ]
 
 
-@pytest.mark.slow
 def test_packets_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """The document is what the text was written from."""
     view, text = read_both(world, "packet", "show")
@@ -132,7 +128,6 @@ def test_packets_are_the_same_for_people_and_programs(world: RelayWorld) -> None
     assert {"packet_id", "target_agent", "unprocessed_prompt"} <= schema["properties"].keys()
 
 
-@pytest.mark.slow
 def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """Bug reports hold one form or the other."""
     view, text = read_both(world, "doctor")
@@ -155,7 +150,6 @@ def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world:
     assert [row["event"] for row in logged][:1] == ["started"]
 
 
-@pytest.mark.slow
 def test_colour_is_for_terminals_that_did_not_decline_it(world: RelayWorld) -> None:
     """NO_COLOR is honoured by everything, and a pipe never gets any."""
     for words in (("agents", "--all"), ("sessions",), ("limits",), ("metrics",), ("doctor",), ("status",)):

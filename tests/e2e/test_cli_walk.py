@@ -71,7 +71,6 @@ WRONG = (
 )
 
 
-@pytest.mark.slow
 def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> None:
     """Someone who has never seen relay makes all of these in the first hour."""
     for words, status, sentence in WRONG:
@@ -84,7 +83,6 @@ def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> 
     assert not os.path.exists(newcomer.environ["AGENT_RELAY_HOME"]), "a mistake leaves nothing behind"
 
 
-@pytest.mark.slow
 def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -> None:
     """Nothing is installed, nothing was prepared, and there is no repository."""
     root = newcomer.project
@@ -118,7 +116,6 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
     )
 
 
-@pytest.mark.slow
 def test_each_exit_code_is_what_it_says() -> None:
     """Scripts branch on them."""
     with seated_world() as world:

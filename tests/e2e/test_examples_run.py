@@ -71,7 +71,6 @@ def _find_commands() -> str:
     return str(commands)
 
 
-@pytest.mark.slow
 def test_the_commands_of_the_page_run_an_agent_of_ones_own(world: RelayWorld) -> None:
     """Somebody pastes them who has no such agent yet; the last one is its screen."""
     terminal = Terminal(
@@ -94,7 +93,6 @@ def _install_scribe(world: RelayWorld, *order: str) -> None:
     assert _shell(world, words, cwd=tree.CHECKOUT, more={}).returncode == 0
 
 
-@pytest.mark.slow
 def test_an_agent_of_ones_own_hands_over_at_its_limit(world: RelayWorld) -> None:
     """An example whose limit relay did not see would teach a rule that does not work."""
     _play(world, understudy=[{"when": "handoff-context", "do": [{"say": "I have read it."}]}])
@@ -116,7 +114,6 @@ def test_an_agent_of_ones_own_hands_over_at_its_limit(world: RelayWorld) -> None
     assert "And empty lists." in packet
 
 
-@pytest.mark.slow
 def test_an_agent_of_ones_own_takes_over(world: RelayWorld) -> None:
     """A packet that is pasted in several lines must reach it as one prompt."""
     _play(world, demo=[{"do": [LIMIT]}])
@@ -155,7 +152,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_ci_job_tells_how_the_task_ended_and_keeps_what_came_of_it(world: RelayWorld, case: str) -> None:
     """A job that is green without the work, or red without a word, costs somebody's morning."""

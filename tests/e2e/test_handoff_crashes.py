@@ -43,7 +43,6 @@ def names(world: RelayWorld, session: str) -> list[str]:
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", points(CANCEL))
 def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
     """The successor is not left alive beside a session that says it rests."""
@@ -63,7 +62,6 @@ def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", points(RETRY))
 def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
     """One successor, from the packet there was, whatever the daemon lived to write."""
@@ -83,7 +81,6 @@ def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", points(FAIL))
 def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> None:
     """A failure that was written calls its rollback agent, be it by the next daemon."""
@@ -103,7 +100,6 @@ def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> 
         assert found.packets == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", points(("handoff.closed",)))
 def test_a_completion_is_written_or_not(point: str) -> None:
     """Nobody is moved by it, and it is not said twice."""

@@ -50,7 +50,6 @@ def all_at_once(count: int, act: Callable[[int], object]) -> list[object]:
         return list(pool.map(run, range(count)))
 
 
-@pytest.mark.slow
 def test_garbage_on_every_socket_harms_nobody(world: RelayWorld, folder: str) -> None:
     """Whatever connects to a socket of ours, the session next to it works, hits its limit and goes on."""
     work = open_work(world, folder, folder)

@@ -95,7 +95,6 @@ def list_agents(world: RelayWorld) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_nothing(
     world: RelayWorld,
 ) -> None:
@@ -124,7 +123,6 @@ def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_not
         work.stop()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("full", ["project", "legs"])
 def test_a_disk_without_room_for_a_handoff_leaves_the_source_in_charge(world: RelayWorld, full: str) -> None:
     """Its agent was stopped for a packet that could not be written, or a successor without a folder."""
@@ -150,7 +148,6 @@ def test_a_disk_without_room_for_a_handoff_leaves_the_source_in_charge(world: Re
         world.kill_daemons()
 
 
-@pytest.mark.slow
 def test_a_packet_that_cannot_be_written_ends_the_session_with_its_reason(world: RelayWorld) -> None:
     """The source has stopped by then: the user is told, and goes on by one ordinary command."""
     world.start_daemon()
@@ -195,7 +192,6 @@ def may_mount() -> bool:
     return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.slow
 def test_an_agent_can_be_ended_while_not_a_byte_can_be_written(world: RelayWorld) -> None:
     """It may be what fills the disk. Its end is in the journal as soon as there is room."""
     daemon = world.start_daemon()
@@ -220,7 +216,6 @@ def test_an_agent_can_be_ended_while_not_a_byte_can_be_written(world: RelayWorld
         assert daemon.poll() is None
 
 
-@pytest.mark.slow
 def test_what_is_asked_for_once_there_is_room_is_done_at_once(world: RelayWorld) -> None:
     """The user freed the disk for this command; nobody has to wait or to restart anything."""
     world.start_daemon()
@@ -235,7 +230,6 @@ def test_what_is_asked_for_once_there_is_room_is_done_at_once(world: RelayWorld)
         work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
 
 
-@pytest.mark.slow
 def test_a_daemon_that_begins_beside_a_full_disk_ends_an_agent_too(world: RelayWorld) -> None:
     """The one before may have been killed by the very same trouble."""
     daemon = world.start_daemon()
@@ -260,7 +254,6 @@ def list_troubles(world: RelayWorld) -> list[str]:
     return [str(session["trouble"]) for session in sessions if session["trouble"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lost", [1, 7, 40])
 def test_a_journal_torn_by_a_power_cut_goes_on_where_it_was_whole(world: RelayWorld, lost: int) -> None:
     """Its last line is missing some bytes; the agent lives on and its limit is handed over all the same."""
@@ -281,7 +274,6 @@ def test_a_journal_torn_by_a_power_cut_goes_on_where_it_was_whole(world: RelayWo
     work.stop()
 
 
-@pytest.mark.slow
 def test_a_spoilt_journal_is_named_and_harms_no_other_session(world: RelayWorld) -> None:
     """Somebody's editor saved it: nothing is guessed, and the folder is free for a new session."""
     daemon = world.start_daemon()
@@ -308,7 +300,6 @@ def test_a_spoilt_journal_is_named_and_harms_no_other_session(world: RelayWorld)
         assert file.read() == before
 
 
-@pytest.mark.slow
 def test_what_the_user_strikes_out_of_a_packet_is_not_told_to_the_successor(world: RelayWorld) -> None:
     """The packet is a file to be read and edited; the edit is what counts."""
     daemon = world.start_daemon(pause_at="after packet.published")

@@ -4,8 +4,6 @@ import contextlib
 import os
 import time
 
-import pytest
-
 from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import seat, seated_world
@@ -45,7 +43,6 @@ def is_quiet(world: RelayWorld) -> bool:
     return read_spent(world) == before
 
 
-@pytest.mark.slow
 def test_idle_sessions_cost_no_processor_time() -> None:
     """Terminals stay open for days, on batteries: a wake-up a second would be felt."""
     with seated_world() as world, contextlib.ExitStack() as stack:

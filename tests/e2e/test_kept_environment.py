@@ -28,7 +28,6 @@ def is_under_understudy(session: Session) -> bool:
     return session.agent == "understudy" and session.state in (State.READY, State.BUSY)
 
 
-@pytest.mark.slow
 def test_an_agent_started_after_a_rest_by_another_daemon_has_the_users_keys() -> None:
     """A rest may last for days, and a daemon is replaced in it: by an upgrade, by the machine's memory."""
     with relay_world(order=("demo",)) as world:
@@ -45,7 +44,6 @@ def test_an_agent_started_after_a_rest_by_another_daemon_has_the_users_keys() ->
         wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing is kept for a session that ended")
 
 
-@pytest.mark.slow
 def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one() -> None:
     """No process stays behind because nobody was there to let it go."""
     with relay_world(order=("demo",)) as world:
@@ -66,7 +64,6 @@ def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one
         wait_until(lambda: os.listdir(world.folders.legs) == [], "the holder has left")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["after handoff.begun", "after handoff.stopped", "before SpawnLeg"])
 def test_an_attached_terminal_brings_the_users_keys_when_daemon_and_holder_died_together(point: str) -> None:
     """Nobody else has them then, and a successor without its key is signed out."""

@@ -6,7 +6,6 @@ from tests.e2e.kill_rounds import render_table
 from tests.support.kill_round import Blow, Plan, Result, build_plan, play_round
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 7))
 def test_whoever_is_killed_around_a_limit_the_prompt_reaches_a_successor(number: int) -> None:
     """What the user typed last is in nobody's head at that moment: it must not depend on luck."""
@@ -14,7 +13,6 @@ def test_whoever_is_killed_around_a_limit_the_prompt_reaches_a_successor(number:
     assert (result.how in {"itself", "command"}, result.why) == (True, "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["agent", "holder"])
 def test_a_successor_killed_at_its_prompt_is_followed_by_one_that_has_the_packet(victim: str) -> None:
     """Its prompt stands on the screen and the packet is about to come: the window of a few milliseconds."""

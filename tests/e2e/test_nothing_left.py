@@ -31,7 +31,6 @@ def stop_until(world: RelayWorld, point: str) -> tuple[str, int]:
     return session, daemon.pid
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ENDING)
 def test_a_daemon_that_is_stopped_while_a_session_ends_sees_its_holder_out(point: str) -> None:
     """`agent-relay stop` and `agent-relay daemon stop` in one line of a script leave nothing running."""
@@ -45,7 +44,6 @@ def test_a_daemon_that_is_stopped_while_a_session_ends_sees_its_holder_out(point
         assert world.session(session).state is State.ENDED
 
 
-@pytest.mark.slow
 def test_the_holder_of_a_session_that_is_ending_outlives_a_killed_daemon_for_seconds_only() -> None:
     """A daemon that was killed may not come back for days: what it kept is of no use to anybody."""
     with relay_world() as world:
@@ -58,7 +56,6 @@ def test_the_holder_of_a_session_that_is_ending_outlives_a_killed_daemon_for_sec
         assert os.listdir(world.folders.legs) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
     [

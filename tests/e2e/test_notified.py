@@ -15,7 +15,6 @@ def world() -> Iterator[RelayWorld]:
         yield made
 
 
-@pytest.mark.slow
 def test_an_attached_terminal_calls_its_person_at_a_handover(world: RelayWorld) -> None:
     """The bell, and a notification as this terminal shows them: once, with who goes on and why."""
     told = b"\x07\x1b]9;project: understudy took over: demo hit its session limit.\x1b\\"

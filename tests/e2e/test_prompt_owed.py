@@ -71,7 +71,6 @@ def read_understudy(world: RelayWorld) -> str:
     return "".join(texts)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said_first", "hint"),
     [

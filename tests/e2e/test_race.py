@@ -174,7 +174,6 @@ LINES = (
 
 
 @pytest.mark.share(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: str) -> None:
@@ -196,7 +195,6 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     assert world.look()[1:] == before[1:]
 
 
-@pytest.mark.slow
 def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -> None:
     """Whoever looks at the table need not know that there is a daemon."""
     world.start_daemon()
@@ -244,7 +242,6 @@ def test_who_begins_a_race_as_the_daemon_is_killed_is_told_to_go_on_with_it(worl
     assert "agent-relay race resume" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_removal_killed_at_its_beginning_is_finished_by_the_next_daemon(world: RaceWorld) -> None:
     """A half removed race must not need a person to finish it."""
     before = world.look()

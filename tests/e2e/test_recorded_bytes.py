@@ -51,7 +51,6 @@ def wait_for_end(person: Person, length: int) -> None:
 
 
 @pytest.mark.share(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["tty", "socket"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])

@@ -68,7 +68,6 @@ REMOVALS = [remove_all, replace_by_another, remove_sockets, remove_locks]
 Remove = Callable[[LoginWorld, str], None]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("remove", REMOVALS)
 @pytest.mark.parametrize("is_daemon_killed", [False, True])
 def test_what_was_removed_stands_again_and_the_agent_works_on(
@@ -95,7 +94,6 @@ def test_what_was_removed_stands_again_and_the_agent_works_on(
     assert not is_alive(pid, born)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("remove", [remove_all, replace_by_another])
 @pytest.mark.parametrize(
     "words", [("demo", "--json"), ("understudy", "--new", "--json"), ("run", "demo", "say hello")]
@@ -116,7 +114,6 @@ def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
     assert world.ask("where", session=session)["leg"] == leg
 
 
-@pytest.mark.slow
 def test_stop_ends_the_agent_right_after_its_folder_went(world: LoginWorld) -> None:
     """Whoever wants an agent gone must not have to wait for somebody's logout."""
     world.start_daemon()
@@ -129,7 +126,6 @@ def test_stop_ends_the_agent_right_after_its_folder_went(world: LoginWorld) -> N
     assert world.find_agents() == []
 
 
-@pytest.mark.slow
 def test_a_daemon_that_finds_another_one_in_its_place_leaves_its_sessions_to_it(world: LoginWorld) -> None:
     """Two daemons at one place would each act on half of what happens."""
     first = world.start_daemon()

@@ -39,7 +39,6 @@ def reads(person: Person, words: str) -> None:
     person.wait_until(lambda: said in "".join(person.text().replace(" relay  ", "").split()), words)
 
 
-@pytest.mark.slow
 def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failure(world: RelayWorld) -> None:
     """No failover, no retry: one line, the agent as it was, and an exit status scripts can read."""
     with seat(world, "agent", "demo") as person:
@@ -56,7 +55,6 @@ def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failu
         assert_given_back(person)
 
 
-@pytest.mark.slow
 def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is_whole_again(
     world: RelayWorld,
 ) -> None:
@@ -82,7 +80,6 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
         assert_given_back(person)
 
 
-@pytest.mark.slow
 def test_an_offer_to_return_is_shown_and_taken_behind_the_relay_key(world: RelayWorld) -> None:
     """The person need not ask `status` whether their preferred agent is back."""
     with seat(world, "agent", "demo") as person:
@@ -97,7 +94,6 @@ def test_an_offer_to_return_is_shown_and_taken_behind_the_relay_key(world: Relay
         person.wait_for("demo heard you")
 
 
-@pytest.mark.slow
 def test_a_session_begun_under_a_resting_agent_says_so_over_its_screen(world: RelayWorld) -> None:
     """A line above the agent's first screen is scrolled away before anybody reads it."""
     now = datetime.now(UTC)

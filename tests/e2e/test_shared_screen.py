@@ -33,7 +33,6 @@ def read_size(world: RelayWorld, session: str) -> tuple[object, object]:
     return answer["rows"], answer["cols"]
 
 
-@pytest.mark.slow
 def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
     """One on the desk, one on the sofa, one opened because nothing seemed to happen."""
     with seated_world() as world:
@@ -65,7 +64,6 @@ def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
                 assert_given_back(third)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["before leg.ended", "after packet.published", "after leg.started"])
 def test_a_window_resized_between_two_agents_has_its_size_in_the_second(point: str) -> None:
     """Nobody holds a window still because an agent has hit its limit."""
@@ -82,7 +80,6 @@ def test_a_window_resized_between_two_agents_has_its_size_in_the_second(point: s
             assert read_size(world, session) == (17, 61)
 
 
-@pytest.mark.slow
 def test_a_window_dragged_all_through_a_handoff_ends_in_its_last_size() -> None:
     """A tiling window manager sends a size a frame."""
     with seated_world() as world, seat(world, "agent", "demo") as person:
@@ -106,7 +103,6 @@ def test_a_window_dragged_all_through_a_handoff_ends_in_its_last_size() -> None:
         assert sizes > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols"), [(5, 20), (200, 500), (2, 12)])
 def test_a_terminal_of_any_size_goes_through_a_handoff(rows: int, cols: int) -> None:
     """A split pane, a projector wall, a phone."""

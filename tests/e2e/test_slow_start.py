@@ -1,12 +1,9 @@
 """An agent that takes its time before it shows anything: the person at its terminal is told."""
 
-import pytest
-
 from tests.support.mute_agent import mutable_world
 from tests.support.seats import seat
 
 
-@pytest.mark.slow
 def test_an_agent_that_shows_no_prompt_for_ten_seconds_is_told_of_on_its_terminal() -> None:
     """An empty screen looks like a mistake of ours, or of the person's."""
     with mutable_world() as world, seat(world, "agent", "understudy") as person:

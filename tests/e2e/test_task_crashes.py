@@ -34,7 +34,6 @@ def open_and_kill(world: RelayWorld, point: str) -> str:
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", [*POINTS, "after SpawnLeg", "after paste", "after return"])
 def test_a_task_is_submitted_once_whenever_the_daemon_is_killed(point: str) -> None:
     """Nobody is there to see that it was forgotten; typed twice it would be worked on twice."""
@@ -55,7 +54,6 @@ def test_a_task_is_submitted_once_whenever_the_daemon_is_killed(point: str) -> N
         end(world, session)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["after leg.starting", "before SpawnLeg"])
 def test_who_asks_again_after_nothing_was_started_has_the_agent_at_work(point: str) -> None:
     """Their first command got no answer; told of an agent that was lost, they would look for its fault."""
@@ -65,7 +63,6 @@ def test_who_asks_again_after_nothing_was_started_has_the_agent_at_work(point: s
         ask_again(world, before)
 
 
-@pytest.mark.slow
 def test_who_asks_again_while_a_holder_is_still_ending_has_the_agent_at_work() -> None:
     """Its daemon was killed before it had told it what to hold: it has the leg's lock for a moment more."""
     with relay_world() as world:

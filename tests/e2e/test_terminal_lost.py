@@ -34,7 +34,6 @@ def is_handed_over(session: Session) -> bool:
 
 
 @pytest.mark.share(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_failover_needs_no_terminal(point: str) -> None:
     """The laptop is closed in the very second of the limit; whoever comes back finds the successor."""

@@ -41,7 +41,6 @@ def begin_without_daemon(world: RelayWorld) -> tuple[str, int, int]:
     return begun
 
 
-@pytest.mark.slow
 def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(
     both: tuple[LoginWorld, Neighbour],
 ) -> None:
@@ -59,7 +58,6 @@ def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(
     login.wait_for(session, lambda found: found.state is State.ENDED, "its own owner ends it")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_daemon_killed", [False, True])
 def test_a_tree_with_an_agent_gets_no_second_one_from_another_runtime_folder(
     both: tuple[LoginWorld, Neighbour], *, is_daemon_killed: bool
@@ -82,7 +80,6 @@ def test_a_tree_with_an_agent_gets_no_second_one_from_another_runtime_folder(
     assert f"the runtime folder {login.folders.runtime} is at work in" in run(cron, "doctor").out
 
 
-@pytest.mark.slow
 def test_a_tree_is_free_for_the_other_runtime_folder_once_its_session_has_ended(
     both: tuple[LoginWorld, Neighbour],
 ) -> None:
@@ -102,7 +99,6 @@ def test_a_tree_is_free_for_the_other_runtime_folder_once_its_session_has_ended(
     wait_until(opens, "the other one may begin")
 
 
-@pytest.mark.slow
 def test_what_died_with_its_holder_in_another_runtime_folder_is_taken_up(
     both: tuple[LoginWorld, Neighbour],
 ) -> None:
@@ -136,7 +132,6 @@ def edit_owner(world: RelayWorld, session: str, **fields: str) -> None:
         json.dump({**known, **fields}, file)
 
 
-@pytest.mark.slow
 def test_a_pid_of_before_a_reboot_is_never_signalled(both: tuple[LoginWorld, Neighbour]) -> None:
     """Pids and birth ticks come again after a boot: whoever has them now is somebody else."""
     login, _ = both
@@ -151,7 +146,6 @@ def test_a_pid_of_before_a_reboot_is_never_signalled(both: tuple[LoginWorld, Nei
     assert is_alive(pid, born)
 
 
-@pytest.mark.slow
 def test_a_tree_another_host_may_work_in_is_had_by_hand_only(both: tuple[LoginWorld, Neighbour]) -> None:
     """Over a shared disk nothing tells whether the other machine's agent lives; a person knows."""
     login, _ = both
@@ -174,7 +168,6 @@ def test_a_tree_another_host_may_work_in_is_had_by_hand_only(both: tuple[LoginWo
     login.open("demo", new=True)
 
 
-@pytest.mark.slow
 def test_a_tree_whose_owner_lives_on_this_machine_is_not_taken_over(
     both: tuple[LoginWorld, Neighbour],
 ) -> None:
@@ -198,7 +191,6 @@ def container(both: tuple[LoginWorld, Neighbour]) -> Iterator[Container]:
         made.end()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not CAN_ENCLOSE, reason="this user may not make a pid namespace")
 def test_an_agent_beyond_a_pid_namespace_is_left_alone_until_its_container_is_gone(
     both: tuple[LoginWorld, Neighbour], container: Container

@@ -215,7 +215,6 @@ def test_a_conversation_that_a_session_goes_on_with_is_not_adopted_again(world: 
         adopt(world, new=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("holds", [False, True], ids=["by its name", "by its open file"])
 def test_terminals_that_ask_at_once_around_the_reset_find_one_owner(*, holds: bool) -> None:
     """Before, at and after the program goes on by itself, with the daemon killed in between."""

@@ -39,7 +39,6 @@ def test_git_clean_in_the_middle_of_work_costs_no_failover(world: RelayWorld) ->
         assert file.read() == "*\n"
 
 
-@pytest.mark.slow
 def test_a_holder_that_is_stopped_for_a_while_keeps_its_agent(world: RelayWorld) -> None:
     """A debugger, a SIGSTOP or a machine out of breath is no reason to kill somebody's agent."""
     session = begin(world)
@@ -58,7 +57,6 @@ def test_a_holder_that_is_stopped_for_a_while_keeps_its_agent(world: RelayWorld)
     assert len(found.legs) == 2
 
 
-@pytest.mark.slow
 def test_a_session_whose_holder_never_answers_again_can_be_ended(world: RelayWorld) -> None:
     """Stop must mean stop: neither the agent nor the holder is left."""
     session = begin(world)

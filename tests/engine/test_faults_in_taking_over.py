@@ -54,8 +54,8 @@ def read_prompts(world: RelayWorld) -> list[str]:
         "newline",
         "late",
         "late-record",
-        pytest.param("deaf", marks=pytest.mark.slow),
-        pytest.param("again", marks=pytest.mark.slow),
+        "deaf",
+        "again",
     ],
 )
 def test_a_packet_is_one_prompt_however_its_agent_takes_it(world: RelayWorld, fault: str) -> None:
@@ -71,7 +71,6 @@ def test_a_packet_is_one_prompt_however_its_agent_takes_it(world: RelayWorld, fa
     assert_true(world, session)
 
 
-@pytest.mark.slow
 def test_a_packet_that_was_lost_at_its_return_is_given_once_more(world: RelayWorld) -> None:
     """The journal said that the handoff was done, and the agent sat idle all night."""
     add_fault(world, "lose")

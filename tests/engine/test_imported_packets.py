@@ -94,7 +94,6 @@ POINTS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_daemon_killed_while_an_edited_packet_is_picked_up_leaves_nothing_to_repair(point: str) -> None:
     """One successor, told what the user left; the packet is neither lost nor written a second time."""

@@ -38,7 +38,6 @@ def _list_published(events: list[Event]) -> list[PacketPublished]:
     return [event.body for event in events if isinstance(event.body, PacketPublished)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 2], ids=["server", "supervisor", "worker"])
 def test_a_packet_is_made_though_what_builds_it_was_killed(number: int) -> None:
     """A machine short of memory kills the largest: the session ended, and nobody was handed anything."""

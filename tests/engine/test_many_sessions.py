@@ -62,7 +62,6 @@ def test_a_session_that_goes_on_is_not_known_as_ended_any_more(world: RelayWorld
     assert world.ask("where", session=session)["state"] == "ready"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("moment", [f"after {SessionEnded.name}", f"before {SessionEnded.name}"])
 def test_a_daemon_killed_while_a_session_ends_leaves_nothing_running(moment: str) -> None:
     """A session counts as ended only when all of its end was seen to: its holder is still there by then."""

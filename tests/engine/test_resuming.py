@@ -5,8 +5,6 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.domain.events.session import ConsentUsed
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, say
@@ -30,7 +28,6 @@ def resting_world() -> Iterator[tuple[RelayWorld, str]]:
         yield world, session
 
 
-@pytest.mark.slow
 def test_a_reset_that_passed_while_no_daemon_lived_is_acted_on_as_soon_as_one_does() -> None:
     """Who wished it to go on by itself is not there to ask for it."""
     with resting_world() as (world, session):
@@ -44,7 +41,6 @@ def test_a_reset_that_passed_while_no_daemon_lived_is_acted_on_as_soon_as_one_do
         assert (found.agent, found.done[0].why) == ("demo", "the first reset has passed")
 
 
-@pytest.mark.slow
 def test_a_rest_that_was_agreed_to_survives_a_reboot() -> None:
     """Daemon, holder, agent and runtime folder are gone: the next daemon waits for the reset and goes on."""
     with resting_world() as (world, session):

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.session import Session, Step
 from tests.support.at_work import begin, finish_turn, has_taken_over, say, working_world
@@ -18,7 +16,6 @@ def _is_building(found: Session) -> bool:
     return found.handoff is not None and found.handoff.step is Step.STOPPED
 
 
-@pytest.mark.slow
 def test_a_text_that_takes_for_ever_holds_neither_the_daemon_nor_the_handoff() -> None:
     """It answers, hears SIGTERM, and the next one hands over what can be had, and says what is missing."""
     with working_world() as world:

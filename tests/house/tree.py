@@ -1,9 +1,11 @@
 """The files of the checkout as the house tests see them."""
 
 import ast
+import functools
 import os
-import subprocess
 import tomllib
+
+from agent_relay.system.git.run import ask_git
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRST_FOLDER = os.path.join(CHECKOUT, "tests", "golden", "first-folder")
@@ -11,16 +13,13 @@ FIRST_FOLDER = os.path.join(CHECKOUT, "tests", "golden", "first-folder")
 ADAPTERS = os.path.join(CHECKOUT, "adapters")
 
 
-def tracked_files() -> list[str]:
+@functools.cache
+def tracked_files() -> tuple[str, ...]:
     """Paths, relative to the checkout, of what git tracks or would track; all files where git is absent."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        check=True,
-    ).stdout
-    names = sorted({os.fsdecode(name) for name in listing.split(b"\0") if name})
-    return [name for name in names if os.path.isfile(os.path.join(CHECKOUT, name))]
+    (listing,) = ask_git(CHECKOUT, ["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    assert listing.ok, listing
+    names = sorted({os.fsdecode(name) for name in listing.output.split(b"\0") if name})
+    return tuple(name for name in names if os.path.isfile(os.path.join(CHECKOUT, name)))
 
 
 def python_files(*folders: str) -> list[str]:
@@ -35,6 +34,7 @@ def read_text(name: str) -> str:
         return stream.read()
 
 
+@functools.cache
 def parse(name: str) -> ast.Module:
     """A tracked Python file as a tree."""
     return ast.parse(read_text(name), name)

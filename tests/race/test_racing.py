@@ -118,7 +118,6 @@ def test_a_runner_at_its_limit_fails_over_in_its_own_worktree(world: RaceWorld) 
     assert (view["winner"], one["at_work"], one["how"]) == ("1-demo", "understudy", "finished")
 
 
-@pytest.mark.slow
 def test_a_runner_that_takes_too_long_is_ended_and_judged_by_what_it_has(world: RaceWorld) -> None:
     """Nobody waits for ever for the slowest; half of its work may be the best there is."""
     slow = [{"do": [{"edit": "shed.txt", "text": RED}, {"wait_s": 600}]}]
@@ -155,7 +154,6 @@ def test_a_race_of_agents_that_rest_already_is_over_at_once(world: RaceWorld) ->
         assert "The first reset is at " in str(world.runners(race)[0]["why"])
 
 
-@pytest.mark.slow
 def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> None:
     """The others go on, and cleaning still works."""
     before = world.look()

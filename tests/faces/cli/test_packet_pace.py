@@ -39,7 +39,6 @@ print(json.dumps(told))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(

@@ -54,7 +54,6 @@ def terminals(tmp_path: Path) -> Iterator[Terminals]:
     found.close()
 
 
-@pytest.mark.slow
 def test_no_command_writes_an_escape_sequence_into_a_pipe(terminals: Terminals) -> None:
     """A log or a `grep` with `[31m` in it; and a file of a stranger's words that repaints who reads it."""
     commands = [words for words in list_commands() if words not in LAST]

@@ -22,7 +22,6 @@ POINTS = [
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str) -> None:
     """An agent that is told twice to deploy deploys twice."""
@@ -43,7 +42,6 @@ def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str
 
 
 @pytest.mark.share(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_in_a_session_that_went_on_is_asked_once(point: str) -> None:
     """The second message, whose session is known."""
@@ -62,7 +60,6 @@ def test_a_message_in_a_session_that_went_on_is_asked_once(point: str) -> None:
         assert list_kept(world) == []
 
 
-@pytest.mark.slow
 def test_a_message_whose_shell_and_daemon_died_together_is_asked_once_by_the_next_shell() -> None:
     """The machine's memory ran out: both were killed, and the message stands in the file of a gone shell."""
     with shell_world() as world:
@@ -82,7 +79,6 @@ def test_a_message_whose_shell_and_daemon_died_together_is_asked_once_by_the_nex
         assert list_kept(world) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_run_whose_daemon_died_before_it_answered_is_one_turn(point: str) -> None:
     """A script has nobody who could look whether the agent was asked."""

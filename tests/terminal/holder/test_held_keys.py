@@ -98,7 +98,6 @@ def test_an_agent_that_reads_late_reads_each_key_by_itself(tmp_path: object) -> 
         assert list_reads(wire) == [b"fix it", b"\r", b"now", b"\r"]
 
 
-@pytest.mark.slow
 def test_a_key_that_was_leaned_on_is_not_typed_for_minutes(tmp_path: object) -> None:
     """After ten seconds the rest is typed at once."""
     with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
@@ -351,7 +350,6 @@ def test_the_relay_key_opens_the_prompt_below_the_bar(tmp_path: object, way: str
         wait_to_hear(wire, b"abcd\x1d")
 
 
-@pytest.mark.slow
 def test_an_agent_that_reads_nothing_does_not_hold_up_what_is_typed_for_ever(tmp_path: Path) -> None:
     """What is typed later waits behind it, and so would the Ctrl-C that is to end such an agent."""
     code = f"import time\nsay('ready ')\nwhile not os.path.exists('{tmp_path}/go'): time.sleep(0.05)\n{ECHO}"
