@@ -104,18 +104,19 @@ def find_span(value: object, unit: Literal["seconds", "milliseconds"]) -> timede
 def _read(value: object, form: ResetForm, at: datetime, zone: tzinfo) -> datetime | None:
     match form:
         case "clock":
-            return _find_clock(value, at, zone)
+            found = _find_clock(value, at, zone)
         case "date-clock":
-            return _find_date_clock(value, at, zone)
+            found = _find_date_clock(value, at, zone)
         case "epoch":
-            return _find_epoch(value, 1)
+            found = _find_epoch(value, 1)
         case "epoch-ms":
-            return _find_epoch(value, _MS_PER_S)
+            found = _find_epoch(value, _MS_PER_S)
         case "duration" | "seconds" | "milliseconds":
             span = find_duration(value) if form == "duration" else find_span(value, form)
-            return at + span if span is not None else None
-        case _:
-            return _find_iso(value, zone)
+            found = at + span if span is not None else None
+        case "iso":
+            found = _find_iso(value, zone)
+    return found
 
 
 def _find_epoch(value: object, per_second: int) -> datetime | None:

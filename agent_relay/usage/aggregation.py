@@ -361,14 +361,15 @@ class _Table:
         """Return the key of the row; empty for what belongs to no row of this grouping."""
         match self._question.by:
             case "session":
-                return owner.session
+                key = owner.session
             case "leg":
-                return owner.leg
+                key = owner.leg
             case "handoff":
-                return self._handoffs.get(owner.leg, "")
+                key = self._handoffs.get(owner.leg, "")
             case "agent":
-                return owner.agent
+                key = owner.agent
             case "day":
-                return self._question.day_of(at) if at else UNNAMED
-            case _:
-                return model
+                key = self._question.day_of(at) if at else UNNAMED
+            case "model":
+                key = model
+        return key

@@ -16,7 +16,7 @@ from agent_relay.agents.adapters import is_whole, iterate_patterns, load_adapter
 from agent_relay.domain.text import plain
 from agent_relay.domain.text.plain import read_pattern
 from agent_relay.system.pattern_cost import check_pattern, find_slow_probe
-from tests.house.tree import parse, python_files
+from tests.house.tree import adapter_names, parse, python_files
 
 _SCANS = {"finditer", "findall", "sub", "subn", "split"}
 _GROUPS = 8
@@ -124,7 +124,7 @@ def test_every_expression_is_found() -> None:
     assert strays == []
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "demo", "gemini", "opencode", "understudy"])
+@pytest.mark.parametrize("agent", adapter_names())
 def test_every_rule_of_our_adapters_takes_as_long_as_its_text(agent: str) -> None:
     """They are not looked at when they are loaded, as a user's are: that would cost every start."""
     rules = load_rules(load_adapter(f"{find_builtin_folder()}/{agent}", origin="built-in"))
