@@ -6,7 +6,7 @@ Nothing is planted in the packet and nothing is asked of the agent. What a recor
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import msgspec
@@ -18,6 +18,7 @@ from agent_relay.domain.values import replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_relay.domain.documents.packet import ResumePacket
+    from agent_relay.domain.session import Leg
 
 READING = frozenset({"cat", "head", "tail", "sed", "nl", "less", "more", "bat"})
 """Programs by which agents without a tool for it read files."""
@@ -30,6 +31,10 @@ _FEWEST = 3
 _SEARCHED = 4000
 """Most characters of a command, or of an answer's end, that are looked at."""
 _OWN_FOLDER = ".agent-relay"
+EARLY = timedelta(seconds=2)
+"""Longest time by which a native record may be dated before the journal's line about it."""
+_LATE = timedelta(seconds=10)
+"""Longest time that records of an agent that is being ended still count as its own."""
 
 
 class PacketUse(msgspec.Struct, frozen=True):
@@ -58,6 +63,23 @@ class PacketUse(msgspec.Struct, frozen=True):
 
 
 _Event = Message | CommandRun | FileChange | ToolError
+
+
+def find_span(
+    legs: "Sequence[Leg]", sharing: Iterable[int], place: int
+) -> tuple[datetime | None, datetime | None]:
+    """Return from when on and before when the record of a leg is about that leg; `None` for no bound.
+
+    `place` is its number among the session's `legs`, from 1, and `sharing` has those of all that continued
+    its conversation. Its packet's delivery is no bound: on a busy machine the journal may learn of that when
+    the agent has done its work.
+    """
+    leg, numbers = legs[place - 1], set(sharing)
+    until = leg.ended_at + _LATE if leg.ended_at is not None else None
+    if not (numbers - {place} or leg.resumes):
+        return None, until
+    ends = (legs[number - 1].ended_at for number in numbers if number < place)
+    return max([leg.starting_at - EARLY, *(end for end in ends if end is not None)]), until
 
 
 def select_facts(facts: Facts, since: datetime | None, until: datetime | None) -> Facts | None:

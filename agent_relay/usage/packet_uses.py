@@ -1,7 +1,7 @@
 """Read what the successors of a session did with their packets, from their own records on this machine."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.domain.errors import RelayError
@@ -17,17 +17,14 @@ from agent_relay.transcripts.usage_records import list_answers
 from agent_relay.usage._dedupe import Native
 from agent_relay.usage.gather import Gathered
 from agent_relay.usage.packet_use import (
+    EARLY,
     PacketUse,
     build_packet_use,
     count_tokens,
+    find_span,
     fold_packet_use,
     select_facts,
 )
-
-_EARLY = timedelta(seconds=2)
-"""Longest time by which a native record may be dated before the journal's line about it."""
-_LATE = timedelta(seconds=10)
-"""Longest time that records of an agent that is being ended still count as its own."""
 
 
 def read_packet_uses(
@@ -108,13 +105,11 @@ def _read_one(
     except (RelayError, OSError):
         return PacketUse(lacks="its packet cannot be read")
     leg = session.legs[place - 1]
-    is_shared = len(found.legs) > 1 or leg.resumes
-    until = leg.ended_at + _LATE if leg.ended_at is not None else None
-    facts = select_facts(found.facts, delivered_at - _EARLY if is_shared else None, until)
+    facts = select_facts(found.facts, *find_span(session.legs, found.legs, place))
     if facts is None:
         return PacketUse(lacks="nothing dates what its record holds, and others wrote to it, too")
     use = fold_packet_use(packet, facts, root=packet.git.root if packet.git is not None else session.root)
-    return count_tokens(use, _list_dated(used, leg), leg.starting_at - _EARLY)
+    return count_tokens(use, _list_dated(used, leg), leg.starting_at - EARLY)
 
 
 def _list_dated(used: Mapping[str, Native], leg: Leg) -> Iterator[tuple[datetime, int]]:

@@ -169,4 +169,5 @@ def test_a_mistake_in_the_configuration_is_said_while_the_daemon_runs(world: Rel
     assert world.ask("use", session=session, agent="demo", yes=True)["note"] == note
     write(path, before)
     assert world.ask("where", session=session)["note"] == ""
+    world.wait_for(session, lambda found: len(found.done) == 2, "demo has taken over again")
     assert world.open("understudy", session=session)["note"] == ""

@@ -11,12 +11,14 @@ import pytest
 
 from agent_relay.domain.documents.packet import Attempt, Exchange, ResumePacket, TouchedFile, ValidationRun
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message
+from agent_relay.domain.session import Leg
 from agent_relay.transcripts.fact_readers import READERS
 from agent_relay.transcripts.fact_reading import TranscriptSource
 from agent_relay.usage.packet_use import (
     PacketUse,
     build_packet_use,
     count_tokens,
+    find_span,
     fold_packet_use,
     render_packet_use,
     select_facts,
@@ -206,3 +208,17 @@ def test_hostile_records_are_counted_in_time() -> None:
     huge = "a " * 500_000 + "?"
     use = fold(pack(huge[:1000]), ran(huge, 1), said(huge, 2), did("\0" * 1000, 3, "read"))
     assert (use.commands_run, use.questions) == (1, 1)
+
+
+def test_what_a_leg_did_before_its_delivery_was_noted_is_its_own() -> None:
+    """A busy machine's journal learns of the delivery after the first change; an earlier leg's end counts."""
+    legs = [
+        Leg("L1", "ada", 1, at(0), ended_at=at(9)),
+        Leg("L2", "bob", 1, at(9), ended_at=at(20)),
+        Leg("L3", "ada", 1, at(20), resumes=True, ended_at=at(30)),
+        Leg("L4", "bob", 1, at(21)),
+    ]
+    assert find_span(legs, (2,), 2) == (None, at(30))
+    assert find_span(legs, (1, 3), 1) == (at(-2), at(19))
+    assert find_span(legs, (1, 3), 3) == (at(18), at(40))
+    assert find_span(legs, (2, 4), 4) == (at(20), None)
