@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import real_seeds
 from tests.support.provider.script import flatten
-from tests.support.provider.steps import Tool, call, say, shell
+from tests.support.provider.steps import Step, Tool, call, say, shell
 from tests.support.real import World
 from tests.support.real_switch import GOES_ON, PAIRS, TASK, choose_played, name_bar, prepare_switch
 from tests.support.real_terminal import Terminal
@@ -128,6 +128,34 @@ def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     assert [names.count(f"handoff.{name}") for name in ("delivered", "confirmed", "failed")] == [1, 1, 0]
     # Told when the successor had taken it, which it cannot before it waited for a prompt.
     assert "leg.ready" in names[names.index("handoff.begun") : names.index("handoff.delivered")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), choose_played([("claude", "codex"), ("codex", "claude")], PAIRS)
+)
+def test_a_line_half_typed_at_the_limit_stands_in_the_successors_line(
+    world: World, first: str, second: str
+) -> None:
+    """One half stood in the line of the agent that gave way, the other was typed below the bar."""
+    real_seeds.free_hands(world.home)
+    order(world, first, second)
+    late: Step = {**LIMITS[first], "hang_s": 8}
+    world.play(first, late)
+    world.play(second, say(GOES_ON), say("Heard it."))
+    terminal = world.open(world.relay(first))
+    wait_prompt(terminal, first)
+    type_line(terminal, TASK)
+    terminal.wait_until(lambda: bool(world.requests(first)), "the task to be asked")
+    terminal.send("then look")
+    terminal.wait_until(lambda: "then look" in terminal.screen, "what is half typed")
+    terminal.wait_until(lambda: name_bar(first, second) in terminal.rows[-1], "the bar")
+    terminal.send(" into the manual")
+    wait_work(world, terminal, lambda found: bool(found.done), f"{second} to have taken over")
+    terminal.wait_until(lambda: terminal.screen.count("then look into the manual") == 1, "the whole line")
+    terminal.wait_quiet(1)
+    assert [row for row in world.requests(second) if "then look" in row["text"]] == []
+    terminal.send("\r")
+    terminal.wait_until(lambda: "then look into the manual" in list_heard(world, second), "it to be heard")
 
 
 @pytest.mark.parametrize("second", choose_played(["claude"], sorted(ASKING)))
