@@ -161,6 +161,22 @@ def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> 
         assert _read_prompts(world, "demo")[-1] == text
 
 
+def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
+    """It may ask what to do about its limit, and a digit of the text would be the answer."""
+    with resting_world() as world, seat(world, "agent", "demo", cols=200) as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        _type_until(person, lambda: "Kept for the agent that goes on: " in person.text())
+        for _ in range(3):
+            person.look(1)
+        kept = person.text().split("goes on: ")[1].split()[0]
+        press(person, b"v", lambda: "l leave" not in person.text(), "the key")
+        person.wait_until(shows(person, "To choose what follows"), "relay's line")
+        person.type(b"\x1d/detach\r")
+        assert person.wait_for_end() == 0
+        assert f"{len(kept)} typed characters were not delivered: {kept}" in person.text()
+
+
 def _type_until(person: Person, seen: Callable[[], bool]) -> str:
     """Type digits as a person does, until something is so; return them."""
     text = ""

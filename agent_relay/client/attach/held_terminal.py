@@ -63,9 +63,14 @@ class HeldTerminal:
         """True if the terminal shows the bar, and nothing may be printed on it."""
         return bool(self._texts)
 
-    def attach(self, socket_path: str, *, on_relay_key: "Command", line: str = "") -> "AttachOutcome":
-        """Attach as `loop.attach` does, with what was typed before; keep the terminal if there is a bar."""
-        was_held, held = self.is_held, self._take_held(socket_path)
+    def attach(
+        self, socket_path: str, *, on_relay_key: "Command", line: str = "", rests: bool = False
+    ) -> "AttachOutcome":
+        """Attach as `loop.attach` does, with what was typed before; keep the terminal if there is a bar.
+
+        An agent that `rests` is not given that, which might answer what it asks about its limit.
+        """
+        was_held, held = self.is_held, b"" if rests else self._take_held(socket_path)
         self._message = ""
         if self._signals is None:
             self._enter(self._terminal.__enter__)

@@ -135,7 +135,9 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "SessionPlace") -> "AttachOutcome":
         line = _render_note(notes.pop(), place.session, relay_key) if notes else ""
-        return held.attach(place.socket, on_relay_key=lambda text: obey(place, text), line=line)
+        return held.attach(
+            place.socket, on_relay_key=lambda text: obey(place, text), line=line, rests=place.rests
+        )
 
     if note:
         _say(note)
