@@ -110,7 +110,7 @@ def _work_without_relay(world: RelayWorld) -> None:
     finish_turn(world, session)
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
-    shutil.rmtree(f"{world.project}/.agent-relay/sessions/{session}")
+    os.rename(f"{world.project}/.agent-relay/sessions/{session}", f"{world.folder}/forgotten")
 
 
 def test_relays_own_conversation_is_not_taken_for_one_it_did_not_start(world: RelayWorld) -> None:
