@@ -15,7 +15,7 @@ from agent_relay.domain.protocol.operations import Handler, Peer
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import capitalize
-from agent_relay.domain.values import AgentName, replace
+from agent_relay.domain.values import NOBODY, AgentName, replace
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.services import LaunchEnvironment
@@ -100,7 +100,8 @@ class _Handlers:
 
     async def open(self, asked: op.OpenFields, peer: Peer) -> Mapping[str, object]:
         """Find, hand over or begin a session with the agent at work in it."""
-        agent, asker = await find_asker(self._sessions, peer)
+        find_own_asker = partial(find_asker, self._sessions, peer)
+        agent, _ = await find_own_asker() if asked.check else ("", NOBODY)
         source, _, native = asked.from_.partition(":")
         open_request = OpenRequest(
             agent=asked.agent,
@@ -120,10 +121,9 @@ class _Handlers:
             force=asked.yes,
             launch=not asked.no_launch,
             terms=build_terms(asked, target=asked.agent, environ=asked.env, agent=agent),
-            asker=asker,
         )
         if open_request.launch:
-            opened, note = await commands.open_session(self._sessions, open_request)
+            opened, note = await commands.open_session(self._sessions, open_request, find_own_asker)
             rest = await describe_rest(self._sessions.get(opened.id))
             return {**self._where(opened), "note": note, **rest}
         session, path = await commands.save_packet(self._sessions, open_request)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 
 import msgspec
@@ -17,7 +17,7 @@ from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.names import BY_HAND, get_journal_path, is_ulid, read_moment_ms
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from agent_relay.domain.values import has_passed, replace
+from agent_relay.domain.values import Asker, has_passed, replace
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions import creation
@@ -81,10 +81,17 @@ def _note_unrecovered(registry: SessionRegistry, session_id: str, error: Excepti
         registry.services.report(error)
 
 
-async def open_session(registry: SessionRegistry, request: creation.OpenRequest) -> tuple[Session, str]:
+FindAsker = Callable[[], Awaitable[tuple[str, Asker]]]
+"""Returns the agent that asks, empty for a person, and what is recorded of who asks."""
+
+
+async def open_session(
+    registry: SessionRegistry, request: creation.OpenRequest, find_asker: FindAsker
+) -> tuple[Session, str]:
     """Attach to, hand over or begin a session; return it with `request.agent` at work, or on its way.
 
-    The second value is a note for the user; empty for none.
+    The second value is a note for the user; empty for none. Who asks is found out for a handoff only: that
+    may take a directory on the network.
     """
     note = ""
     creation.check_adoption(request)
@@ -116,7 +123,7 @@ async def open_session(registry: SessionRegistry, request: creation.OpenRequest)
                 request, host.session, host.runner.get_launch_environment(living.id if living else "")
             )
             note = await find_config_note(registry.services)
-        session = await _go_on(registry, host, request)
+        session = await _go_on(registry, host, request, find_asker)
     return (session if session.handoff is not None else await await_start(registry, host)), note
 
 
@@ -194,7 +201,9 @@ async def _begin(registry: SessionRegistry, request: creation.OpenRequest, root:
     return host
 
 
-async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRequest) -> Session:
+async def _go_on(
+    registry: SessionRegistry, host: Host, request: creation.OpenRequest, find_asker: FindAsker
+) -> Session:
     focus = await creation.build_focus(request, host.session)
     session = host.session
     living = session.living_leg
@@ -202,7 +211,8 @@ async def _go_on(registry: SessionRegistry, host: Host, request: creation.OpenRe
         return session
     if creation.is_on_its_way(session, request.agent) and creation.asks_nothing_new(request):
         return session
-    asked = request.build_wish(focus)
+    _, asker = await find_asker()
+    asked = request.build_wish(focus, asker)
     host.runner.take(request.pack(), request.task)
     if living is None:
         _check_conversations(registry, session, request.agent)

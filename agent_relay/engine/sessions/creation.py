@@ -12,7 +12,7 @@ from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.names import is_newer
 from agent_relay.domain.session import NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.values import NOBODY, Asker, Confidential, replace
+from agent_relay.domain.values import Asker, Confidential
 from agent_relay.engine.publishing.limited_work import redact_request
 from agent_relay.engine.publishing.native_records import list_adopted_owners, list_owners
 from agent_relay.engine.services import LaunchEnvironment, Services
@@ -33,7 +33,7 @@ class OpenRequest(Confidential, frozen=True):
     """A request for an agent at work in `cwd`, with the user's environment.
 
     `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
-    empty for the newest; without `launch` only a packet is wanted. `asker` is recorded as who asked.
+    empty for the newest; without `launch` only a packet is wanted.
     """
 
     agent: str
@@ -53,12 +53,12 @@ class OpenRequest(Confidential, frozen=True):
     force: bool = False
     launch: bool = True
     terms: Terms = NO_TERMS
-    asker: Asker = NOBODY
 
-    def build_wish(self, focus: str) -> HandoffAsked:
-        """Return the handoff that is asked for."""
-        wish = HandoffAsked(self.agent, focus=focus, force=self.force, terms=self.terms, digest=self.digest)
-        return replace(wish, asker=self.asker)
+    def build_wish(self, focus: str, asker: Asker) -> HandoffAsked:
+        """Return the handoff that `asker` asks for with this request."""
+        return HandoffAsked(
+            self.agent, focus=focus, force=self.force, terms=self.terms, digest=self.digest, asker=asker
+        )
 
     def pack(self) -> LaunchEnvironment:
         """Return the launch environment of the legs started for this request."""
