@@ -20,8 +20,12 @@ class Holder:
         self.ops: list[str] = []
         self.asked: list[tuple[list[str], bool]] = []
 
-    async def request(self, op: str, *, texts: list[str], holds_keys: bool = False) -> dict[str, object]:
+    async def request(
+        self, op: str, *, texts: list[str], holds_keys: bool = False, line: str = ""
+    ) -> dict[str, object]:
         assert op in {"bar", "asking"}
+        # A question hides the line; what it held before tells whether somebody was typing.
+        assert line == ("empty" if op == "bar" else "")
         self.ops.append(op)
         self.asked.append((texts, holds_keys))
         if self.refusals:
@@ -53,7 +57,9 @@ class Scene:
         """The session's living leg is under watch."""
         leg = self.story.now.living_leg
         assert leg is not None
-        self.live[leg.id] = SimpleNamespace(leg=leg, holder=self.holder, gone=asyncio.Event())
+        self.live[leg.id] = SimpleNamespace(
+            leg=leg, holder=self.holder, gone=asyncio.Event(), shown_input="empty"
+        )
 
 
 def test_the_predecessor_shows_it_with_keys_that_wait() -> None:

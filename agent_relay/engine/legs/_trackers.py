@@ -111,11 +111,15 @@ class SignalFilter:
 
 
 class AgentStateTracker:
-    """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds."""
+    """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds.
+
+    `shown_input` is what it held when it was last shown: a question may hide it.
+    """
 
     def __init__(self, leg: Leg, config: MonitorConfig) -> None:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
+        self.shown_input: InputState = "hidden"
         self.screen: Screen | None = None
         self.moment = 0
         """Number of times the agent was reported to work, whatever its screen showed."""
@@ -164,6 +168,8 @@ class AgentStateTracker:
         state = believe_state(self._rules, state, had_turns=self._had_turns or was_prompted)
         self._had_turns = self._had_turns or state == "ready"
         self.input = read_input(self._rules, self.screen)
+        if self.input != "hidden":
+            self.shown_input = self.input
         is_late = state == "ready" and self._seen_at < self.moment
         if is_late or state in ("unknown", self.state):
             return None

@@ -108,6 +108,11 @@ class LegMonitor:
         return self._state_tracker.input
 
     @property
+    def shown_input(self) -> "InputState":
+        """The state of the input line when it was last shown."""
+        return self._state_tracker.shown_input
+
+    @property
     def screen(self) -> "Screen | None":
         """The screen read last."""
         return self._state_tracker.screen

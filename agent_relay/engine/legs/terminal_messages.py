@@ -112,7 +112,7 @@ async def show_message(live: LegMonitor | None, session: Session, zone: tzinfo) 
         return
     with contextlib.suppress(HolderError):
         kind = "rest" if session.state is State.RESTING and not session.is_held else ""
-        await live.holder.request("say", text=message[:_MESSAGE_LENGTH], kind=kind, line=live.input)
+        await live.holder.request("say", text=message[:_MESSAGE_LENGTH], kind=kind, line=live.shown_input)
 
 
 _AGAIN_S = 0.5
@@ -200,7 +200,7 @@ class BarSender:
             if bar.only_held:
                 await holder.request("asking", texts=texts)
             else:
-                await holder.request("bar", texts=texts, holds_keys=bar.holds_keys, line=live.input)
+                await holder.request("bar", texts=texts, holds_keys=bar.holds_keys, line=live.shown_input)
         except HolderError as error:
             _log.info("bar-not-shown leg=%s why=%s", live.leg.id, error.why)
             if error.why in _PASSING:
