@@ -132,7 +132,7 @@ def test_a_plan_changes_nothing(world: RelayWorld) -> None:
     assert len(world.events(session)) == before
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
-    assert read(world, "plan")["agents"][0]["verdict"] == "at work"
+    assert read(world, "plan")["agents"][0]["verdict"] == "last"
 
 
 @pytest.mark.parametrize(
