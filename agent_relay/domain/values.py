@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-SessionId = NewType("SessionId", str)
 LegId = NewType("LegId", str)
-PacketId = NewType("PacketId", str)
 AgentName = NewType("AgentName", str)
 
 

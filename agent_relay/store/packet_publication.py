@@ -36,7 +36,6 @@ class PublishedPacket(msgspec.Struct, frozen=True):
     sequence: int
     json_path: str
     text_path: str
-    link_path: str
     fingerprint: str
     again: bool = False
 
@@ -76,7 +75,6 @@ def publish_packet(folder: str, packet: ResumePacket, text: str) -> PublishedPac
         packet.sequence,
         json_path=f"{RESUME}/{names[0]}",
         text_path=f"{RESUME}/{names[1]}",
-        link_path=f"{RESUME}/{names[2]}",
         fingerprint=there or seal,
         again=there is not None,
     )

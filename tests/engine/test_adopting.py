@@ -40,7 +40,6 @@ class Program:
         continues_s: float = 60,
     ) -> None:
         self.cwd = cwd
-        self.wrote = f"{cwd}/went-on"
         folder = f"{world.home}/.demo-agent/{agent}"
         os.makedirs(folder, exist_ok=True)
         self.transcript = f"{folder}/{NATIVE_ID[:-8]}{abs(hash(cwd)) % 10**8:08d}.jsonl"

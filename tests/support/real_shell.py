@@ -5,7 +5,6 @@ from tests.support.real_terminal import Terminal, WaitedError
 from tests.support.real_work import describe, read_work
 from tests.support.relay_world import wait_until
 
-LEAVE = {"claude": "/exit", "codex": "/quit", "gemini": "/quit", "opencode": "/exit"}
 RELAY_KEY = "\x1d"
 
 

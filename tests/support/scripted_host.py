@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -70,9 +70,6 @@ class Clock:
 
     def monotonic(self) -> float:
         return (self.at - NOW).total_seconds()
-
-    def pass_by(self, **time: float) -> None:
-        self.at += timedelta(**time)
 
 
 class Scene:

@@ -363,7 +363,6 @@ class Adapter(Strict, frozen=True, kw_only=True):
     proxy: ProxySpec | None = None
     budget_tokens: Annotated[int, Meta(ge=500)] = 6000
     template: str = "resume.md.j2"
-    version_args: tuple[str, ...] = ("--version",)
     tested_versions: tuple[str, ...] = ()
     package: str = ""
     versions: tuple[VersionChange, ...] = ()
