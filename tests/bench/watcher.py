@@ -17,7 +17,7 @@ from agent_relay.terminal.holder_client import HolderConnection, HolderError
 
 async def watch(leg_folder: str) -> None:
     """Follow one leg until its holder is gone."""
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
     now = datetime.now(UTC)
     detector = Detector(rules, agent=AgentName("claude"), started_at=now, zone=UTC, patience_s=300)
     holder = await HolderConnection.open(leg_folder)

@@ -11,7 +11,7 @@ from tests.house import tree
 
 FOLDER = find_builtin_folder()
 RULES: dict[str, Rules] = {
-    name: load_rules(load_adapter(os.path.join(FOLDER, name)))
+    name: load_rules(load_adapter(os.path.join(FOLDER, name), origin="built-in"))
     for name in sorted(os.listdir(FOLDER))
     if os.path.exists(os.path.join(FOLDER, name, "rules.toml"))
 }

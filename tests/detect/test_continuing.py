@@ -16,7 +16,7 @@ from agent_relay.domain.values import AgentName
 
 BEGAN = datetime(2026, 11, 23, 9, 50, tzinfo=UTC)
 RESET = datetime(2026, 11, 23, 11, 50, tzinfo=UTC)
-RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
 FOOTER = (
     "  ⚠ Usage limit reached · limit resets 11:50am",
     "    Continuing automatically at 11:50am · Esc to cancel",

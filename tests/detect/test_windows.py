@@ -58,7 +58,7 @@ def test_a_share_becomes_a_percentage() -> None:
 
 def test_what_a_stream_tells_of_a_window_is_read_where_it_says_how_much() -> None:
     """As Claude Code 2.1.197 wrote it without a screen; of most windows it tells no share."""
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
     windows = UsageWindows(rules.windows, UTC)
     said = {"status": "allowed", "resetsAt": 1795177943, "rateLimitType": "five_hour"}
     near = {

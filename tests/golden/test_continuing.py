@@ -19,7 +19,7 @@ from agent_relay.terminal.emulation.library import find_library
 
 HERE = os.path.dirname(__file__)
 LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)
-RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
 WAITS_AND_ENDS = [
     ("session-limit-120x40", ["2026-11-23T11:50:21"]),
     ("session-limit-subagent-120x40", ["2026-11-23T11:52:56"]),

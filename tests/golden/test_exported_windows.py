@@ -21,7 +21,7 @@ LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)
 
 def export(agent: str, run: str) -> dict[str, float]:
     """The figure of usage windows after everything that run recorded."""
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent)))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
     detector = Detector(rules, agent=AgentName(agent), started_at=LONG_AGO, zone=UTC)
     for record in read_evidence(os.path.join(HERE, "transcripts", agent, run)):
         if record.at is not None:

@@ -30,7 +30,7 @@ def test_a_recorded_window_is_told_of_once_and_a_jump_to_its_end_not_at_all(
     agent: str, run: str, expected: list[str]
 ) -> None:
     """Codex's reset moved with every answer. From 41 % to a refusal in one reading, nobody can tell ahead."""
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent)))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
     detector = Detector(rules, agent=AgentName(agent), started_at=LONG_AGO, zone=UTC)
     near: list[str] = []
     for record in read_evidence(os.path.join(HERE, "transcripts", agent, run)):

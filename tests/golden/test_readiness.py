@@ -29,7 +29,9 @@ def iter_screens(name: str) -> Iterator[Screen]:
 
 
 def list_states(name: str) -> list[str]:
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), name.partition("/")[0])))
+    rules = load_rules(
+        load_adapter(os.path.join(find_builtin_folder(), name.partition("/")[0]), origin="built-in")
+    )
     states: list[str] = []
     for screen in iter_screens(name):
         state = f"{read_state(rules, screen)} {read_input(rules, screen)}"

@@ -28,7 +28,7 @@ def name(entry: dict[str, object]) -> str:
 def replay(entry: dict[str, str], *, chunk: int = 0, with_records: bool = False) -> dict[str, object]:
     agent = entry["name"].partition("/")[0]
     if agent not in RULES:
-        RULES[agent] = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent)))
+        RULES[agent] = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
     transcript = os.path.join(HERE, "transcripts", entry["transcript"]) if with_records else None
     return replay_recording(
         os.path.join(HERE, "recordings", entry["name"] + ".raw.gz"),

@@ -15,7 +15,7 @@ LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def hear(agent: str, run: str, *, started_at: datetime = LONG_AGO, wait_s: float = 0) -> list[Signal]:
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent)))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
     records = read_evidence(os.path.join(HERE, "transcripts", agent, run))
     detector = Detector(rules, agent=AgentName(agent), started_at=started_at, zone=UTC)
     dated = sorted(
@@ -114,7 +114,7 @@ def test_the_records_of_a_run_alone_give_exactly_its_limits(
 
 def test_a_subagent_s_failure_is_not_the_conversation_s_own() -> None:
     """A model a subagent alone uses may be at its limit; what stops the conversation has no id."""
-    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
     run = os.path.join(HERE, "transcripts", "claude", "claude-2.1.330-session-limit-subagent-120x40")
     told = [one for one in read_evidence(run) if one.data.get("hook_event_name") == "StopFailure"]
     detector = Detector(rules, agent=AgentName("claude"), started_at=LONG_AGO, zone=UTC)

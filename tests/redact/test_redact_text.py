@@ -190,6 +190,7 @@ def _changed(paths: Iterator[str]) -> tuple[int, list[tuple[str, object]]]:
     return lines, changed
 
 
+@pytest.mark.slow
 def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
     """A rule that eats code does more harm than a successor without that code."""
     project = os.path.dirname(os.path.dirname(importlib.util.find_spec("agent_relay").origin))  # type: ignore[union-attr, arg-type, type-var]
