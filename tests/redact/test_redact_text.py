@@ -217,6 +217,7 @@ def test_no_line_of_the_standard_library_and_the_dependencies_is_changed(part: i
     assert lines > 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

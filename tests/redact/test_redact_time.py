@@ -37,6 +37,7 @@ def test_runs_of_characters_and_of_the_rules_own_words_take_as_long_as_they_are(
     assert [unit for unit in units if _is_slow(unit + around)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["\\", "x", " ", "-", "="])
 def test_a_megabyte_of_one_character_takes_no_longer_than_one_of_prose(sign: str) -> None:
     """One line without an end is what a broken agent leaves."""
