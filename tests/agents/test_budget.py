@@ -114,6 +114,7 @@ def test_the_text_fits_its_budget(tokens: int) -> None:
     assert estimate_tokens(show(fit_packet(full(), tokens=tokens, render=show))) <= tokens
 
 
+@pytest.mark.slow
 def test_sections_give_way_in_the_declared_order() -> None:
     """The less room, the more sections are named; the user's own words last."""
     seen: list[set[str]] = [
