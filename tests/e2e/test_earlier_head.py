@@ -30,7 +30,7 @@ def world() -> Iterator[RelayWorld]:
         check=False,
     )
     if archive.returncode:
-        pytest.skip(f"this clone does not reach back to {BEFORE_ROOMS}")
+        pytest.skip(reason=f"this clone does not reach back to {BEFORE_ROOMS}")
     with relay_world() as made:
         made.environ |= write_screenplays(f"{made.folder}/plays", demo=SCENES)
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
