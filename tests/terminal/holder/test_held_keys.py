@@ -282,7 +282,7 @@ def test_what_the_agent_was_not_given_comes_back_with_its_end(tmp_path: object, 
 
 @pytest.mark.parametrize("op", ["detach", "exit"])
 def test_a_terminal_let_go_tells_what_it_holds_and_nothing_else(tmp_path: object, op: str) -> None:
-    """Without a bar there is nothing to tell."""
+    """Without a bar nothing is held; what stands in the line of the agent is told as well."""
     with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
         seat = BarSeat(held.folder)
         with contextlib.closing(seat):
@@ -291,7 +291,12 @@ def test_a_terminal_let_go_tells_what_it_holds_and_nothing_else(tmp_path: object
             wait_to_hear(wire, b"x")
             if op == "detach":
                 assert seat.wire.ask("detach")["detached"] == 1
-                assert seat.wire.event("detached") == {"event": "detached", "held": "", "bar": []}
+                assert seat.wire.event("detached") == {
+                    "event": "detached",
+                    "held": "",
+                    "line": "x",
+                    "bar": [],
+                }
             else:
                 wire.type(b"q")
                 ended = seat.wire.event("exit")
