@@ -15,7 +15,13 @@ from agent_relay.domain.documents.packet import Decision, Exchange, PlanStep, Pr
 from agent_relay.domain.facts import Facts, FileChange, Message
 from agent_relay.domain.names import FOLDER
 from agent_relay.domain.values import Tree, TreeFile, render_path
-from agent_relay.packet.extract.later_changes import LaterWords, find_corrections, find_later_words
+from agent_relay.packet.extract.later_changes import (
+    LaterWords,
+    LiftedRule,
+    find_corrections,
+    find_later_words,
+    find_lifted_rules,
+)
 from agent_relay.packet.extract.ledger import cut_ending
 from agent_relay.packet.extract.provenance import get_turn, tell_source
 from agent_relay.packet.extract.requests import Quotation, is_rule, weigh_rule
@@ -53,12 +59,23 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent
     return _keep(quotes, ranks, _CONSTRAINTS)
 
 
+def find_lifted(before: Iterable[Quote], prompts: Sequence[Message]) -> list[LiftedRule]:
+    """Find the rules, of earlier legs and of `prompts`, that a prompt takes back."""
+    carried = [Message("user", rule.text, -1 - at) for at, rule in enumerate(before) if not rule.ended_in]
+    return find_lifted_rules([*carried, *prompts])
+
+
 def mark_ended(
-    quotes: Iterable[Quote], exchanges: Iterable[Exchange], prompts: Sequence[Message], agent: str
+    quotes: Iterable[Quote],
+    exchanges: Iterable[Exchange],
+    prompts: Sequence[Message],
+    lifted: Sequence[LiftedRule],
+    agent: str,
 ) -> tuple[Quote, ...]:
     """Mark the rules from prompts that a later prompt took back, corrected or seems to change.
 
-    `prompts` are those of `agent`'s leg; not all of them are among the exchanges.
+    `prompts` are those of `agent`'s leg; not all of them are among the exchanges. A prompt that takes one of
+    several rules back leaves the others as they are.
     """
     sources = {said.turn: get_turn(tell_source(agent, said)) for said in prompts}
     marks: dict[tuple[str, str, int] | None, dict[str, object]] = {
@@ -69,7 +86,20 @@ def mark_ended(
         if (one.ended_in and one.ended_how != "replaced") or one.revisited_in:
             marks[get_turn(one.source)] = {name: getattr(one, name) for name in _MARKS}
     marks.pop(None, None)
-    return tuple(quote.model_copy(update=marks.get(get_turn(quote.source), {})) for quote in quotes)
+    narrow = {(sources.get(one.earlier), one.later) for one in lifted}
+
+    def mark(quote: Quote) -> dict[str, object]:
+        turn = get_turn(quote.source)
+        for one in lifted:
+            if normalise(one.rule) in normalise(quote.text) and turn != sources.get(one.later):
+                is_whole = normalise(one.rule) == normalise(quote.text)
+                how = one.how if is_whole else "corrected"
+                return {"ended_in": one.later, "ended_how": how, "ended_by": cut_ending(one.words)}
+        found = marks.get(turn, {})
+        later = found.get("ended_in") or found.get("revisited_in")
+        return {} if (turn, later) in narrow else found
+
+    return tuple(quote.model_copy(update=mark(quote)) for quote in quotes)
 
 
 def _leave_known(
@@ -130,15 +160,20 @@ def _mark_revisited(exchange: Exchange, later: LaterWords | None) -> Exchange:
     return exchange.model_copy(update=update)
 
 
-def merge_decisions(before: Iterable[Decision], exchanges: Sequence[Exchange]) -> tuple[Decision, ...]:
+def merge_decisions(
+    before: Iterable[Decision], exchanges: Sequence[Exchange], task: str, asked: Provenance | None
+) -> tuple[Decision, ...]:
     """Merge the decisions so far, with their ids, with what is settled in the merged ledger.
 
-    A decision that the ledger shows as corrected since is dropped; of too many the last ones are kept.
+    A decision that the ledger shows as corrected since is dropped, and so is the `task` itself, `asked` at
+    that place; of too many the last ones are kept.
     """
     ended = {turn for one in exchanges if one.ended_in and (turn := get_turn(one.source))}
+    ended |= {turn for turn in (get_turn(asked),) if turn}
+    exchanges = [one for one in exchanges if get_turn(one.source) not in ended]
     decisions = [one for one in before if not (one.in_ledger and get_turn(one.source) in ended)]
     number = max((_number(decision.id) for decision in decisions), default=0)
-    known = [decision.summary for decision in decisions]
+    known = [task, *(decision.summary for decision in decisions)]
     for one in _leave_known((one for one in exchanges if one.is_settled), known, attrgetter("said")):
         number += 1
         told = {"id": f"D{number}", "summary": one.said, "why": one.on, "source": one.source}

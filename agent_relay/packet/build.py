@@ -127,7 +127,6 @@ def _build_from_leg(
     task = _find_task(leg, context)
     exchanges = _build_exchanges(leg, agent)
     prompts = [said for said in facts.conversation if said.role == "user"]
-    rules = merging.merge_constraints(before.constraints, find_constraints(facts), agent)
     return documents.ResumePacket(
         packet_id=context.packet_id,
         session_id=context.session_id,
@@ -141,9 +140,9 @@ def _build_from_leg(
         task_pasted=task.pasted,
         task_source=task.source,
         focus=context.focus or None,
-        constraints=merging.mark_ended(rules, exchanges, prompts, agent),
+        constraints=_find_rules(leg, exchanges, prompts, agent),
         exchanges=exchanges,
-        decisions=merging.merge_decisions(before.decisions, exchanges),
+        decisions=merging.merge_decisions(before.decisions, exchanges, task.text or "", task.source),
         attempts=before.attempts,
         remarks=before.remarks,
         blockers=blockers,
@@ -160,6 +159,17 @@ def _build_from_leg(
         usage=_build_usage(facts.tokens),
         lineage=(*before.lineage, _build_entry(facts, context)),
     )
+
+
+def _find_rules(
+    leg: _Leg, exchanges: Sequence[documents.Exchange], prompts: Sequence[Message], agent: str
+) -> tuple[documents.Quote, ...]:
+    """Find the user's rules of this leg and of earlier ones, those no longer in force marked."""
+    before = leg.before.constraints
+    lifted = merging.find_lifted(before, prompts)
+    lifting = {(one.later, one.words) for one in lifted if not one.says_more}
+    rules = merging.merge_constraints(before, find_constraints(leg.facts, lifting), agent)
+    return merging.mark_ended(rules, exchanges, prompts, lifted, agent)
 
 
 def _build_exchanges(leg: _Leg, agent: str) -> tuple[documents.Exchange, ...]:

@@ -16,8 +16,8 @@ from agent_relay.packet.extract.sentences import is_alike
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
 _FIELDS = (
-    "limit", "task", "task_pasted", "focus", "next_task", "constraints", "narrative", "exchanges",
-    "decisions", "blockers", "attempts", "remarks", "touched_files", "validation_runs", "plan", "background",
+    "limit", "task", "task_pasted", "focus", "next_task", "decisions", "constraints", "blockers", "narrative",
+    "exchanges", "attempts", "remarks", "touched_files", "validation_runs", "plan", "background",
     "expectations", "rollback", "last_lines", "last_screen", "recent_turns", "unprocessed_prompt",
 )  # fmt: skip
 """The fields with texts, in the order in which the templates show them."""

@@ -16,7 +16,7 @@ from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.text.plain import clean_text, quote_text
 from agent_relay.packet.budget import CUT_NAMES
 from agent_relay.packet.extract.provenance import find_record
-from agent_relay.packet.repeats import leave_out_repeated
+from agent_relay.packet.repeats import leave_out_repeated, list_rules_told
 
 SHARED = "shared/resume.md.j2"
 """The name under which an adapter's template extends the one all agents share."""
@@ -77,6 +77,7 @@ def render_packet(
         "cite": cite,
         "records": records,
         "packet": _view(render_document(shown), 0),
+        "rules_told": [quote_text(place) for place in list_rules_told(packet)],
         "title": quote_text(title),
         "folder": quote_text(folder),
         "names": CUT_NAMES,

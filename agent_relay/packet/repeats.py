@@ -34,10 +34,12 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     pastes = [_flatten(text) for text in (packet.task_pasted, _get_pasted(packet.unprocessed_prompt)) if text]
     exchanges = _list_user_words(packet)
     ledgers = {one.source.agent for one in packet.exchanges if one.source}
+    # The task is quoted as it was given: what was taken back of it is said beside it.
+    marked = [words for words in exchanges if not _is_contained(words.rstrip("…"), told)]
     rules = tuple(
         rule
         for rule in packet.constraints
-        if not _is_contained(rule.text, [*told, *exchanges])
+        if not _is_contained(rule.text, marked if rule.ended_in else [*told, *exchanges])
         and (_has_no_exchange(rule, ledgers) or _is_standing(rule.text))
     )
     recent = tuple(_list_recent(packet, [*told, *exchanges, *(_flatten(rule.text) for rule in rules)]))
@@ -51,7 +53,7 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
     return packet.model_copy(
         update={
             "next_task": _drop_failing_line(packet.next_task, obstacles),
-            "constraints": tuple(_shorten_ending(rule, words) for rule in rules),
+            "constraints": tuple(_shorten_ending(_shorten_rule(rule, told), words) for rule in rules),
             "exchanges": tuple(_shorten_ending(one, words) for one in ledger if _has_content(one)),
             "decisions": tuple(one for one in packet.decisions if not one.in_ledger),
             "recent_turns": recent,
@@ -59,6 +61,24 @@ def leave_out_repeated(packet: ResumePacket) -> ResumePacket:
             "validation_runs": tuple(_list_runs(packet)),
         }
     )
+
+
+def list_rules_told(packet: ResumePacket) -> tuple[str, ...]:
+    """List where the text quotes rules in force that hold throughout, besides in the list of rules."""
+    packet = _drop_own(packet)
+    parts = [("the task above", _flatten(packet.task or ""))]
+    parts.append(("the waiting prompt below", _flatten(_get_text(packet.unprocessed_prompt))))
+    parts += [(_name_turn(one.source, packet), _flatten(one.said)) for one in packet.exchanges if one.said]
+    rules = [rule.text for rule in packet.constraints if not rule.ended_in and _is_standing(rule.text)]
+    places = (next((name for name, text in parts if _is_contained(rule, [text])), "") for rule in rules)
+    return tuple(dict.fromkeys(place for place in places if place))
+
+
+def _name_turn(source: Provenance | None, packet: ResumePacket) -> str:
+    if source is None or not source.turn:
+        return ""
+    is_last = source.agent == packet.previous_agent
+    return f"turn {source.turn}" if is_last else f"{source.agent}, turn {source.turn}"
 
 
 def _is_standing(text: str) -> bool:
@@ -124,8 +144,18 @@ def _shorten_ending(one: _EndingT, words: list[str]) -> _EndingT:
     """Shorten the words by which something was taken back to their beginning, if they appear elsewhere."""
     if len(one.ended_by) <= _ENDING_LENGTH or not _is_contained(one.ended_by.rstrip("…"), words):
         return one
-    begun = one.ended_by[:_ENDING_LENGTH].rpartition(" ")[0] or one.ended_by[: _ENDING_LENGTH - 1]
-    return one.model_copy(update={"ended_by": f"{begun}…"})
+    return one.model_copy(update={"ended_by": _begin(one.ended_by)})
+
+
+def _shorten_rule(rule: Quote, told: list[str]) -> Quote:
+    """Shorten a rule that the task or the waiting prompt quotes to its beginning."""
+    if len(rule.text) <= _ENDING_LENGTH or not _is_contained(rule.text, told):
+        return rule
+    return rule.model_copy(update={"text": _begin(rule.text)})
+
+
+def _begin(text: str) -> str:
+    return f"{text[:_ENDING_LENGTH].rpartition(' ')[0] or text[: _ENDING_LENGTH - 1]}…"
 
 
 def _list_recent(packet: ResumePacket, words: list[str]) -> Iterator[TurnExcerpt]:
@@ -147,15 +177,22 @@ def _drop_repeated_words(one: Exchange, said: list[str], pastes: list[str]) -> E
 
 def _shorten(one: Exchange, quoted: list[str], obstacles: list[str]) -> Exchange:
     update: dict[str, object] = {}
-    failed = [
-        line
-        for line in one.failed.split("\n")
-        if not _is_contained(line.partition(": ")[2] or line, obstacles)
-    ]
+    failed = [line for line in one.failed.split("\n") if not _is_obstacle(line, obstacles)]
     update["failed"] = "\n".join(failed)
     if one.told and _is_contained(one.told.rpartition("\n")[2].rstrip("…"), quoted):
         update["told"] = one.told.rpartition("\n")[0]
     return one.model_copy(update=update)
+
+
+def _is_obstacle(line: str, obstacles: list[str]) -> bool:
+    """Check whether a failed run, perhaps with its command or its line cut, is one of the obstacles."""
+    told, _, why = line.partition("`: ")
+    command = told.strip("`")
+    begun = f"`{command.rstrip(' …')}" if command.endswith("…") else f"`{command}`"
+    begun, why = _flatten(begun.replace(";", " ")), why.removesuffix(" …")
+    return _is_contained(why, obstacles) or any(
+        why in one and _flatten(one.replace(";", " ")).startswith(begun) for one in obstacles
+    )
 
 
 def _list_failures_once(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:

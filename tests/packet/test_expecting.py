@@ -6,6 +6,7 @@ from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Session, Terms
 from agent_relay.domain.values import replace
 from agent_relay.packet.handoff_facts import add_terms, has_own_terms, list_missing_terms
+from tests.packet.test_later_words import render
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 PACKET = ResumePacket(
@@ -35,6 +36,21 @@ def test_the_successor_reads_what_is_expected_and_who_would_take_over() -> None:
         "priority": "high",
     }
     assert packet.rollback == {"agent": "cas", "questions": ["why?"]}
+
+
+def test_what_is_expected_is_told_in_plain_words() -> None:
+    """The names of fields are for programs."""
+    terms = Terms(
+        ("a door",), ("it opens",), ("no nails",), "high", checks=("true",), proposed_checks=("ls",)
+    )
+    packet = add_terms(PACKET, Handoff("H", "L", "ada", "bob", "manual", NOW, terms=terms))
+    told = render(packet).partition("## Expected of you\n")[2].partition("\n\n")[0]
+    assert told == (
+        "- to deliver:\n  - a door\n- it is done when:\n  - it opens\n"
+        "- commands that have to succeed:\n  - true\n"
+        "- commands an agent proposed, once a person agrees:\n  - ls\n- within these limits:\n  - no nails\n"
+        "- priority: high"
+    )
 
 
 def test_the_rollback_agent_reads_what_failed_and_what_to_answer() -> None:

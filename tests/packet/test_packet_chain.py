@@ -39,8 +39,7 @@ def test_a_chain_carries_what_the_first_agent_knew() -> None:
     ]
     assert [(one.id, one.source.agent if one.source else "") for one in packet.decisions] == [
         ("D1", "alpha"),
-        ("D2", "alpha"),
-        ("D3", "beta"),
+        ("D2", "beta"),
     ]
     assert packet.exchanges[:2] == build_first().exchanges
     assert [(one.said, one.told) for one in packet.exchanges[2:]] == [

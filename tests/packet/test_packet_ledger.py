@@ -112,8 +112,8 @@ def test_consent_is_the_users_and_its_question_is_told(words: str) -> None:
     )
     assert find(packet, 2).is_settled
     assert [(one.on, one.told) for one in packet.exchanges[:2]] == [
-        ("", "Shall I delete the old files?"),
-        ("", "Deleted."),
+        ("", ""),
+        ("Shall I delete the old files?", "Deleted."),
     ]
 
 
@@ -305,7 +305,7 @@ def test_an_included_question_comes_with_the_consent_that_answered_it(leave: str
             FileChange("match.py", "modified", 14, added_lines=("a = 35",), removed_lines=("a = 40",)),
         ),
     )  # fmt: skip
-    assert find(packet, 13).told.endswith("Shall I take 0.35?")
+    assert find(packet, 14).on.endswith("Shall I take 0.35?")
     assert (find(packet, 14).said, find(packet, 14).is_settled) == (leave, True)
 
 

@@ -122,3 +122,31 @@ def test_long_messages_and_many_turns_are_told_once() -> None:
     assert packet.unprocessed_prompt is not None
     assert packet.unprocessed_prompt.text == waiting
     assert list(list_repeated(render(packet))) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("false", ""),
+        ("make x", "boom " * 80),
+        ("a" * 90 + " b", "ERROR: no"),
+        ("for i in 1\ndo\n  x\ndone", "no y"),
+    ],
+)
+def test_a_failed_command_that_stands_in_the_way_is_told_once(command: str, output: str) -> None:
+    """However it was cut: below the blockers, not in the record as well."""
+    text = render(build("build it", "At it.", commands=(CommandRun(command, output, 2, 1),)))
+    assert command[:5] in section(text, "Blockers")
+    assert "failed:" not in text
+
+
+def test_rules_are_listed_or_said_to_be_in_what_is_quoted() -> None:
+    """Whoever reads of the user's rules below finds where they are, and none of them twice."""
+    text = render(
+        build(
+            "port the parser, never touch db.py", "Ok.", "never touch the old grammar", "Ok.", "go on", "ok"
+        )
+    )
+    assert "- in the task above, turn 2" in section(text, "Rules and corrections")
+    assert "The task, the user's rules and the waiting prompt below" in text
+    assert "rules" not in render(build("port the parser", "Ok."))

@@ -136,18 +136,18 @@ def test_an_agent_that_resumes_its_conversation_is_told_the_delta_only() -> None
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
-    """Who and why, task, next step, rules, the agent's document, what was said, decisions, and the rest."""
+    """Who and why, task, next step, decisions, rules, blockers, what was tried, and the rest."""
     text = render(build(), agent)
     marks = [
         *("<handoff-context>", "alpha was working", "limit WORDS", "FIX", "FOCUS", "NEXTSTEP"),
         *(
+            "DECISION",
             "CONSTRAINT",
+            "BLOCKER",
+            "Evidence: record",
             "DOCUMENT",
             "EXCHANGE",
             "ANSWER",
-            "DECISION",
-            "BLOCKER",
-            "Evidence: record",
             "ATTEMPT",
             "/r, branch main",
             "changed.py",

@@ -77,9 +77,9 @@ class Exchange(Document):
     measured, `told` the beginning of the agent's last answer and what it decided. `is_settled` is whether
     the user chose or confirmed something that still holds. If it no longer holds, it was taken back,
     replaced or corrected (`ended_how`) in the turn `ended_in`, by the words `ended_by`; `took_back` is the
-    turn whose edits were undone here. `revisited_in` and `revisited_by` are as for a quote. `is_broken_off`
-    is whether the user interrupted it before any answer or work. `weight` is how much a successor would miss
-    it.
+    turn whose edits were undone here. `revisited_in` and `revisited_by` are as for a quote, or what the agent
+    said against the suspicion that was agreed to. `is_broken_off` is whether the user interrupted it before
+    any answer or work. `weight` is how much a successor would miss it.
     """
 
     said: str = ""

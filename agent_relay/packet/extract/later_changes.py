@@ -3,22 +3,37 @@
 Edits are matched by their lines alone, prompts by words that only two or three of them share.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 import msgspec
 
 from agent_relay.domain.facts import FileChange, Message
 from agent_relay.domain.text.plain import compile_late
-from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes, split_sentences
-from agent_relay.packet.extract.terms import list_words
+from agent_relay.packet.extract.requests import is_asking, is_rule
+from agent_relay.packet.extract.sentences import get_phrases, normalise, plain_apostrophes, split_sentences
+from agent_relay.packet.extract.terms import list_stems, list_words
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")
 _OUTRIGHT = get_phrases("outright-correction")
+_SELF = get_phrases("corrects-self")
+_TURNED_DOWN = get_phrases("turned-down")
+_NUMBER = compile_late(r"\d")
+_SUSPECTS = get_phrases("suspects")
+_DISPROOF = get_phrases("disproof")
 _RULE_CHANGE = get_phrases("rule-change")
 _OPPOSES = get_phrases("opposes")
+_ALLOWS = get_phrases("allows")
+_TAKES_BACK = get_phrases("takes-back-rule")
+_LIMITS = get_phrases("limits-scope")
+_QUOTES = get_phrases("quotes-somebody")
+_FORBIDS = get_phrases("forbids")
+_ABSOLUTE = get_phrases("absolute")
+_FORBIDDING = (_FORBIDS, _OPPOSES)
 _SIGNS = (_CORRECTS, _RETRACTION, _OUTRIGHT, _RULE_CHANGE)
 # The weight of the words that two prompts, and no third one, must share. Two characters of a script without
 # spaces count as half a word, and so do three letters: among few prompts, every article is rare.
@@ -39,6 +54,19 @@ _FEW = 3
 _NEAR = 12
 _SHORT = 120
 _LONGEST = 4000
+# A file, a folder or an identifier: what such a rule is about.
+_NAME = compile_late(
+    r"(?<![\w./-])(?:[\w-]++/++(?!\w)|[^\W_](?:[^\W_]|-)*+(?:[./_]++[^\W_](?:[^\W_]|-)*+)++)", re.ASCII
+)
+_CLAUSE_END = compile_late(
+    r"[,;:]\s|\s[-\u2013\u2014]\s|\b(?:and|or|und|oder|y|et|ou)\b|[\u3001\uff0c\uff1b]"
+)
+# The share of a rule's words, without those that make it one, that a sentence about it repeats.
+_MOST_OF_IT = 0.6
+# Shorter words occur in every sentence, except in scripts without spaces.
+_TELLING, _WIDE_FROM = 5, "\u3040"
+# The newest rules that one sentence is compared with.
+_RULES = 100
 
 
 _Line = tuple[str, str]
@@ -62,6 +90,129 @@ class LaterWords(msgspec.Struct, frozen=True):
     earlier: int
     later: int
     words: str
+
+
+class LiftedRule(msgspec.Struct, frozen=True):
+    """A `rule` of turn `earlier` that the sentence `words` of turn `later` took back, or a part of it.
+
+    `says_more` is whether the sentence is itself a rule, about something else or under which condition.
+    """
+
+    rule: str
+    earlier: int
+    later: int
+    how: Literal["taken back", "corrected"]
+    words: str
+    says_more: bool
+
+
+def find_lifted_rules(prompts: Sequence[Message]) -> list[LiftedRule]:
+    """Find the rules that a later sentence of the user's takes back, each with the last one that does.
+
+    The sentence has to say so, and to name what the rule is about. A rule that is given again is in force.
+    """
+    rules: dict[str, _Rule] = {}
+    lifted: dict[str, LiftedRule] = {}
+    for said in prompts:
+        sentences = split_sentences(said.text[:_LONGEST])
+        lifting = {one: _read_lifting(one) for one in sentences if _may_lift(plain_apostrophes(one))}
+        for sentence, found in lifting.items():
+            for key, rule in [*islice(reversed(rules.items()), _RULES)]:
+                how = _tell_lifted(rule, found) if rule.turn != said.turn else None
+                if how:
+                    says_more = how == "corrected" or is_rule(_drop_lifting(sentence))
+                    lifted[key] = LiftedRule(rule.text, rule.turn, said.turn, how, sentence, says_more)
+        for sentence in sentences:
+            if is_rule(_drop_lifting(sentence) if sentence in lifting else sentence):
+                key = normalise(sentence)
+                rules.pop(key, None)
+                rules[key] = _read_rule(sentence, said.turn)
+                lifted.pop(key, None)
+    return list(lifted.values())
+
+
+class _Clause(msgspec.Struct, frozen=True):
+    """A part of a rule: the names in it, its other words, and whether it forbids something."""
+
+    names: set[str]
+    stems: set[str]
+    forbids: bool
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """A rule, as it is compared with later sentences."""
+
+    text: str
+    turn: int
+    names: set[str]
+    clauses: Sequence[_Clause]
+
+
+class _Lifting(msgspec.Struct, frozen=True):
+    """A sentence that takes a rule back: the names and words in it, whichever rule it is, and how much."""
+
+    names: set[str]
+    stems: set[str]
+    takes_back: bool
+    is_limited: bool
+
+
+def _read_rule(sentence: str, turn: int) -> _Rule:
+    plain = plain_apostrophes(sentence)
+    clauses = [_read_clause(part) for part in _CLAUSE_END.split(plain) if part]
+    return _Rule(sentence, turn, _list_names(plain), clauses)
+
+
+def _read_clause(clause: str) -> _Clause:
+    signs = (match[0] for sign in (*_FORBIDDING, _ABSOLUTE) for match in sign.finditer(clause))
+    forbids = any(sign.search(clause) for sign in _FORBIDDING)
+    return _Clause(_list_names(clause), list_stems([clause]) - list_stems(signs), forbids)
+
+
+def _read_lifting(sentence: str) -> _Lifting:
+    plain = _QUOTES.sub(" ", plain_apostrophes(sentence))
+    names = _list_names(plain) | list_words(plain)
+    takes_back, is_limited = bool(_TAKES_BACK.search(plain)), bool(_LIMITS.search(plain))
+    return _Lifting(names, list_stems([plain]), takes_back, is_limited)
+
+
+def _may_lift(plain: str) -> bool:
+    plain = _QUOTES.sub(" ", plain)
+    return bool(_ALLOWS.search(plain) or _TAKES_BACK.search(plain)) and not is_asking(plain)
+
+
+def _drop_lifting(sentence: str) -> str:
+    """Return the sentence without the words that take a rule back, which sound like one."""
+    return _TAKES_BACK.sub(" ", _ALLOWS.sub(" ", plain_apostrophes(sentence)))
+
+
+def _tell_lifted(rule: _Rule, told: _Lifting) -> Literal["taken back", "corrected"] | None:
+    """Tell whether the rule is taken back, all of it or a part.
+
+    What is allowed must have been forbidden: "you may edit db.py" takes no rule back that says how.
+    """
+    left = rule.names - told.names
+    forbidding = any(clause.forbids for clause in rule.clauses)
+    if not (forbidding or told.takes_back) or (rule.names and left == rule.names):
+        return None
+    # What stands beside the rule in its sentence, such as where the work is, is not what it is about.
+    clauses = [one for one in rule.clauses if one.forbids or one.names or not forbidding]
+    met = [one for one in clauses if _is_about(one, told)]
+    if not met:
+        return None
+    is_open = any(one.forbids and one not in met for one in clauses)
+    return "corrected" if left or is_open or told.is_limited else "taken back"
+
+
+def _is_about(clause: _Clause, told: _Lifting) -> bool:
+    """Check whether the sentence names what the clause is about, or repeats most of its words."""
+    if clause.names:
+        return bool(clause.names & told.names)
+    return bool(clause.stems) and len(clause.stems & told.stems) >= _MOST_OF_IT * len(clause.stems)
+
+
+def _list_names(text: str) -> set[str]:
+    return {name.rstrip("/").casefold() for name in _NAME.findall(text)}
 
 
 def find_changed_edits(changes: Iterable[FileChange]) -> list[LaterChange]:
@@ -118,7 +269,7 @@ def _take_away(
 
 
 def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
-    """Find the prompts that a later one corrects, each with the last one that does."""
+    """Find the prompts that a later one corrects, or takes a rule from, each with the last one that does."""
     terms = [list_words(said.text) for said in prompts]
     counts = Counter(term for found in terms for term in found)
     first: dict[str, int] = {}
@@ -136,10 +287,52 @@ def find_corrections(prompts: Sequence[Message]) -> list[LaterChange]:
             if counts[term] == _BOTH and first[term] < at:
                 shared[first[term]] += _weigh(term) * (1 + (term in quoted))
         most, earlier = max(((weight, before) for before, weight in shared.items()), default=(0, 0))
+        if most < _SHARED_OUTRIGHT and at and _SELF.search(plain):
+            near = sum(_weigh(term) for term in terms[at] & terms[at - 1])
+            most, earlier = (_SHARED_OUTRIGHT, at - 1) if near >= _SHARED_OUTRIGHT else (most, earlier)
         if most >= (_SHARED_OUTRIGHT if is_outright else _SHARED):
             turn = prompts[earlier].turn
             corrected[turn] = LaterChange(turn, said.turn, "corrected")
+    for rule in find_lifted_rules(prompts):
+        if rule.earlier not in corrected or corrected[rule.earlier].later <= rule.later:
+            corrected[rule.earlier] = LaterChange(rule.earlier, rule.later, "corrected")
     return list(corrected.values())
+
+
+def is_meant(change: LaterChange, words: Mapping[int, str]) -> bool:
+    """Check whether the words of both turns confirm, as their edits suggest, that one replaced the other."""
+    earlier, later = (words.get(turn, "") for turn in (change.earlier, change.later))
+    if change.how == "taken back" or not earlier:
+        return True
+    if turns_down(earlier):
+        return False
+    return bool(list_words(earlier) & list_words(later)) or all(map(_NUMBER.search, (earlier, later)))
+
+
+def turns_down(text: str) -> bool:
+    """Check whether the user rejects what was just done or tried."""
+    return bool(_TURNED_DOWN.search(plain_apostrophes(text)))
+
+
+def find_disproof(said: str, before: str, answers: Iterable[Message]) -> LaterWords | None:
+    """Find the first sentence of `answers` that disproves a suspicion the user agreed to.
+
+    The suspicion is voiced in `before`, which the user answered with `said`, or in their own words.
+    """
+    voiced = [
+        sentence
+        for text in (said, before)
+        for sentence in split_sentences(text[:_LONGEST])
+        if _SUSPECTS.search(plain_apostrophes(sentence))
+    ]
+    words = {term for sentence in voiced for term in list_words(sentence)}
+    named = {term for term in words if len(term) >= _TELLING or term[0] >= _WIDE_FROM}
+    for answer in answers if named else ():
+        for sentence in split_sentences(answer.text[:_LONGEST]):
+            plain = plain_apostrophes(sentence)
+            if _DISPROOF.search(plain) and named & list_words(plain):
+                return LaterWords(answer.turn, answer.turn, sentence)
+    return None
 
 
 def find_later_words(prompts: Sequence[Message]) -> list[LaterWords]:

@@ -18,7 +18,10 @@ from agent_relay.packet.extract.later_changes import (
     LaterWords,
     find_changed_edits,
     find_corrections,
+    find_disproof,
     find_later_words,
+    is_meant,
+    turns_down,
 )
 from agent_relay.packet.extract.outcomes import find_checks, find_telling_line, has_failed
 from agent_relay.packet.extract.provenance import tell_source
@@ -47,7 +50,6 @@ _ROUTINE = -1
 _WEIGHTY = get_phrases("weighty")
 _PICKS = get_phrases("picks")
 _OFFERS = get_phrases("offers")
-_TURNED_DOWN = get_phrases("turned-down")
 _QUESTION_END = get_phrases("question-end")
 _DISPROOF = get_phrases("disproof")
 _MEASURED = get_phrases("measured")
@@ -117,7 +119,8 @@ class _Reading(msgspec.Struct, frozen=True):
     `before` is what the agent had said last, `offered` what that offers, `answers` the same if the user's
     words answer it. `is_turned_down` is whether the next prompt rejects what was done here; `ended` is how
     it was taken back, by the prompt `ended_by`; `took_back` is the turn whose edits were undone here.
-    `revisited` are later words that seem to change it, if it was not taken back. `failed` are failed runs.
+    `revisited` are later words that seem to change it, if it was not taken back, or those of the agent that
+    disprove the suspicion agreed to (`is_disproved`). `failed` are failed runs.
     """
 
     turn: PromptTurn
@@ -130,6 +133,7 @@ class _Reading(msgspec.Struct, frozen=True):
     ended: LaterChange | None
     ended_by: str
     revisited: LaterWords | None
+    is_disproved: bool
     took_back: int | None
     failed: Sequence[CommandRun]
 
@@ -146,7 +150,7 @@ class _Reading(msgspec.Struct, frozen=True):
     @property
     def is_settled(self) -> bool:
         """True if the user chose, ruled or confirmed something that was not taken back."""
-        is_over = self.is_turned_down or self.ended or self.turn.is_interrupted
+        is_over = self.is_turned_down or self.ended or self.is_disproved or self.turn.is_interrupted
         if not self.said or self.is_question or is_over or _MARK.search(self.said):
             return False
         answers = self._takes_up() and not _NO_ANSWER.fullmatch(plain_apostrophes(self.said.strip()))
@@ -219,7 +223,7 @@ class _Reading(msgspec.Struct, frozen=True):
         is_short = len(self.said) < _FEW_WORDS
         if self.answers > 1 or (self.answers and is_short):
             return _cut(_find_options(self.before), _ON_OPTIONS)
-        refers = _PICKS.match(plain_apostrophes(self.said)) or _turns_down(self.said)
+        refers = _PICKS.match(plain_apostrophes(self.said)) or turns_down(self.said)
         return _cut(_find_head(self.before), _ON) if is_short and refers and not self.is_question else ""
 
     def _measure(self) -> str:
@@ -269,7 +273,7 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
     prompts = {turn.number: turn.prompt for turn in turns if turn.prompt}
     ended = {one.earlier: one for one in find_corrections([*prompts.values()])}
     words = _list_words(turns)
-    ended |= {one.earlier: one for one in ends if _is_meant(one, words)}
+    ended |= {one.earlier: one for one in ends if is_meant(one, words)}
     revisits = {one.earlier: one for one in find_later_words([*prompts.values()])}
     found: list[_Reading] = []
     before = ""
@@ -280,6 +284,8 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
         if offered and _PICKS.match(plain_apostrophes(said)):
             offered = 2
         revisit = revisits.get(turn.number)
+        told = (*turn.answers, *(after.answers if after else ()))
+        disproof = find_disproof(said, before, told) if offered and not is_question else None
         found.append(
             _Reading(
                 turn=turn,
@@ -288,10 +294,12 @@ def _read_turns(turns: Sequence[PromptTurn]) -> list[_Reading]:
                 answers=offered if said and not is_question else 0,
                 is_question=is_question,
                 is_consent=bool(said) and is_consent(said),
-                is_turned_down=bool(after and after.prompt and _turns_down(after.prompt.text)),
+                is_turned_down=bool(after and after.prompt and turns_down(after.prompt.text)),
                 ended=end,
                 ended_by=_quote_end(end, revisit, prompts) if end and end.later not in ended else "",
-                revisited=revisit if not end and any(map(is_rule, split_sentences(said))) else None,
+                revisited=disproof
+                or (revisit if not end and any(map(is_rule, split_sentences(said))) else None),
+                is_disproved=bool(disproof),
                 took_back=taking.get(turn.number),
                 failed=_list_failed(turn.runs),
             )
@@ -321,22 +329,8 @@ def _list_words(turns: Sequence[PromptTurn]) -> dict[int, str]:
     return found
 
 
-def _is_meant(change: LaterChange, words: Mapping[int, str]) -> bool:
-    """Check whether the words of both turns confirm, as their edits suggest, that one replaced the other."""
-    earlier, later = (words.get(turn, "") for turn in (change.earlier, change.later))
-    if change.how == "taken back" or not earlier:
-        return True
-    if _turns_down(earlier):
-        return False
-    return bool(list_words(earlier) & list_words(later)) or all(map(_NUMBER.search, (earlier, later)))
-
-
 def _get_words(prompt: Message | None) -> str:
     return prompt.text if prompt else ""
-
-
-def _turns_down(text: str) -> bool:
-    return bool(_TURNED_DOWN.search(plain_apostrophes(text)))
 
 
 def _find_options(text: str) -> str:
@@ -392,8 +386,10 @@ def _say_once(exchanges: list[Exchange]) -> list[Exchange]:
         start = last.rstrip("…")[: _ON - 1]
         if not start or not (start in after.on or start.startswith(after.on.rstrip("…") or "\n")):
             continue
-        if len(after.on) > min(_ON, len(last)):
+        # What is settled is shown apart, and needs what it answers.
+        stays = after.is_settled and not one.is_settled
+        if stays or len(after.on) > min(_ON, len(last)):
             kept[at] = kept[at].model_copy(update={"told": above})
-        else:
-            kept[at + 1] = kept[at + 1].model_copy(update={"on": ""})
+        on = max(after.on, last, key=len) if stays else after.on if kept[at].told == above else ""
+        kept[at + 1] = kept[at + 1].model_copy(update={"on": on})
     return kept

@@ -4,7 +4,7 @@ What relay typed and what earlier legs said is removed first.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -127,6 +127,7 @@ _ASKS = get_phrases("asks")
 _QUESTION_END = get_phrases("question-end")
 _RETRACTION = get_phrases("retraction")
 _RULE = get_phrases("rule")
+_QUOTES = get_phrases("quotes-somebody")
 _STANDING = get_phrases("standing-rule")
 _CORRECTION = get_phrases("correction")
 _MILD = get_phrases("mild-correction")
@@ -200,8 +201,8 @@ def is_asking(text: str) -> bool:
 
 
 def is_rule(sentence: str) -> bool:
-    """Check whether a sentence of the user's is a rule or a correction, not a question."""
-    plain = plain_apostrophes(sentence)
+    """Check whether a sentence of the user's is a rule or a correction, not a question or a quoted rule."""
+    plain = _QUOTES.sub(" ", plain_apostrophes(sentence))
     if (is_asking(plain) and not _POLITE.match(plain)) or is_consent(plain):
         return False
     return bool(_RULE.search(plain) or _STANDING.search(plain) or _CORRECTION.match(plain))
@@ -220,17 +221,21 @@ def weigh_rule(text: str) -> int:
     return 1 if is_explained(plain) else 0
 
 
-def find_constraints(facts: Facts) -> list[Quotation]:
-    """Find the user's rules and corrections, verbatim; a short correction is quoted whole."""
+def find_constraints(facts: Facts, lifting: Collection[tuple[int, str]] = ()) -> list[Quotation]:
+    """Find the user's rules and corrections, verbatim; a short correction is quoted whole.
+
+    `lifting` are sentences, with their turns, that only take a rule back: they are none themselves.
+    """
     found: list[Quotation] = []
     for said in facts.conversation:
         if said.role != "user" or is_consent(said.text):
             continue
-        if _is_kept_whole(said):
+        sentences = split_sentences(said.text.strip())
+        left = [sentence for sentence in sentences if (said.turn, sentence) not in lifting]
+        if len(left) == len(sentences) and _is_kept_whole(said):
             found.append(Quotation(" ".join(said.text.split()), said))
         else:
-            sentences = split_sentences(said.text.strip())
-            found.extend(Quotation(sentence, said) for sentence in sentences if is_rule(sentence))
+            found.extend(Quotation(sentence, said) for sentence in left if is_rule(sentence))
     for error in facts.errors:
         _, told, words = error.text.partition(USER_SAID)
         if told and words.strip():
