@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# Where it is set, as in many images, every worker of every run compiles all tests anew: 12 s of a processor each.
+# Many images set it. Each worker of each run then compiles all tests again: 12 s of processor time each.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
 # Many tests wait for other processes: four of them keep one core at work.
 AT_ONCE := -n $(shell expr 4 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
-# Tests that start nothing wait for nothing, and each worker reads every test module first.
+# Tests that start no program never wait, and each worker has to load all test modules first: one a core.
 COMPUTING_AT_ONCE := -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
 # The real agents compute more while they start.
 REAL_AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal

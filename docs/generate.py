@@ -58,7 +58,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | exit status | means |
 |---|---|
 | 0 | done |
-| 1 | it failed: what was asked for, an agent's turn, or a check; whatever status an agent itself ended with |
+| 1 | the command, an agent's turn or a check failed; an agent's own exit status is not passed on |
 | 2 | wrong use |
 | 3 | no agent is available; the earliest reset is printed |
 | 65 | a packet or journal cannot be trusted |
@@ -70,7 +70,7 @@ Colour only on a terminal, never with `NO_COLOR`.
 | 141 | the reader of its output has gone |
 | 143 | ended by SIGTERM |
 
-An attached agent that a Unix signal ended is reported as shells do, by 128 + its number.
+If a signal ended the attached agent, the status is 128 + the signal's number, as in a shell.
 
 ## `agent-relay {usage}`
 

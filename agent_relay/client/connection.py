@@ -36,7 +36,9 @@ ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
 _UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"
 _RESTART = "Run: agent-relay daemon restart"
-_APART = "For a daemon of its own, set AGENT_RELAY_HOME to a folder; or end that one: agent-relay daemon stop"
+_OTHER_HOME = (
+    "To run a separate daemon, set AGENT_RELAY_HOME to a folder; to stop that one: agent-relay daemon stop"
+)
 
 
 class NobodyListensError(DaemonUnreachableError):
@@ -81,8 +83,8 @@ class Connection:
         """Connect to the daemon and say hello.
 
         Raises NobodyListensError if no daemon is running, DaemonStoppingError if it is stopping,
-        DaemonUnreachableError if it does not answer within `limit_s`, speaks another protocol or works with
-        the configuration or state of another home, ConfigurationError if its folder is not private.
+        DaemonUnreachableError if it does not answer within `limit_s`, speaks another protocol or uses the
+        configuration or state of another home, ConfigurationError if its folder is not private.
         """
         deadline = time.monotonic() + limit_s
         try:
@@ -263,7 +265,7 @@ class Connection:
 
 
 def _check_place(folders: "Folders", answer: "dict[str, object]") -> None:
-    """Check that the daemon works with our configuration and state. Raise DaemonUnreachableError.
+    """Check that the daemon uses our configuration and state. Raise DaemonUnreachableError.
 
     Two homes of one user may share a runtime folder. An older daemon does not say where its files are.
     """
@@ -273,7 +275,7 @@ def _check_place(folders: "Folders", answer: "dict[str, object]") -> None:
             continue
         if os.path.realpath(theirs) != os.path.realpath(ours):
             raise DaemonUnreachableError(
-                f"the daemon in {folders.runtime} works with {theirs}, not with {ours}", hint=_APART
+                f"the daemon in {folders.runtime} uses {theirs}, not {ours}", hint=_OTHER_HOME
             )
 
 

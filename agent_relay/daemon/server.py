@@ -88,7 +88,7 @@ Report = Callable[[BaseException, str], str]
 class Server:
     """Serves `handlers` on a listening socket; `report` gets the errors no handler was meant to raise.
 
-    `place` is what a greeting says of where the daemon's configuration and state are.
+    `place` is sent with the greeting: the folders of the daemon's configuration and state.
     """
 
     def __init__(

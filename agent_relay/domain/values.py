@@ -53,10 +53,10 @@ UNKNOWN_OWNER = Owner()
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """The user who asked for something, by login name, and the way it came; empty where nobody is known.
+    """The user who asked for something, by login name, and how; empty if not known.
 
-    `via` is terminal, program (a process without a terminal), agent (a process of one), mcp (a tool of an
-    agent's) or config.
+    `via` is terminal, program (a process without a terminal), agent (a command that an agent ran), mcp (an
+    agent's tool) or config (a setting).
     """
 
     user: str = ""

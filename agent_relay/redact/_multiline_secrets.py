@@ -34,8 +34,8 @@ _ENCODED_BEGIN = "LS0tLS1CRUdJTi"
 _ENCODED_HEAD = 80
 _PUTTY = compile_late(r"Private-Lines: *\d+")
 _ENOUGH = 40
-_PIECE = 20  # no other text has as many characters of a key in its order
-_MOST_PIECES = 100_000  # of some sixty keys; a record of more is made up
+_PIECE = 20  # no other text shares so many characters in a row with a key
+_MOST_PIECES = 100_000  # about sixty keys; a record with more is made up
 _LONG_RUN = compile_late(rf"[A-Za-z0-9+/=]{{{_PIECE},}}")
 _LONG_WORD = 16  # no line of prose is made of words that long
 
@@ -54,7 +54,7 @@ def find_blocks(text: str) -> Iterator[SecretSpan]:
 
 
 def list_key_pieces(blocks: Iterable[str]) -> frozenset[str]:
-    """Return every piece of some characters of these private keys, by which parts of them are recognised."""
+    """Return all short pieces of these private keys, by which parts of them are recognised."""
     pieces: set[str] = set()
     for block in blocks:
         body = "".join(run for run in _RUNS.findall(_ESCAPE.sub(" ", block)) if len(run) >= _LONG_WORD)

@@ -36,8 +36,8 @@ def redact_facts(
 ) -> Facts:
     """Return the facts with secrets removed from every text that a packet may quote a part of.
 
-    Texts that are quoted whole are cleaned with the packet, unless a private key is anywhere: its parts are
-    recognised by it. Takes about 0.3 s for a megabyte of long texts.
+    Texts that are quoted whole are cleaned with the packet, unless the facts hold a private key: then all
+    are searched for parts of it. Takes about 0.3 s for a megabyte of long texts.
     """
     from agent_relay.redact.text import collect_keys, redact_text
 

@@ -68,7 +68,7 @@ def redact_text(
 def collect_keys(texts: Iterable[str], allow: AllowList = EMPTY_ALLOW_LIST) -> frozenset[str]:
     """Return the pieces of all private keys in `texts` that `allow` does not spare.
 
-    Four lines from the middle of a key look like any base64: only the whole key, elsewhere, tells.
+    Lines from the middle of a key look like any base64: only the whole key, elsewhere, gives them away.
     """
     return list_key_pieces(
         text[span.start : span.end]

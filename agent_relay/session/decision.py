@@ -130,7 +130,7 @@ def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
     if state.rests_until is None:
         return f"rests until you say otherwise ({name_rest(state.scope)})"
     moment = render_reset(state.rests_until, now, zone, assumed=state.assumed)
-    return f"its budget is spent until {moment}" if state.scope == "budget" else f"rests until {moment}"
+    return f"its budget is used up until {moment}" if state.scope == "budget" else f"rests until {moment}"
 
 
 class DecisionContext(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from agent_relay.session.fold import read_terms
 class HandoffStatus(StrEnum):
     """The status of a handoff; the first five are open.
 
-    `unjudged` is one whose successor is no longer at work, although what was expected is not confirmed.
+    `unjudged` is one whose successor is no longer at work and whose expected results are not confirmed.
     """
 
     REQUESTED = "requested"
@@ -59,7 +59,7 @@ class HandoffRecord(msgspec.Struct, frozen=True):
     `legs` are the successor's: several if it was retried. Paths are relative to the session's folder.
     `checked` is the newest that is known of each criterion. `resumes` is whether the successor's newest leg
     resumed its own conversation, and `lane_why` why; `effort` is the level that was passed on to it.
-    `asker` asked for the handoff, if anybody did.
+    `asker` is who asked for the handoff, if anybody.
     """
 
     id: str
@@ -301,7 +301,7 @@ class HandoffHistory:
                 pass
 
     def _mark(self, agent: str, before: HandoffStatus, status: HandoffStatus) -> None:
-        """Mark handoffs to an agent whose leg began or is over, if their status is `before`."""
+        """Set `status` on the handoffs to `agent` whose status is `before`."""
         for record in self.records:
             if record.to_agent == agent and record.status is before:
                 self._records[record.id] = replace(record, status=status)

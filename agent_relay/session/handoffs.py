@@ -26,7 +26,7 @@ def begin_leg(
 ) -> Outcome:
     """Begin the first leg of a session, or the next one of a resting or ended one, without a handoff.
 
-    `instead` is why the agent that was asked for a turn cannot be begun.
+    `instead` is why the agent that was asked for the turn cannot take it.
     """
     native_id = find_native_id(session, agent) if resumes else ""
     body = events.LegStarting(
@@ -181,7 +181,7 @@ def replace_agent(session: Session, world: DecisionContext, *, reason: str, why:
 
 
 def rest(session: Session, why: str, choice: Choice) -> Outcome:
-    """Rest, until the first reset if that is known, as no agent can go on; give up a handoff under way.
+    """Rest because no agent can go on, until the first reset if known; give up a handoff under way.
 
     A headless agent has no screen to rest on: it is stopped, and a session that ends with its turn ends.
     """

@@ -17,7 +17,7 @@ from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
 from agent_relay.session.transitions import inherit_terms
 
 _NOT_DONE = {"failed": "could not do it", interventions.REJECTED: "rejected it"}
-_JUDGED = "the handoff it follows was judged before"
+_JUDGED = "that handoff was judged already"
 _OVER = "this agent is no longer at work in its session"
 
 
@@ -78,7 +78,7 @@ def say_verdict(session: Session, said: VerdictSaid, world: DecisionContext) -> 
     if session.request is not None:
         raise WrongUseError(f"a handoff to {session.request.to_agent} is already requested")
     _check_turn(session)
-    # Who judges it has it, whatever its screen shows.
+    # An agent that judges a handoff has its packet, whatever its screen shows.
     confirmed = (work.HandoffConfirmed(handoff.id, leg.id),) if handoff is session.handoff else ()
     title = f"{leg.agent} {_NOT_DONE[said.verdict]}"
     report = said.report
@@ -143,8 +143,8 @@ def begin_at_end(
 ) -> Outcome:
     """Return the handoff the agent requested, which begins with the end of its leg; or why it does not.
 
-    A rollback needs no end that `is_done`; anything else begins only after a headless turn that is. Nothing
-    if nothing was requested.
+    A rollback begins even if the turn is not done; anything else, only after a headless turn that `is_done`.
+    Nothing if nothing was requested.
     """
     request = session.request
     if request is None or request.leg != leg.id or session.state not in LIVE:
@@ -160,9 +160,9 @@ def begin_at_end(
 
 
 def roll_back_first(session: Session, world: DecisionContext) -> Outcome:
-    """Return the rollback that waits for a turn's end which its agent cannot reach; nothing without one.
+    """Return the rollback that waits for the end of a turn its agent cannot finish; nothing without one.
 
-    Nothing, too, if the rollback agent cannot take over now.
+    Also nothing if the rollback agent cannot take over now.
     """
     leg, request = session.leg, session.request
     if leg is None or request is None or request.leg != leg.id or not request.closes:
@@ -172,7 +172,7 @@ def roll_back_first(session: Session, world: DecisionContext) -> Outcome:
 
 
 def keep_verdict(session: Session, outcome: Outcome) -> Outcome:
-    """Return `outcome` with the agent's verdict, if it ends the wait of a rollback in another way."""
+    """Return `outcome`, with the agent's verdict added if the waiting rollback will not happen."""
     request = session.request
     if request is None or not request.closes or _is_over(session, request.closes):
         return outcome

@@ -24,7 +24,7 @@ WALK_EVERY_S = 1.0
 # What belongs to a settled screen may be written after it, and its event be lost or never come.
 LATE_S = (1.0, 4.0)
 FIRST_S = 0.05
-"""Seconds until a new leg's sources are first looked at: whoever started its agent is answered before."""
+"""Seconds until a new leg's sources are first looked at: whoever started its agent is answered first."""
 _FIRST = "first"
 _ARM_TRIES = 8
 
@@ -94,7 +94,7 @@ class SourceSet:
             return
         known = leg.place.values
         is_new = _FIRST in leg.timers
-        # Before the first look, a value that only adds to those known takes no file away.
+        # Before the first look, a value that changes none of those known drops no file.
         is_early = is_new and all(known.get(name, new) == new for name, new in values.items())
         if not is_early:
             self._look(leg_id, is_walking=is_new)

@@ -211,7 +211,7 @@ def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> Untrusted
 
 
 def _find_remedy(path: str) -> str:
-    """Return what a person does about a damaged journal: a session's is put aside by its id."""
+    """Return the hint for a damaged journal; a session's is put aside by its id."""
     folder = os.path.dirname(path)
     name = os.path.basename(folder)
     if os.path.basename(os.path.dirname(folder)) == "sessions" and is_ulid(name):

@@ -178,7 +178,7 @@ class KeyScanner:
             sizes = range(min(len(PASTE_END) - 1, len(data) - at), -1, -1)
             stop = len(data) - next(size for size in sizes if data.endswith(PASTE_END[:size]))
             self.held = data[stop:]
-        # Where the agent wants no marks, another may.
+        # This agent wants no paste marks, but another may.
         self.line.add(data[at:stop] + PASTE_END * (not self.in_paste), stop - at)
         return data[at:stop], len(data) if self.in_paste else stop + len(PASTE_END)
 

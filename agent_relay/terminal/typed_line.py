@@ -8,7 +8,7 @@ _SUBMIT = re.compile(rb"[\r\x03\x15]")
 _ERASE = re.compile(rb"[\x08\x7f]")
 # Control characters write nothing, and a character of several bytes is one.
 _SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
-# They are typed elsewhere as keys that mean nothing else there; a line's end, as a paste, submits nothing.
+# Retyped as keys that mean the same in every agent; a newline goes as a paste, which submits nothing.
 _RETYPED = {
     b"\x02": b"\x1b[D",
     b"\x06": b"\x1b[C",
@@ -16,7 +16,7 @@ _RETYPED = {
     b"\n": PASTE_BEGIN + b"\n" + PASTE_END,
 }
 _RETYPE = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|[\x02\x04\x06\n]", re.DOTALL)
-# Whatever else a control character does in one agent, it may do something worse in another.
+# Other control characters are left out: in another agent they may do something worse.
 _OTHER = re.compile(rb"[\x00\x07\x09\x0b-\x16\x18-\x1f]+")
 MOST_BYTES = 64 << 10
 
@@ -24,8 +24,8 @@ MOST_BYTES = 64 << 10
 class TypedLine:
     """The line typed since the last submit: Enter, Ctrl-C or Ctrl-U.
 
-    `count` is the number of its characters, 0 if none waits; `keys` is what was typed of text, pastes and
-    keys that edit a line, `None` if that is more than `MOST_BYTES`.
+    `count` is the number of its characters, 0 if none waits; `keys` are the text, pastes and editing keys
+    that were typed, `None` if they are more than `MOST_BYTES`.
     """
 
     __slots__ = ("count", "keys")
@@ -60,7 +60,7 @@ class TypedLine:
                 self.keys = None
 
     def render_keys(self) -> bytes:
-        """Return keys that type the line anew, and submit nothing; empty if it was too long to be kept."""
+        """Return the keys that retype the line without submitting it; empty if it was too long to be kept."""
         return _RETYPE.sub(_retype, self.keys or b"")
 
 

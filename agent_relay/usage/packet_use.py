@@ -68,10 +68,10 @@ _Event = Message | CommandRun | FileChange | ToolError
 def find_span(
     legs: "Sequence[Leg]", sharing: Iterable[int], place: int
 ) -> tuple[datetime | None, datetime | None]:
-    """Return from when on and before when the record of a leg is about that leg; `None` for no bound.
+    """Return the span of time in which a leg's record is about that leg; `None` for no bound.
 
     `place` is its number among the session's `legs`, from 1, and `sharing` has those of all that continued
-    its conversation. Its packet's delivery is no bound: on a busy machine the journal may learn of that when
+    its conversation. Its packet's delivery is no bound: on a busy machine that may be journalled only when
     the agent has done its work.
     """
     leg, numbers = legs[place - 1], set(sharing)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
 UNANSWERED = "unanswered"
-"""The row of turns, by model, that no model has answered: what the total has and no row looks lost."""
+"""The row, by model, of turns that no model answered: without it the rows would not add up to the total."""
 UNNAMED = "unknown"
 """The name for a model that no record names, and for the day of what nothing dates."""
 

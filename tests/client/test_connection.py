@@ -203,7 +203,7 @@ def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(
     other = Folders(folders.runtime, folders.state, f"{folders.config}/../elsewhere")
     with start(folders) as connection:
         pid = connection.pid
-        with pytest.raises(DaemonUnreachableError, match=f"works with {folders.config}, not with") as caught:
+        with pytest.raises(DaemonUnreachableError, match=f"uses {folders.config}, not") as caught:
             start(other)
         assert "set AGENT_RELAY_HOME" in caught.value.hint
         with pytest.raises(DaemonUnreachableError, match=f"works with {folders.state}, not with"):

@@ -149,7 +149,7 @@ def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> 
         person.type(b"limit\r")
         person.wait_for("ready | understudy")
         person.type(b"limit\r")
-        text = _type_until(person, lambda: "Kept for the agent that goes on: " in person.text())
+        text = _type_until(person, lambda: "Kept for the agent that continues: " in person.text())
         for _ in range(3):
             person.look(1)
         press(person, b"n", shows(person, "a resting agent is started anyway. 1 demo"), "the choice")
@@ -166,7 +166,7 @@ def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
     with resting_world() as world, seat(world, "agent", "demo", cols=200) as person:
         person.wait_for("ready | demo")
         person.type(b"limit\r")
-        _type_until(person, lambda: "Kept for the agent that goes on: " in person.text())
+        _type_until(person, lambda: "Kept for the agent that continues: " in person.text())
         for _ in range(3):
             person.look(1)
         kept = person.text().split("goes on: ")[1].split()[0]

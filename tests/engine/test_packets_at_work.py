@@ -127,9 +127,9 @@ def test_relays_own_conversation_is_not_taken_for_one_it_did_not_start(world: Re
     assert {f"{found.legs[0].native_id}.jsonl"} == plain
     world.ask("session.stop", session=adopted)
     world.wait_for(adopted, lambda found: found.state is State.ENDED, "the session has ended")
-    with pytest.raises(WrongUseError, match=r"demo has no session of its own in .* did not start") as refused:
+    with pytest.raises(WrongUseError, match=r"demo has no session in .* that relay did not start") as refused:
         world.open("understudy", **{"from": "demo", "new": True})
-    assert refused.value.hint.endswith("to name one of relay's: --from demo:ID")
+    assert refused.value.hint.endswith("to continue one that relay started: --from demo:ID")
 
 
 def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:

@@ -136,7 +136,7 @@ def test_it_ends_where_the_window_begins_anew(world: RelayWorld) -> None:
     say(world, session, "anew")
     ends(world, session, leg_of(found))
     dropped = [event.body for event in world.events(session) if event.body.name == "standby.dropped"]
-    assert [getattr(body, "why", "") for body in dropped] == ["own is not near a limit any more"]
+    assert [getattr(body, "why", "") for body in dropped] == ["own is no longer near a limit"]
 
 
 @pytest.mark.parametrize("victim", ["child_pid", "holder_pid"])

@@ -13,7 +13,7 @@ def test_a_spent_budget_is_the_reason_that_is_told() -> None:
     until = NOW + timedelta(hours=2)
     ann = Availability(installed=True, resting=True, rests_until=until, scope="budget")
     choice = choose_successor(("ann", "bob"), {"ann": ann, "bob": HERE}, current="", now=NOW)
-    assert (choice.successor, choice.skipped) == ("bob", ("ann: its budget is spent until 20:20",))
+    assert (choice.successor, choice.skipped) == ("bob", ("ann: its budget is used up until 20:20",))
 
 
 def test_everyone_skipped_has_a_reason() -> None:

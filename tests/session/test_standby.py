@@ -137,7 +137,7 @@ def test_its_own_conversation_is_gone_on_with() -> None:
     [
         ("cas takes over", HandoffAsked("cas")),
         ("the session ends", StopAsked()),
-        ("ann is not near a limit any more", NearLimitOver("L1")),
+        ("ann is no longer near a limit", NearLimitOver("L1")),
     ],
 )
 def test_it_is_dropped_where_it_is_not_wanted_any_more(why: str, happened: Input) -> None:

@@ -49,7 +49,7 @@ class HeldTerminal:
         self._was_refused = False
         self._held: HeldKeys | None = None
         self._keys: KeyScanner | None = None
-        # The agent that rests and what stands half typed in its line, in keys that type it anew.
+        # The resting agent, and the keys that retype its half-typed line.
         self._left = ("", b"")
 
     def __enter__(self) -> "Self":
@@ -68,7 +68,7 @@ class HeldTerminal:
     ) -> "AttachOutcome":
         """Attach as `loop.attach` does, with what was typed before; keep the terminal if there is a bar.
 
-        An agent that `rests` is not given that, which might answer what it asks about its limit.
+        An agent that `rests` is given none of it: it might answer a question about the limit.
         """
         was_held, held = self.is_held, b"" if rests else self._take_held(socket_path)
         self._message = ""
@@ -93,7 +93,7 @@ class HeldTerminal:
             raise
         self._was_refused = False
         self._texts = outcome.bar if outcome.why == "ended" else []
-        # What stands in the line of an agent that gives way goes to the next one; one that rests may go on.
+        # The half-typed line of an agent that gives way goes to the next one; one that rests may continue.
         self._add(outcome.line if self._texts else b"")
         self._add(outcome.held)
         self._left = (socket_path, outcome.line) if outcome.why == "resting" else ("", b"")
@@ -107,7 +107,7 @@ class HeldTerminal:
         return outcome
 
     def _take_held(self, socket_path: str) -> bytes:
-        """Return what was typed before, first what stands half typed in the line of another agent."""
+        """Return the half-typed line of another agent, if any, and what was typed after it."""
         if self._keys is not None:
             # The scanner of the next agent's holder goes on from what was typed.
             self._add(self._keys.release())
@@ -158,7 +158,7 @@ class HeldTerminal:
                 return
 
     def keep(self, typed: bytes) -> None:
-        """Hold what was typed elsewhere than below a bar for the next agent."""
+        """Hold for the next agent what was typed while no bar was shown."""
         if not self._add(typed):
             self._terminal.write(_BELL)
 

@@ -41,8 +41,8 @@ class AttachOutcome:
     `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (by the person or the
     daemon; the agent goes on), `resting` (every agent rests, and the resting screen comes next) or `lost`
     (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
-    given, `line` types anew what stands half typed in its input line, `bar` are the texts of the bar that the
-    terminal shows, if any. `is_abrupt` is whether the agent had no chance to tidy its screen up.
+    given, `line` the keys that retype its half-typed input line, `bar` the texts of the bar that the terminal
+    shows, if any. `is_abrupt` is true if the agent had no chance to tidy up its screen.
     """
 
     def __init__(self, why: str, status: int = -1, *, is_abrupt: bool = False) -> None:
@@ -317,7 +317,7 @@ class _Attachment:
         if self._stream is not None:
             self._stream.covered = False
         if any(event["event"] == "relay-key" for event in self._events):
-            # The prompt it opens gives the terminal back itself, but not to an agent that is left behind it.
+            # The prompt it opens gives the terminal back itself, but not if the person detaches there.
             count = len(split_line(text, max(1, rows - below), cols))
             self._terminal.write(erase_rows(count, max(1, rows - below)))
         else:

@@ -39,7 +39,7 @@ _BELL = b"\x07"
 _RETURN = frozenset((b"\r", b"\n"))
 _LEAVE = frozenset((b"l", b"q", b"\x03"))
 _EDITS = frozenset((b"\r", b"\x08", b"\x7f"))
-"""Keys that are kept of a text that goes on while the screen comes, beside the text itself."""
+"""Editing keys that are kept, too, of a text that is being typed when the screen appears."""
 
 
 def show_rest(
@@ -50,9 +50,9 @@ def show_rest(
     relay_key: int,
     on_relay_key: "Command",
 ) -> tuple[str, str, bytes]:
-    """Show the resting screen; return how it ended, a line to print, and keys for whoever goes on.
+    """Show the resting screen; return how it ended, a line to print, and keys for the next agent.
 
-    These are the rest of a text that the person was typing when the screen came. `relay_key` opens the relay
+    The keys are the rest of a text that was being typed when the screen appeared. `relay_key` opens the relay
     prompt, whose lines go to `on_relay_key`. It ends with `LEFT`, `SHOW_SCREEN` for the agent's own, or
     `CONTINUE` if the rest is over. `agree_always` writes into the user's configuration that work goes on by
     itself at every reset. The terminal is restored on every way out. Raises SystemExit with 128 + number on
@@ -114,7 +114,7 @@ class _RestScreen:
 
     @property
     def kept(self) -> bytes:
-        """The keys for whoever goes on; one alone was meant for this screen, and came too early."""
+        """The keys for the agent that continues; a single one was meant for this screen and came early."""
         return b"".join(self._typed) if len(self._typed) > 1 else b""
 
     def run(self) -> str:
@@ -261,7 +261,7 @@ class _RestScreen:
         return None
 
     def _keep(self, units: "Sequence[bytes]", *, is_paste: bool) -> None:
-        """Keep the rest of a text that was begun before this screen came, and show what is kept."""
+        """Keep the rest of a text that was begun before this screen appeared, and show what is kept."""
         self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
         for unit in units:
             is_pasted = is_paste or unit in (PASTE_BEGIN, PASTE_END)
@@ -273,10 +273,10 @@ class _RestScreen:
             shown = b"".join(
                 unit for unit in self._typed if not unit.startswith(ESCAPE) and unit not in _EDITS
             )
-            self._notice = f"Kept for the agent that goes on: {shown.decode('utf-8', 'replace')}"
+            self._notice = f"Kept for the agent that continues: {shown.decode('utf-8', 'replace')}"
 
     def _prompt(self, typed: bytes) -> None:
-        """Ask for a line as below an agent; `typed` came right after the relay key."""
+        """Show the relay prompt, as below an agent; `typed` was read right after the relay key."""
         prompt = LinePrompt(self._terminal, self._read_line_key, self._relay_key)
         line = prompt.ask(typed)
         if line == DETACH:

@@ -98,7 +98,7 @@ class SessionLoop:
         """Keep the terminal on the session until the person detaches or no agent comes; return a status.
 
         The exit status is 0 after a detach or a good end, 3 if no agent can go on, 128 + number if a Unix
-        signal ended the last agent; else 1, as an agent's own numbers are not relay's. `answer` is what the
+        signal ended the last agent; else 1: an agent's own numbers mean something else. `answer` is what the
         daemon answered to `open` or `where`. Raises RelayError if the next agent does not come in time or the
         daemon cannot be started again, KeyboardInterrupt if the person does not want to wait.
         """
@@ -211,7 +211,7 @@ class SessionLoop:
             return SessionPlace(read_summary(find_root_above(self._folder), session))
 
     def _see_rest(self, place: SessionPlace) -> SessionPlace:
-        """Return where a session is by now that rested when its agent was attached, if that can be asked."""
+        """Return the place as it is now, if it rested when its agent was attached and the daemon answers."""
         try:
             return self._ask_again(place.session) if place.rests else place
         except DaemonUnreachableError:

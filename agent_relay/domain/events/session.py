@@ -45,7 +45,7 @@ class PromptSeen(msgspec.Struct, frozen=True):
 
 
 class NearLimitEnded(work.LegEvent, frozen=True):
-    """The leg's agent is not near a limit any more: its usage window has room again."""
+    """The leg's agent is no longer near a limit: its usage window has room again."""
 
     name: ClassVar[str] = "near-limit.ended"
 

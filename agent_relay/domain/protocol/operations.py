@@ -175,7 +175,7 @@ class UseFields(HandoffTermsFields, kw_only=True):
 class NativesFields(Fields):
     """The sessions that agents keep themselves in `cwd`, for a start of `agent` with `args`.
 
-    Of those that changed within the last `within_s` seconds; 0 for all.
+    Only those that changed within the last `within_s` seconds; 0 for all.
     """
 
     agent: str

@@ -27,7 +27,7 @@ class LegBegan(Printed):
     model: str = ""
     resumes: bool = Field(default=False, description="whether it goes on in its own earlier conversation")
     asked: str = Field(default="", description="the agent asked for the turn, if this one works in its place")
-    why: str = Field(default="", description="why the agent that was asked cannot")
+    why: str = Field(default="", description="why the agent that was asked cannot take it")
     at: str
 
 

@@ -64,7 +64,7 @@ def name_lane(*, resumes: bool, why: str) -> str:
 
 _WAYS = {
     "program": "a program without a terminal",
-    "agent": "a process of an agent",
+    "agent": "an agent's command",
     "mcp": "an agent's tool",
 }
 

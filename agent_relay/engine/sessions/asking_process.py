@@ -31,9 +31,9 @@ def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
 
 
 async def find_asker(sessions: SessionRegistry, peer: op.Peer) -> tuple[str, Asker]:
-    """Return the agent that asks, empty for a person, and what is recorded of who asks.
+    """Return the asking agent, empty for a person, and the asker to record.
 
-    Who cannot be seen is not taken for a person.
+    A process that cannot be seen is not taken for a person.
     """
     by_pid: dict[int, str] = {}
     by_leg: dict[str, str] = {}
@@ -47,7 +47,7 @@ async def find_asker(sessions: SessionRegistry, peer: op.Peer) -> tuple[str, Ask
 
 
 async def find_tool_user(peer: op.Peer) -> Asker:
-    """Return what is recorded of an agent that asks with one of its tools."""
+    """Return the asker to record for an agent that uses one of its tools."""
     return Asker(await finish(_name_user, peer.uid), "mcp")
 
 
@@ -61,7 +61,7 @@ def _find_asker(peer: op.Peer, by_pid: Mapping[int, str], by_leg: Mapping[str, s
 def _name_user(uid: int) -> str:
     """Return the login name; the number for a user that has none, as in a container.
 
-    It may be asked of a directory on the network: once.
+    Looked up once each: that may take a directory on the network.
     """
     try:
         return pwd.getpwuid(uid).pw_name

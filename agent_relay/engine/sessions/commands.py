@@ -82,7 +82,7 @@ def _note_unrecovered(registry: SessionRegistry, session_id: str, error: Excepti
 
 
 FindAsker = Callable[[], Awaitable[tuple[str, Asker]]]
-"""Returns the agent that asks, empty for a person, and what is recorded of who asks."""
+"""Returns the asking agent, empty for a person, and the asker to record."""
 
 
 async def open_session(
@@ -90,7 +90,7 @@ async def open_session(
 ) -> tuple[Session, str]:
     """Attach to, hand over or begin a session; return it with `request.agent` at work, or on its way.
 
-    The second value is a note for the user; empty for none. Who asks is found out for a handoff only: that
+    The second value is a note for the user; empty for none. The asker is looked up for a handoff only: that
     may take a directory on the network.
     """
     note = ""

@@ -158,7 +158,7 @@ _LOOKED_AT = 500
 def find_adoptable(services: Services, request: OpenRequest, at_work: Iterable[Session]) -> NativeSession:
     """Return the native session the request names, else its agent's newest one there. Reads disk.
 
-    Unless it is named, none that a session of ours had which has ended: that is gone on with as such.
+    The newest is never one of an ended session of ours, which is to be continued as that session.
 
     Raises WrongUseError if it has none, or not exactly one of that name; RelayError if one that might be the
     newest cannot be read.
@@ -183,8 +183,8 @@ def find_adoptable(services: Services, request: OpenRequest, at_work: Iterable[S
         )
     if not found.sessions:
         raise WrongUseError(
-            f"{agent} has no session of its own in {request.cwd} that relay did not start",
-            hint=f"Leave out --from to start one; to name one of relay's: --from {agent}:ID",
+            f"{agent} has no session in {request.cwd} that relay did not start",
+            hint=f"Leave out --from to start one; to continue one that relay started: --from {agent}:ID",
         )
     exact = [native for native in found.sessions if wanted and native.native_id == wanted]
     named = exact or [native for native in found.sessions if _is_named(native.native_id, wanted)]

@@ -60,7 +60,7 @@ def list_natives(
     known = read_own_ids(cwd, index) if found else set[str]()
     strange = [(name, native) for name, native in found if native.native_id not in known]
     strange.sort(key=lambda one: one[1].changed_at, reverse=True)
-    # Removing secrets takes longer than all else: it is done for those alone that are listed.
+    # Removing secrets takes longest: it is done only for titles that are listed.
     return [_build_row(name, native) for name, native in strange], unread
 
 

@@ -4,7 +4,7 @@ Run as `python -I -S pipe.py FOLDER`, by its path: nothing of the package is imp
 more than an empty Python. FOLDER is where the daemon's sockets are; with `started-only` behind it, an agent
 that relay did not start is told of no tools, and no server is started for it. The server is connected to with
 the first line and again after it was lost; a request that cannot be answered gets an error, and the agent
-goes on. Where the agent closes its side, what it asked before is still answered.
+goes on. If the agent closes its side, what it asked before is still answered.
 """
 
 import os
@@ -40,7 +40,7 @@ class Pipe:
         self._skipped = 0
 
     def run(self) -> int:
-        """Pass lines on until the agent closes its side, then what it still waits for; return 0."""
+        """Pass lines on until the agent closes its side, then the answers it still waits for; return 0."""
         while True:
             sources: list[int | socket] = [0] if self._sock is None else [0, self._sock]
             ready, _, _ = select.select(sources, [], [])
@@ -56,9 +56,9 @@ class Pipe:
                     return 0
 
     def _await_answers(self) -> None:
-        """Pass on the answers that the server owes, which it has its own limits for.
+        """Pass on the answers that the server still owes; it has time limits of its own.
 
-        Ends when nobody reads them any more, too.
+        Also ends when nobody reads them any more.
         """
         while self._sock is not None and self._asked:
             poll = select.poll()

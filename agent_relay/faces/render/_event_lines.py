@@ -61,8 +61,8 @@ def find_note(event: Mapping[str, object]) -> str:  # noqa: PLR0911 - one arm an
         case "handoff" | "budget" | "waiting":
             return join_line(str(event.get("message", "")))
         case "leg" if event.get("asked"):
-            reason = f"{event['asked']} cannot be asked now ({event.get('why', '')})"
-            return join_line(f"→ {reason}; {event.get('agent', '')} has this turn.")
+            reason = f"{event['asked']} is not available ({event.get('why', '')})"
+            return join_line(f"→ {reason}; {event.get('agent', '')} takes this turn.")
         case "handoff-failed":
             return join_line(f"→ {event.get('why', '')}")
         case "signal" if event.get("scope") == "warning":

@@ -195,12 +195,12 @@ def render_moment(iso: object) -> str:
 
 
 def render_rest_end(rest: "Mapping[str, object]") -> str:
-    """Return until when a row of who rests says that an agent rests."""
+    """Return when the rest of this row ends: a moment, or `you say otherwise`."""
     return render_reset(rest["until"], assumed=rest["assumed"] is True) or "you say otherwise"
 
 
 def render_reset(iso: object, *, assumed: bool) -> str:
-    """Return a reset as `render_moment` does, and that it is `assumed` if no agent named it."""
+    """Return a reset as `render_moment` does, marked as assumed if no agent named it."""
     from agent_relay.domain.moments import render_reset as render
 
     return _render(iso, lambda at, now, zone: render(at, now, zone, assumed=assumed))
@@ -259,8 +259,8 @@ def is_plain_output() -> bool:
 def render_tables(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, width: int) -> str:
     """Return tables below each other, each led by the first column; figures are right-aligned and whole.
 
-    The first column is shortened, with a mark where it was cut, only where no other fits beside the whole
-    of it, and never below 12 characters.
+    The first column is shortened, with a mark where it was cut, only if no other column
+    fits beside it in full, and never below 12 characters.
     """
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]

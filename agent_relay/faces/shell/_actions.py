@@ -175,14 +175,14 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
 
 
 def _tell_rest(shell: ShellFace, agent: str) -> None:
-    """Say that `agent` rests, if it does: another one has the turns that are meant for it."""
+    """Tell the user if `agent` rests, as another agent then takes its turns."""
     rest = next((row for row in read_resting(get_folders().ledger) if row["agent"] == agent), None)
     if rest is not None:
         until = render_moment(rest["until"]) or "you clear its limit"
         limit = name_rest(str(rest["scope"]), str(rest["model"]))
         shell.say(
-            f"  {agent} rests until {until} ({limit}); another agent has your messages till then. "
-            f"To try {agent} all the same: agent-relay limits clear {agent}"
+            f"  {agent} rests until {until} ({limit}); until then your messages go to another agent. "
+            f"To use {agent} anyway: agent-relay limits clear {agent}"
         )
 
 

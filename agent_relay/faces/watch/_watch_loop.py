@@ -290,7 +290,7 @@ class WatchLoop:
         while not self._is_over.is_set():
             began, spent = time.monotonic(), time.thread_time()
             self._show()
-            # On a busy machine a view takes long and costs as much as ever.
+            # On a busy machine a view takes longer, but no more of the processor.
             cost_s = time.thread_time() - spent
             is_told = self._watcher.wait(self._pause)
             if is_told or began - self._read_at > _UNTOLD_S:

@@ -22,7 +22,7 @@ from agent_relay.session.handoffs import find_native_id
 LONGEST = timedelta(hours=1)
 """Longest wait of a standby for its limit: it takes the memory of an agent at work."""
 MOST_UNUSED = 3
-"""The most standbys of a session that are not needed within `UNUSED_SPAN`, before no other one is started."""
+"""Most standbys of a session within `UNUSED_SPAN` that do not take over; after them none is started."""
 UNUSED_SPAN = timedelta(hours=5)
 """The length of the shortest usage window that vendors have."""
 _STOPS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
@@ -39,9 +39,9 @@ _About = (
 
 
 def begin_standby(session: Session, leg: Leg, agent: str, world: DecisionContext) -> Outcome:
-    """Start `agent`, which would take over from `leg`, if it can be started ahead and nobody is.
+    """Start `agent`, which would take over from `leg`, if it can be and no standby runs.
 
-    One that could not have taken over is not started again in the same way for a while.
+    One that could not have taken over is not started again with the same configuration for a while.
     """
     setup = world.standbys.get(agent, "")
     if not setup or leg.headless or session.standby is not None:
@@ -112,7 +112,7 @@ def end_near_limit(session: Session, leg_id: str) -> Outcome:
     ended = Outcome((events.NearLimitEnded(leg_id),), show)
     if standby is None:
         return ended
-    return ended.then(_drop(standby, f"{living.agent} is not near a limit any more"))
+    return ended.then(_drop(standby, f"{living.agent} is no longer near a limit"))
 
 
 def take_up(session: Session) -> tuple[Effect, ...]:

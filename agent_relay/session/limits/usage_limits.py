@@ -240,7 +240,7 @@ def prepare_successor(session: Session, leg: Leg, world: DecisionContext) -> Out
 
 
 def keep_prepared(session: Session, leg: Leg, world: DecisionContext) -> Outcome:
-    """Start the next agent ahead once more, if the limit is still near and the one that was is gone."""
+    """Start another standby if the limit is still near and the last one is gone."""
     until = parse_moment(session.near.until) if session.near is not None else None
     if session.near is None or (until is not None and until <= world.now):
         return NOTHING

@@ -147,7 +147,7 @@ def _name_signal(body: events.SignalSeen) -> str:
 def _render_choice(event: events.Event, agent: str) -> str:
     body = event.body
     if isinstance(body, events.NearLimitEnded):
-        return f"{agent} is not near a limit any more"
+        return f"{agent} is no longer near a limit"
     if not isinstance(body, work.SuccessorChosen):
         return ""
     why = f" ({'; '.join(body.skipped)})" if body.skipped else ""
@@ -272,7 +272,7 @@ def _render_rest(session: Session, event: events.Event, zone: tzinfo) -> str:
             return "its limit has reset; waiting for you to continue" if offers else "session continues"
         case events.ResumeAgreed(agreed) as body:
             plan = "continue" if agreed else "wait for you"
-            return f"work will {plan} at the reset{_name_asker(body)}"
+            return f"work will {plan} at the reset{_name_asker(body, ', decided by')}"
         case events.LegContinues(leg, at, allowed) if at:
             when = render_moment_text(at, event.at, zone)
             plan = f"continue by itself{f' at {when}' if when else ''}"
@@ -293,7 +293,7 @@ def _render_return(event: events.Event, zone: tzinfo) -> str:
             return f"{agent} does not take over again{f' until {ends}' if ends else ''}: {why}"
         case events.ConsentUsed(agent, consent) as body:
             agreed = _CONSENTS.get(consent, "as was agreed")
-            return f"{agent} goes on unasked, {agreed}{_name_asker(body) if body.user else ''}"
+            return f"{agent} goes on unasked, {agreed}{_name_asker(body, ':') if body.user else ''}"
         case _:
             return ""
 
@@ -305,11 +305,12 @@ def _name_asker(
     | work.HandoffClosed
     | events.ResumeAgreed
     | events.ConsentUsed,
+    before: str = ", by",
 ) -> str:
-    """Return who asked for it, to be added to its line; empty if nobody did or it is not known."""
+    """Return who asked for it, with `before` in front, to be added to its line; empty if not known."""
     asker = name_asker(body.user, body.via)
     by = getattr(body, "by", "")
-    return f", by {', '.join(part for part in (by, asker) if part)}" if by or asker else ""
+    return f"{before} {', '.join(part for part in (by, asker) if part)}" if by or asker else ""
 
 
 def _name_agent(session: Session, leg_id: str) -> str:

@@ -44,7 +44,7 @@ Requests, their fields, their answers:
   it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,
   key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
   What a child that has ended was not given stays its client's. The first one is in the spec. With `line`
-  "empty", the child's input line is seen to be so, and what was typed is no longer taken for half a line
+  "empty", the daemon saw the child's input line empty, and what was typed no longer counts as half typed
 * `asking`, `texts`: the child asks something. Until the next `bar`, nothing of what is held or is still being
   typed is given to it; where there is any, or a terminal brings some along, `texts` are the bar, and what is
   typed below it goes to the child. Where there is none, there is no bar
@@ -70,8 +70,8 @@ Events:
 * `typed` to a client whose terminal is covered: its person typed something
 * `hold-back` to a client: its person typed Escape below a bar that holds keys
 * `detached`, `terminal-gone` to a client. These and its `exit` have `held`, what was typed on its terminal
-  and not given to the child, and `bar`, the texts shown last (none: an empty list). To the last terminal that
-  goes, `line` are the keys that type anew what stands half typed in the child's input line; else it is empty
+  and not given to the child, and `bar`, the texts shown last (none: an empty list). For the last terminal
+  that goes, `line` has the keys that retype the child's half-typed input line; else it is empty
 
 **Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.
 **The bar** is never painted over: above it, terminals are painted from the emulator (at most every 40 ms),

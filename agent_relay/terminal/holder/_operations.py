@@ -22,7 +22,7 @@ _MOST_COLS = 2000
 _MOST_PX = 0xFFFF
 _TEXT_LENGTH = 2000
 _HIGHEST_CONTROL = 0x1F
-# What was typed longer ago than this is on the screen that a daemon saw last.
+# What was typed longer ago than this is on the screen that the daemon saw last.
 _SHOWN_S = 2.0
 
 
@@ -293,7 +293,7 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
 
 
 def _see_line(holder: Holder, message: dict[str, object]) -> None:
-    """Forget the keys of a line that the screen shows to be empty: an answer, or taken back."""
+    """Forget a half-typed line that the screen shows to be empty: it was an answer, or was erased."""
     age_s = holder.key_age_s()
     if message.get("line") == "empty" and (age_s is None or age_s > _SHOWN_S):
         holder.terminals.line.clear()

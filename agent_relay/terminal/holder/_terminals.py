@@ -118,7 +118,7 @@ class Terminals:
         return self.bar is not None and self.bar.holds_keys
 
     def submit_line(self) -> None:
-        """Count nothing as half typed; what relay submits below the bar is not the person's line."""
+        """Count nothing as half typed; below a bar its keys stay, as relay submits something else."""
         if self.holds_keys:
             self.line.count = 0
         else:

@@ -251,7 +251,7 @@ def test_of_several_sessions_one_is_chosen_by_its_number(terminals: Terminals) -
 def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:
     """An empty session under the wrong name would look like lost work."""
     child = terminals.open("understudy", "--from", "demo")
-    child.expect_exact("demo has no session of its own in")
+    child.expect_exact("demo has no session in")
     assert _end(child) == 2
 
 

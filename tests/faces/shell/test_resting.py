@@ -102,6 +102,6 @@ def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why() -> N
         )
         assert "/limits clear demo" in "".join(person.screen.splitlines())
         person.type("hello")
-        person.wait_for(r"demo cannot be asked now \(rests until [^)]+\); understudy has this turn")
+        person.wait_for(r"demo is not available \(rests until [^)]+\); understudy takes this turn")
         person.wait_idle()
         person.terminal.close()

@@ -22,8 +22,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --task TEXT     the same as TASK
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here
-  --from AGENT    continue that agent's newest native session here, one relay did not start
-                  (see: agent-relay sessions --native); AGENT:ID names any session of the agent
+  --from AGENT    continue that agent's newest native session here that relay did not start
+                  (see: agent-relay sessions --native); AGENT:ID: any session of that agent
   --focus TEXT    what the successor should look at first
   --model M       the model to use
   --expect TEXT   a deliverable; repeatable, as are --accept, --check, --constraint and --needs
@@ -47,7 +47,7 @@ It needs a terminal, except with --json or --no-launch; in a script or a pipe, u
 RECENT_S = 12 * 3600
 """Age, in seconds, up to which agents' own sessions are offered: people come back to the same day's work.
 
-Others need --from.
+Older ones need --from.
 """
 _PLACEHOLDER = "AGENT"
 """Word for any agent's name in hints and the help."""
@@ -82,7 +82,7 @@ def run_agent(name: str, words: list[str]) -> int:
     if may_ask:
         chosen = _offer_native_session(connection, name, request)
         if chosen is not None:
-            # Whoever is asked may take an hour.
+            # The user may take an hour to answer.
             connection.close()
             connection = connect_or_start(folders)
             request["from"] = chosen
