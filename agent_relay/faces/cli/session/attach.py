@@ -127,7 +127,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     note = str(answer.get("note") or "")
     notes = [note] if note else []
 
-    def run_line(place: "SessionPlace", text: str) -> "Sequence[str] | PendingAnswer":
+    def obey(place: "SessionPlace", text: str) -> "Sequence[str] | PendingAnswer":
         from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
 
         context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
@@ -136,14 +136,14 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     def show(place: "SessionPlace") -> "AttachOutcome":
         line = _render_note(notes.pop(), place.session, relay_key) if notes else ""
         return held.attach(
-            place.socket, on_relay_key=lambda text: run_line(place, text), line=line, rests=place.rests
+            place.socket, on_relay_key=lambda text: obey(place, text), line=line, rests=place.rests
         )
 
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
-        rest = _build_rest(folders, reconnect, notes, relay_key=relay_key, run_line=run_line, keep=held.keep)
+        rest = _build_rest(folders, reconnect, notes, relay_key=relay_key, obey=obey, keep=held.keep)
         loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
         return loop.run(answer)
 
@@ -154,12 +154,12 @@ def _build_rest(
     notes: list[str],
     *,
     relay_key: int,
-    run_line: "Callable[[SessionPlace, str], Sequence[str] | PendingAnswer]",
+    obey: "Callable[[SessionPlace, str], Sequence[str] | PendingAnswer]",
     keep: "Callable[[bytes], None]",
 ) -> "Callable[[SessionPlace], tuple[str, str]] | None":
     """Return what shows a person that every agent rests; `None` if there is no terminal.
 
-    Lines typed at the relay prompt go to `run_line`, and what is typed for the next agent to `keep`. A
+    Lines typed at the relay prompt go to `obey`, and what is typed for the next agent to `keep`. A
     person who wants to see the agent's screen instead is told in `notes` how to come back.
     """
     if not has_terminal():
@@ -179,7 +179,7 @@ def _build_rest(
             reconnect=reconnect,
             agree_always=agree_always,
             relay_key=relay_key,
-            on_relay_key=lambda text: run_line(place, text),
+            on_relay_key=lambda text: obey(place, text),
         )
         keep(typed)
         if how == SHOW_SCREEN:
