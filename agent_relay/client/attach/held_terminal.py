@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from agent_relay.client.attach.loop import AttachOutcome, Command
+    from agent_relay.client.attach.loop import AttachOutcome
+    from agent_relay.client.attach.prompt import Command
     from agent_relay.terminal.keystrokes import HeldKeys, KeyScanner
 
     HoldBack = Callable[[], str]

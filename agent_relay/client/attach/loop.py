@@ -25,11 +25,9 @@ from agent_relay.terminal.notification import find_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from agent_relay.client.attach.prompt import PendingAnswer
-
-    Command = Callable[[str], Sequence[str] | PendingAnswer]
+    from agent_relay.client.attach.prompt import Command
 
 _ANSWER_S = 10.0
 _DONE_S = 1.0

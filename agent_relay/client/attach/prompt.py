@@ -11,9 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_relay.client.attach.loop import Command
     from agent_relay.client.attach.prompt_input import Read
     from agent_relay.client.attach.tty import UserTerminal
+
+    Command = Callable[[str], Sequence[str] | "PendingAnswer"]
 
 
 # Keys must arrive plain while the prompt is open, and pastes between marks, since a line end within one is no

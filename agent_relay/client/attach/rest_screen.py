@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_relay.client.attach.loop import Command
+    from agent_relay.client.attach.prompt import Command
     from agent_relay.client.attach.session_loop import SessionPlace
     from agent_relay.client.connection import Connection
 

@@ -124,8 +124,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             greet(found)
         return found
 
-    note = str(answer.get("note") or "")
-    notes = [note] if note else []
+    notes = [str(answer["note"])] if answer.get("note") else []
 
     def obey(place: "SessionPlace", text: str) -> "Sequence[str] | PendingAnswer":
         from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
@@ -139,7 +138,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             place.socket, on_relay_key=lambda text: obey(place, text), line=line, rests=place.rests
         )
 
-    if note:
+    for note in notes:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
