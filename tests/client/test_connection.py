@@ -206,7 +206,7 @@ def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(
         with pytest.raises(DaemonUnreachableError, match=f"uses {folders.config}, not") as caught:
             start(other)
         assert "set AGENT_RELAY_HOME" in caught.value.hint
-        with pytest.raises(DaemonUnreachableError, match=f"works with {folders.state}, not with"):
+        with pytest.raises(DaemonUnreachableError, match=f"uses {folders.state}, not"):
             Connection.open(Folders(folders.runtime, f"{folders.state}-2", folders.config))
         # One folder has many names.
         Connection.open(Folders(folders.runtime, folders.state, f"{folders.state}/../config")).close()
