@@ -106,7 +106,7 @@ def test_who_works_instead_of_a_resting_agent_is_said(world: RelayWorld) -> None
     (leg,) = [line for line in read_lines(run(world, "demo", "hello", "--json")[1]) if line["type"] == "leg"]
     assert (leg["agent"], leg["asked"]) == ("understudy", "demo")
     assert leg["why"].startswith("rests until ")
-    assert "cannot be asked" not in run(world, "understudy", "hello")[2]
+    assert "is not available" not in run(world, "understudy", "hello")[2]
 
 
 def test_a_turn_takes_no_more_legs_than_it_may(world: RelayWorld) -> None:
