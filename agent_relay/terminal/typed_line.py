@@ -9,13 +9,18 @@ _ERASE = re.compile(rb"[\x08\x7f]")
 # Control characters write nothing, and a character of several bytes is one.
 _SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
 # Retyped as keys that mean the same in every agent; a newline goes as a paste, which submits nothing.
+_LINE_END = PASTE_BEGIN + b"\n" + PASTE_END
 _RETYPED = {
     b"\x02": b"\x1b[D",
     b"\x06": b"\x1b[C",
     b"\x04": b"\x1b[3~",
-    b"\n": PASTE_BEGIN + b"\n" + PASTE_END,
+    b"\n": _LINE_END,
+    b"\r": _LINE_END,
 }
-_RETYPE = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|[\x02\x04\x06\n]", re.DOTALL)
+# A paste, or what is left of one that was cut by the keys of another terminal or by a new line.
+_RETYPE = re.compile(
+    rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|\x1b\[201~|\r\n|[\x00\x02-\x04\x06\x07\x09-\x16\x18-\x1f]", re.DOTALL
+)
 # Other control characters are left out: in another agent they may do something worse.
 _OTHER = re.compile(rb"[\x00\x07\x09\x0b-\x16\x18-\x1f]+")
 MOST_BYTES = 64 << 10
@@ -59,10 +64,19 @@ class TypedLine:
             if len(self.keys) > MOST_BYTES:
                 self.keys = None
 
-    def render_keys(self) -> bytes:
-        """Return the keys that retype the line without submitting it; empty if it was too long to be kept."""
-        return _RETYPE.sub(_retype, self.keys or b"")
+    def render_keys(self, *, is_open: bool = False) -> bytes:
+        """Return keys that type the line anew, and submit nothing; empty if it was too long to be kept.
+
+        With `is_open` they end within a paste, whose rest is still to come; else no paste is left open.
+        """
+        keys = _RETYPE.sub(_retype, self.keys or b"")
+        if (keys.rfind(PASTE_BEGIN) > keys.rfind(PASTE_END)) is is_open:
+            return keys
+        return keys + (PASTE_BEGIN if is_open else PASTE_END)
 
 
 def _retype(piece: "re.Match[bytes]") -> bytes:
-    return _RETYPED.get(piece.group()) or piece.group().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = piece.group().replace(b"\r\n", b"\n")
+    if not text.startswith(PASTE_BEGIN):
+        return _RETYPED.get(text, b"")
+    return PASTE_BEGIN + text.replace(PASTE_BEGIN, b"").replace(b"\r", b"\n")

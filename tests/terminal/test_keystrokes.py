@@ -1,9 +1,10 @@
 """Input of a terminal: the relay key in all its forms, pastes that hide nothing, the half-typed line."""
 
 import itertools
+import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_relay.terminal.keystrokes import KeyScanner, kitty_key
@@ -137,7 +138,29 @@ def test_a_half_typed_line_can_be_typed_anew_elsewhere(data: bytes, again: bytes
         keys = KeyScanner(RELAY, line)
         for part in (data[:cut], data[cut:]):
             keys.feed(part)
-        assert line.render_keys() == again, cut
+        assert line.render_keys(is_open=keys.in_paste) == again, cut
+
+
+_PASTED = [b"\x1b[200~", b"one\r", b"two\x03", b"\x1b[201~", b"x", b"\r", b"\n"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(("first", "second", "clear")), st.sampled_from(_PASTED))))
+@example([("first", b"\x1b[200~"), ("second", b"\r"), ("first", b"one\r"), ("first", b"\x1b[201~")])
+@example([("first", b"\x1b[200~"), ("clear", b""), ("first", b"one\r"), ("first", b"x")])
+def test_a_paste_cut_by_another_terminal_submits_nothing_elsewhere(pieces: list[tuple[str, bytes]]) -> None:
+    """Two people share an agent, or the line is seen to be empty, in the middle of a paste."""
+    line = TypedLine()
+    scanners = {name: KeyScanner(RELAY, line) for name in ("first", "second")}
+    for name, piece in pieces:
+        if name == "clear":
+            line.clear()
+        else:
+            scanners[name].feed(piece)
+    for is_open in (False, True):
+        keys = line.render_keys(is_open=is_open)
+        typed = re.sub(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)", b"", keys, flags=re.DOTALL)
+        assert not set(typed) & set(b"\r\n\x03\x1b")
+        assert (keys.rfind(b"\x1b[200~") > keys.rfind(b"\x1b[201~")) is is_open
 
 
 def test_a_paste_whose_marks_an_agent_did_not_want_has_them_again() -> None:

@@ -207,7 +207,8 @@ class Terminals:
         if event is not None:
             shown = self.bar.texts if self.bar is not None else []
             # The last one to go takes the line along: two would type it twice.
-            line = b"" if self.all else self.line.render_keys()
+            is_open = terminal.keys.in_paste and not terminal.holds
+            line = b"" if self.all else self.line.render_keys(is_open=is_open)
             said = {"held": held.decode("latin-1"), "line": line.decode("latin-1"), "bar": shown}
             terminal.tell({**event, **said})
         with guard("letting others type"):
