@@ -162,7 +162,7 @@ _IS_PASSPHRASE = compile_late(r"passphrase|pass_phrase", re.IGNORECASE)
 _PHRASE = compile_late(r"[a-z]{3,16}(?: [a-z]{3,16}){3,11}(?=[ \t]{0,8}(?:[#\r\n]|\Z))")
 _LONGEST_VALUE = 1000
 _MOST_TRIES = 16
-# Judging takes as long as the value: a long one counts as several tries.
+# Judging takes as long as the value: a long one without blanks counts as several tries.
 _PER_TRY = 200
 # A name with one of these parts says something about a secret without being one.
 _ABOUT = compile_late(
@@ -220,7 +220,7 @@ def find_assignments(text: str, lower: str, *, rank: int) -> Iterator[SecretSpan
         # A value may hold a thousand telling names, whose values would each be judged to the same end.
         if hit.start() >= value_end:
             value_end, tries = end, 0
-        tries += 1 + len(found.value) // _PER_TRY
+        tries += 1 if found.quoted else 1 + len(found.value) // _PER_TRY
         if tries >= _MOST_TRIES:
             done = value_end
 

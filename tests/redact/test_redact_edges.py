@@ -35,3 +35,12 @@ def test_a_path_is_no_secret_but_a_generated_one_is() -> None:
     """Settings name files; some services make paths of keys."""
     assert not looks_secret("/run/x9Kq2m/db", least=8)
     assert looks_secret(f"/{KEY[:40]}", least=8)
+
+
+def test_a_secret_behind_many_variables_in_one_quoted_value_is_found() -> None:
+    """A whole script stands in a setting; none of its names before the last one has a value of its own."""
+    exports = "".join(f"export SVC{at}_TOKEN=$SVC{at}_TOKEN " for at in range(14))
+    text = (
+        f'APP_SECRET="{exports}and then please start it with care export DB_PASSWORD={"Tr0ub4dor" + "3xQz9"}"'
+    )
+    assert "3xQz9" not in redact_text(text).text
