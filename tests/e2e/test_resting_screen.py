@@ -169,7 +169,7 @@ def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
         _type_until(person, lambda: "Kept for the agent that continues: " in person.text())
         for _ in range(3):
             person.look(1)
-        kept = person.text().split("goes on: ")[1].split()[0]
+        kept = person.text().split("continues: ")[1].split()[0]
         press(person, b"v", lambda: "l leave" not in person.text(), "the key")
         person.wait_until(shows(person, "To choose what follows"), "relay's line")
         person.type(b"\x1d/detach\r")
