@@ -98,7 +98,8 @@ def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why() -> N
         person.wait_idle()
         person.type("/undo-handoff")
         person.wait_for(
-            r"(?s)→ Your next message goes to demo\.\s+demo rests until .*until then your messages go to another agent\. To use demo"
+            r"(?s)→ Your next message goes to demo\.\s+demo rests until .*"
+            r"until then your messages go to another agent\. To use demo"
         )
         assert "/limits clear demo" in " ".join(person.screen.split())
         person.type("hello")
