@@ -98,6 +98,9 @@ class HeldTerminal:
         self._add(outcome.line if self._texts else b"")
         self._add(outcome.held)
         self._left = (socket_path, outcome.line) if outcome.why == "resting" else ("", b"")
+        if outcome.why == "resting":
+            # The person types on; what stands unread would be dropped with the terminal's late answers.
+            self._take_unread()
         if self._texts:
             self._terminal.write(_HELD_MODES + self._paint())
         else:
