@@ -99,9 +99,10 @@ class World:
 
     def requests(self, agent: str) -> list[dict[str, Any]]:
         """The requests of `agent`'s conversation so far, oldest first: `at`, `text`, `body`, `step`."""
-        with open(self.log, encoding="utf-8") as file:
+        with open(self.log, "rb") as file:
             # Read at once: of a line that is being written, its second half would be taken for another one.
-            rows = [json.loads(line) for line in file.read().split("\n")[:-1]]
+            # It may end within a character.
+            rows = [json.loads(line) for line in file.read().split(b"\n")[:-1]]
         return [row for row in rows if row["main"] and row["agent"] == agent]
 
     def open(
