@@ -293,9 +293,12 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
 
 
 def _see_line(holder: Holder, message: dict[str, object]) -> None:
-    """Forget a half-typed line that the screen shows to be empty: it was an answer, or was erased."""
+    """Forget a half-typed line that the screen shows to be empty: it was an answer, or was erased.
+
+    So it is where no input line was ever shown: what is typed at a sign-in is for nobody else.
+    """
     age_s = holder.key_age_s()
-    if message.get("line") == "empty" and (age_s is None or age_s > _SHOWN_S):
+    if message.get("line") in {"empty", "hidden"} and (age_s is None or age_s > _SHOWN_S):
         holder.terminals.line.clear()
 
 

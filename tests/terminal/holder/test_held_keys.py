@@ -303,6 +303,21 @@ def test_a_terminal_let_go_tells_what_it_holds_and_nothing_else(tmp_path: object
                 assert (ended["held"], ended["bar"]) == ("", [])
 
 
+@pytest.mark.parametrize(("shown", "line"), [("typed", "x"), ("empty", ""), ("hidden", "")])
+def test_only_what_an_input_line_shows_is_told_as_half_typed(tmp_path: object, shown: str, line: str) -> None:
+    """Where none was ever shown, it is a sign-in that was typed to, and a code that is for nobody else."""
+    with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
+        seat = BarSeat(held.folder)
+        with contextlib.closing(seat):
+            seat.wait_for("ready")
+            seat.ours.sendall(b"x")
+            wait_to_hear(wire, b"x")
+            wait_until(lambda: float(str(wire.ask("status")["key_age_s"])) > 2.1, "the screen to be newer")
+            wire.ask("say", text="soon", line=shown)
+            assert seat.wire.ask("detach")["detached"] == 1
+            assert seat.wire.event("detached")["line"] == line
+
+
 @pytest.mark.parametrize("shown", [True, False])
 def test_what_was_typed_before_it_was_attached_comes_first(tmp_path: object, shown: bool) -> None:  # noqa: FBT001
     """Where the bar is gone already, there is nothing to wait for."""
