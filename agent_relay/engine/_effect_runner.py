@@ -140,11 +140,16 @@ class EffectRunner:
         """Return `body` as it may be journalled. Raise RelayError if its secrets cannot be searched for."""
         return await redact_event(body, known=self._secrets[1] | self._environment_secrets)
 
-    async def build_context(self, session: Session) -> DecisionContext:
-        """Return the facts from which the state machine may decide now."""
+    async def build_context(self, session: Session, *, may_stop_agent: bool = True) -> DecisionContext:
+        """Return the facts from which the state machine may decide now.
+
+        Unless the decision `may_stop_agent`, nobody checks whether a successor could be started, which takes
+        60 ms the first time.
+        """
         services, launch = self._services, self._launch_environment
         availability = await self._deciding.run(services.read_availability, launch.environ)
-        fault = await self._find_fault() if session.living_leg is not None else ""
+        is_staked = may_stop_agent and session.living_leg is not None
+        fault = await self._find_fault() if is_staked else ""
         if self._secrets[0] is not launch:
             known = await self._deciding.run(gather_secrets, session.root, launch.environ, cwd=session.cwd)
             self._secrets = (launch, known)

@@ -323,3 +323,18 @@ def test_a_start_that_failed_is_told_with_its_reason_although_somebody_looks_bet
             await waiting
 
     play(Scene(), script)
+
+
+def test_a_started_agent_waits_for_no_check_whether_a_successor_could_be_started() -> None:
+    """The check starts a program, while a person looks at a terminal that is still empty."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        start, state = scene.may_stop[-2:]
+        assert not start
+        assert state
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
+        await scene.calm()
+        assert scene.may_stop[-1]
+
+    play(Scene(), script)

@@ -83,6 +83,7 @@ class Scene:
         self.changes = 0
         self.troubles: list[str] = []
         self.ids = 0
+        self.may_stop: list[bool] = []
         self.can_see = True
         self.failure: Callable[[], Exception] = KeyError
         self.perform: Callable[[Effect], Awaitable[Input | None]] = self._keep
@@ -111,7 +112,8 @@ class Scene:
         assert found is not None
         return found
 
-    async def build_context(self, _session: Session) -> DecisionContext:
+    async def build_context(self, _session: Session, *, may_stop_agent: bool = True) -> DecisionContext:
+        self.may_stop.append(may_stop_agent)
         if not self.can_see:
             raise self.failure()
         self.ids += 1

@@ -22,7 +22,7 @@ from agent_relay.domain.events.session import (
     SignalSeen,
 )
 from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed, PacketPublished, PredecessorStopped
-from agent_relay.domain.inputs import Input, StopAsked
+from agent_relay.domain.inputs import Input, Spawned, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.services import Services
@@ -278,8 +278,10 @@ class Host:
         An end needs no facts and gets none if they cannot be read. Any other input must not be lost for that:
         it waits until they can be read, but if somebody asked for it, RelayError is raised instead.
         """
+        # Whoever started the agent waits for this one.
+        may_stop_agent = not isinstance(happened, Spawned)
         while True:
-            context = await attempt(self.runner.build_context(self.session))
+            context = await attempt(self.runner.build_context(self.session, may_stop_agent=may_stop_agent))
             if not isinstance(context, Failed):
                 return context
             if isinstance(happened, StopAsked) or self.session.state is State.STOPPING:
