@@ -100,7 +100,7 @@ def _press(session: Session, keys: int) -> list[float]:
         os.write(session.fd, bytes((key,)))
         while True:
             if not poll.poll(10_000):
-                raise LateError(f"key {number} had no echo")
+                raise LateError(f"key {number} had no echo on {os.path.basename(session.program)}")
             if key in os.read(session.fd, 1 << 16):
                 break
         times.append((time.perf_counter_ns() - start) / 1000)
