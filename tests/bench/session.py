@@ -21,8 +21,8 @@ class LateError(Exception):
 class Session:
     """One program on one terminal, through a wrapper or not.
 
-    `pid` is whatever runs on our terminal, started as `program`; `pid_path` is where the program under it says its own pid, empty
-    where it does not.
+    `pid` is whatever runs on our terminal, started as `program`; `pid_path` is where the program under it
+    says its own pid, empty where it does not.
     """
 
     def __init__(self, argv: list[str], *, env: dict[str, str], pid_path: str, cwd: str) -> None:
