@@ -197,145 +197,87 @@ def count_redacted(body: events.Body) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
-_WITH_REASON = (
-    work.HandoffCancelled,
-    work.HandoffWithdrawn,
-    work.HandoffFailed,
-    work.DigestEnded,
-    events.SessionEnded,
-    events.SessionStopping,
-    work.SessionWaits,
-    events.SessionWoke,
-)
-"""The events whose only words are their reason."""
+_WORDS: dict[type[events.Body], tuple[str, ...]] = {
+    events.SessionCreated: ("task",),
+    events.SignalSeen: ("text", "model"),
+    events.SessionRested: ("why", "skipped"),
+    work.ChatBegun: ("task",),
+    work.HandoffBegun: (
+        "why", "focus", "skipped", "deliverables", "criteria", "checks", "proposed_checks", "constraints",
+        "questions",
+    ),
+    work.PacketPublished: ("lacks",),
+    work.CriterionChecked: ("criterion", "how", "output"),
+    work.BlockerNamed: ("text", "requires"),
+    work.HandoffClosed: (
+        "note", "skipped", "deliverables", "completed", "incomplete", "questions", "suggested_next",
+    ),
+    work.HandoffRequested: (
+        "title", "text", "next_step", "files", "deliverables", "completed", "incomplete", "questions",
+        "suggested_next",
+    ),
+    work.AgentNoted: ("text", "next_step"),
+    work.HandoffAccepted: ("note",),
+    work.BudgetNoted: ("text",),
+    work.TurnBegun: ("prompt",),
+    work.TurnEnded: ("why", "refused"),
+    **dict.fromkeys(
+        (
+            work.HandoffCancelled, work.HandoffWithdrawn, work.HandoffFailed, work.DigestEnded,
+            events.SessionEnded, events.SessionStopping, work.SessionWaits, events.SessionWoke,
+        ),
+        ("why",),
+    ),
+}  # fmt: skip
+"""The fields of events that hold anybody's words: a text, or several."""
 
 
-def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:  # noqa: C901, PLR0911, PLR0912 - one arm an event
+def redact_body(body: events.Body, *, known: frozenset[str]) -> events.Body:
     """Return `body` without secrets; `known` are values that are secret wherever they occur."""
-
-    def clean(text: str) -> str:
-        return _clean(text, known) if text else text
-
-    def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(clean(text) for text in texts)
-
+    if isinstance(body, events.PromptSeen):
+        return _clean_prompt(body, known)
+    clean = {name: _clean(getattr(body, name), known) for name in _WORDS.get(type(body), ())}
+    body = msgspec.structs.replace(body, **clean)
     match body:
-        case events.SessionCreated() | work.ChatBegun():
-            return replace(body, task=clean(body.task))
-        case events.SignalSeen():
-            return replace(body, text=clean(body.text), model=clean(body.model))
-        case work.HandoffBegun():
-            return _clean_begun(body, clean, clean_all)
-        case work.PacketPublished():
-            return replace(body, lacks=clean(body.lacks))
-        case work.CriterionChecked() | work.BlockerNamed() | work.HandoffClosed():
-            return _clean_result(body, clean, clean_all)
-        case work.HandoffRequested() | work.AgentNoted() | work.HandoffAccepted():
-            return _clean_said(body, clean, clean_all)
-        case work.BudgetNoted():
-            return replace(body, text=clean(body.text))
-        case events.SessionRested():
-            return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
-        case work.TurnBegun():
-            return replace(body, prompt=clean(body.prompt))
-        case events.PromptSeen():
-            return _clean_prompt(body, clean)
+        case work.CriterionChecked():
+            # The margin is searched, too: what was cut before may begin with half a secret.
+            return replace(body, output=body.output[-LONGEST_OUTPUT:])
         case work.TurnEnded():
-            said = _clean_answer(body.said, clean)
-            return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
-        case _ if isinstance(body, _WITH_REASON):
-            return replace(body, why=clean(body.why))
+            return replace(body, said=_clean_answer(body.said, known))
         case _:
             return body
 
 
-def _clean(text: str, known: frozenset[str]) -> str:
+def _clean(words: object, known: frozenset[str]) -> object:
+    """Return a text, or each of several, without secrets."""
+    if isinstance(words, tuple):
+        return tuple(_clean(one, known) for one in words)
+    return _clean_text(words, known) if isinstance(words, str) else words
+
+
+def _clean_text(text: str, known: frozenset[str]) -> str:
+    if not text:
+        return text
     # Most events hold no words of anybody, and the rules take long to load.
     from agent_relay.redact.text import redact_words
 
     return redact_words(text, known=known)
 
 
-def _clean_prompt(body: events.PromptSeen, clean: Callable[[str], str]) -> events.PromptSeen:
+def _clean_prompt(body: events.PromptSeen, known: frozenset[str]) -> events.PromptSeen:
     """Return the event with a long prompt cut to what a journal keeps, after secrets are removed."""
     searched = body.text[: MOST_PROMPT + _MARGIN]
     beyond = len(body.text) - len(searched)
-    text = clean(searched)
+    text = _clean_text(searched, known)
     # What was cut before it was searched may end with half a secret.
     kept = (text[:-_MARGIN] if beyond else text)[:MOST_PROMPT]
     return replace(body, text=kept, left_out=body.left_out + beyond + len(text) - len(kept))
 
 
-def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
+def _clean_answer(said: str, known: frozenset[str]) -> str:
     """Return the end of an agent's words, as a chat keeps them, cut after secrets are removed."""
     beyond = len(said) - LONGEST_MESSAGE - _MARGIN
     if beyond <= 0:
-        return shorten_message(clean(said))
+        return shorten_message(_clean_text(said, known))
     # What was cut before it was searched may begin with half a secret.
-    return shorten_message(clean(said[beyond:])[_MARGIN:], before=beyond + _MARGIN)
-
-
-def _clean_said(
-    body: work.HandoffRequested | work.AgentNoted | work.HandoffAccepted,
-    clean: Callable[[str], str],
-    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
-) -> events.Body:
-    if isinstance(body, work.HandoffAccepted):
-        return replace(body, note=clean(body.note))
-    cleaned = replace(body, text=clean(body.text), next_step=clean(body.next_step))
-    if isinstance(cleaned, work.AgentNoted):
-        return cleaned
-    return replace(
-        cleaned,
-        title=clean(cleaned.title),
-        files=clean_all(cleaned.files),
-        deliverables=clean_all(cleaned.deliverables),
-        completed=clean_all(cleaned.completed),
-        incomplete=clean_all(cleaned.incomplete),
-        questions=clean_all(cleaned.questions),
-        suggested_next=clean(cleaned.suggested_next),
-    )
-
-
-def _clean_begun(
-    body: work.HandoffBegun,
-    clean: Callable[[str], str],
-    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
-) -> work.HandoffBegun:
-    return replace(
-        body,
-        why=clean(body.why),
-        focus=clean(body.focus),
-        skipped=clean_all(body.skipped),
-        deliverables=clean_all(body.deliverables),
-        criteria=clean_all(body.criteria),
-        checks=clean_all(body.checks),
-        proposed_checks=clean_all(body.proposed_checks),
-        constraints=clean_all(body.constraints),
-        questions=clean_all(body.questions),
-    )
-
-
-def _clean_result(
-    body: work.CriterionChecked | work.BlockerNamed | work.HandoffClosed,
-    clean: Callable[[str], str],
-    clean_all: Callable[[tuple[str, ...]], tuple[str, ...]],
-) -> events.Body:
-    match body:
-        case work.CriterionChecked():
-            # The margin is searched, too: what was cut before may begin with half a secret.
-            output = clean(body.output)[-LONGEST_OUTPUT:]
-            return replace(body, criterion=clean(body.criterion), how=clean(body.how), output=output)
-        case work.BlockerNamed():
-            return replace(body, text=clean(body.text), requires=clean(body.requires))
-        case work.HandoffClosed():
-            return replace(
-                body,
-                note=clean(body.note),
-                skipped=clean_all(body.skipped),
-                deliverables=clean_all(body.deliverables),
-                completed=clean_all(body.completed),
-                incomplete=clean_all(body.incomplete),
-                questions=clean_all(body.questions),
-                suggested_next=clean(body.suggested_next),
-            )
+    return shorten_message(_clean_text(said[beyond:], known)[_MARGIN:], before=beyond + _MARGIN)
