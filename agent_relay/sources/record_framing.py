@@ -55,18 +55,18 @@ class Framer:
     """The parser of one stream.
 
     `boundary` counts the bytes up to the last record's end: a reader that restarts there loses and repeats
-    nothing. `dropped` counts records that were broken or over the size limit. `is_waiting` is whether `flush`
-    would return something: a record whose end is not certain yet.
+    nothing. `is_waiting` is whether `flush` would return something: a record whose end is not certain yet.
     """
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
-        self.boundary = self.dropped = 0
+        self.boundary = 0
         self.is_waiting = False
         self._max_bytes = max_bytes
 
     def frame(self, chunk: bytes) -> list[Framed]:
         """Return the records that `chunk` completed, each with the byte its text starts at."""
-        raise NotImplementedError
+        del chunk
+        return []  # a whole document is no stream
 
     def flush(self) -> list[Framed]:
         """Return the record whose end is not certain yet; a pause in the stream counts as its end."""
@@ -78,7 +78,7 @@ class Framer:
 
 
 def build_framer(framing: Framing, max_bytes: int = MAX_RECORD_BYTES) -> Framer:
-    """Build a parser for a stream of that framing; records over `max_bytes` are dropped and counted."""
+    """Build a parser for a stream of that framing; records over `max_bytes` are dropped."""
     return _FRAMERS[framing](max_bytes)
 
 
@@ -87,7 +87,6 @@ class LineSplitter:
 
     def __init__(self, max_bytes: int) -> None:
         self.consumed = 0
-        self.oversized = 0
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
@@ -98,9 +97,7 @@ class LineSplitter:
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             self._keep(chunk[start:end])
-            if self._size > self._max_bytes:
-                self.oversized += 1
-            else:
+            if self._size <= self._max_bytes:
                 lines.append((self.consumed, b"".join(self._parts)))
             self.consumed += self._size + 1
             self._parts.clear()
@@ -123,20 +120,15 @@ class JsonLines(Framer):
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         super().__init__(max_bytes)
         self._lines = LineSplitter(max_bytes)
-        self._broken = 0
 
     def frame(self, chunk: bytes) -> list[Framed]:
         """Return the objects of the lines that `chunk` completed."""
         records: list[Framed] = []
         for at, line in self._lines.split(chunk):
-            if not line.strip():
-                continue
-            data = parse_object(line)
-            if data is None:
-                self._broken += 1
-            else:
+            data = parse_object(line) if line.strip() else None
+            if data is not None:
                 records.append((at, data))
-        self.boundary, self.dropped = self._lines.consumed, self._broken + self._lines.oversized
+        self.boundary = self._lines.consumed
         return records
 
 
@@ -150,7 +142,6 @@ class LogLines(Framer):
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         super().__init__(max_bytes)
         self._lines = LineSplitter(max_bytes)
-        self._overlong = 0
         self._entry: list[bytes] = []
         self._entry_at = 0
         self._entry_size = 0
@@ -171,7 +162,6 @@ class LogLines(Framer):
                 records.append((at, _build_entry([line])))
         self.boundary = self._entry_at if self._entry else self._lines.consumed
         self.is_waiting = bool(self._entry)
-        self.dropped = self._overlong + self._lines.oversized
         return records
 
     def flush(self) -> list[Framed]:
@@ -186,40 +176,13 @@ class LogLines(Framer):
 
     def _close(self) -> list[Framed]:
         entry, self._entry, self.is_waiting = self._entry, [], False
-        if not entry:
-            return []
-        if self._entry_size > self._max_bytes:
-            self._overlong += 1
-            self.dropped = self._overlong + self._lines.oversized
+        if not entry or self._entry_size > self._max_bytes:
             return []
         return [(self._entry_at, _build_entry(entry))]
 
 
 def _build_entry(lines: list[bytes]) -> Data:
     return {"text": b"\n".join(lines).decode("utf-8", "replace").rstrip()}
-
-
-class JsonDocument(Framer):
-    """`json`: one JSON object that is the whole file; `flush` parses it when the file has been read."""
-
-    def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
-        super().__init__(max_bytes)
-        self._text = bytearray()
-
-    def frame(self, chunk: bytes) -> list[Framed]:
-        """Collect the bytes, up to the limit; return nothing yet."""
-        self._text += chunk[: self._max_bytes + 1 - len(self._text)]
-        return []
-
-    def flush(self) -> list[Framed]:
-        """Return the document, once; `dropped` grows if the text is no object or too long."""
-        text, self._text = bytes(self._text), bytearray()
-        data = parse_object(text) if len(text) <= self._max_bytes else None
-        if data is None:
-            self.dropped += 1
-            return []
-        self.boundary += len(text)
-        return [(0, data)]
 
 
 class JsonStream(Framer):
@@ -310,16 +273,13 @@ class JsonStream(Framer):
     def _close(self, end: int, records: list[Framed]) -> None:
         self._keep(end)
         data = parse_object(b"".join(self._parts)) if self._size <= self._max_bytes else None
-        if data is None:
-            self.dropped += 1
-        else:
+        if data is not None:
             records.append((self.boundary, data))
         self._parts.clear()
         self._depth, self._pos = 0, end
         self.boundary = self._text_at + end
 
     def _tear(self, at: int) -> None:
-        self.dropped += 1
         self._parts.clear()
         self._depth, self._in_string, self._torn = 0, False, True
         self._pos = at
@@ -345,7 +305,6 @@ class EventStream(Framer):
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         super().__init__(max_bytes)
         self._lines = LineSplitter(max_bytes)
-        self._broken = 0
         self._after_cr = False
         self._data: list[bytes] = []
         self._size = 0
@@ -359,7 +318,7 @@ class EventStream(Framer):
                 records += self._dispatch()
             elif line.startswith(b"data:"):
                 self._take(at, line[5:].removeprefix(b" "))
-        self.boundary, self.dropped = self._lines.consumed, self._broken + self._lines.oversized
+        self.boundary = self._lines.consumed
         return records
 
     def _unify(self, chunk: bytes) -> bytes:
@@ -381,19 +340,14 @@ class EventStream(Framer):
     def _dispatch(self) -> list[Framed]:
         data, size = self._data, self._size
         self._data, self._size = [], 0
-        if not size:
-            return []
-        value = parse_object(b"\n".join(data)) if size <= self._max_bytes else None
-        if value is None:
-            self._broken += 1
-            return []
-        return [(self._event_at, value)]
+        value = parse_object(b"\n".join(data)) if 0 < size <= self._max_bytes else None
+        return [] if value is None else [(self._event_at, value)]
 
 
 _FRAMERS: dict[Framing, Callable[[int], Framer]] = {
     "jsonl": JsonLines,
     "lines": LogLines,
     "json-stream": JsonStream,
-    "json": JsonDocument,
+    "json": Framer,
     "sse": EventStream,
 }
