@@ -276,10 +276,10 @@ class NarrativeWriter:
 
         It is the agent's own launch with the narrative's arguments, variables and files.
         """
-        fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
+        native_id = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
         start = LegStart(folder, occasion.session.cwd, occasion.environ, model=occasion.model)
         return prepare_document_run(
-            self._services, loaded, occasion.leg, start, args=spec.args, native_id=fork.native_id
+            self._services, loaded, occasion.leg, start, args=spec.args, native_id=native_id
         )
 
     def _keep(

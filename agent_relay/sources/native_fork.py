@@ -7,8 +7,6 @@ from glob import glob
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-import msgspec
-
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.system.disk.files import cannot_write, check_database, open_stream, write_atomic
 
@@ -29,17 +27,10 @@ _SHARE = 4
 """Divisor of the free space at the copy's place: at most one part in this many is used."""
 
 
-class ForkedSession(msgspec.Struct, frozen=True):
-    """The session the agent continues; `copy` is the file outside the run's folder, empty for none."""
-
-    native_id: str
-    copy: str = ""
-
-
 def fork_session(
     native: "NativeSession", *, copy_by: Literal["", "beside", "database"], folder: str, fresh_id: str
-) -> ForkedSession:
-    """Fork `native` as its adapter's narrative requires.
+) -> str:
+    """Fork `native` as its adapter's narrative requires; return the id of the session the agent continues.
 
     The copy is in the run's private `folder`, or outside it and noted there. The original is only read.
     Raises RelayError if it cannot be copied; no copy is left then.
@@ -48,7 +39,7 @@ def fork_session(
         return _copy_beside(native, folder, fresh_id)
     if copy_by == "database":
         _copy_database(native.path, os.path.join(folder, _DATABASE))
-    return ForkedSession(native.native_id)
+    return native.native_id
 
 
 def expect_session(folder: str, root: str, pattern: str, fresh_id: str) -> None:
@@ -102,7 +93,7 @@ def _speaks_of(path: bytes, fresh_id: bytes) -> bool:
         return False
 
 
-def _copy_beside(native: "NativeSession", folder: str, fresh_id: str) -> ForkedSession:
+def _copy_beside(native: "NativeSession", folder: str, fresh_id: str) -> str:
     name = os.path.basename(native.path)
     lengths = range(len(native.native_id), _SHORTEST_ID - 1, -1)
     length = next((length for length in lengths if native.native_id[:length] in name), 0)
@@ -129,7 +120,7 @@ def _copy_beside(native: "NativeSession", folder: str, fresh_id: str) -> ForkedS
     except RelayError:
         remove_fork(folder)
         raise
-    return ForkedSession(fresh_id, copy)
+    return fresh_id
 
 
 def _copy_database(path: str, copy: str) -> None:

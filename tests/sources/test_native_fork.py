@@ -31,11 +31,11 @@ def test_a_copy_carries_the_new_id_wherever_the_old_one_stood_and_no_half_line(t
     native = make_session(
         f"{tmp_path}/session-at-0a1b2c3d.jsonl", b'{"id":"%s"}\n{"x":1}\n{"hal' % OLD.encode()
     )
-    fork = fork_session(native, copy_by="beside", folder=folder, fresh_id=NEW)
-    assert (fork.native_id, fork.copy) == (NEW, f"{tmp_path}/session-at-9f8e7d6c.jsonl")
-    with open(fork.copy, "rb") as file:
+    assert fork_session(native, copy_by="beside", folder=folder, fresh_id=NEW) == NEW
+    copy = f"{tmp_path}/session-at-9f8e7d6c.jsonl"
+    with open(copy, "rb") as file:
         assert file.read() == b'{"id":"%s"}\n{"x":1}\n' % NEW.encode()
-    assert os.stat(fork.copy).st_mode & 0o777 == 0o600
+    assert os.stat(copy).st_mode & 0o777 == 0o600
     make_session(f"{tmp_path}/session-later-9f8e7d6c.jsonl", b'{"id":"%s"}\n' % NEW.encode())
     make_session(f"{tmp_path}/session-theirs-9f8e7d6c.jsonl", b'{"id":"another one"}\n')
     remove_fork(folder)
@@ -92,7 +92,7 @@ def test_a_database_is_copied_with_what_only_its_log_holds_yet(tmp_path: object)
         fork = fork_session(
             NativeSession(path, "ses_1", "", "", AT), copy_by="database", folder=folder, fresh_id=NEW
         )
-        assert (fork.native_id, fork.copy) == ("ses_1", "")
+        assert fork == "ses_1"
         with open(path, "rb") as file:
             assert file.read() == before
     with closing(sqlite3.connect(f"{folder}/native.db")) as copied:
@@ -111,5 +111,5 @@ def test_an_agent_that_forks_by_itself_needs_no_copy(tmp_path: object) -> None:
     """Its own session's id is what it is given."""
     folder = make_run(tmp_path)
     native = NativeSession("/nowhere", OLD, "", "", AT)
-    assert fork_session(native, copy_by="", folder=folder, fresh_id=NEW).native_id == OLD
+    assert fork_session(native, copy_by="", folder=folder, fresh_id=NEW) == OLD
     assert os.listdir(folder) == []
