@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
@@ -40,7 +40,7 @@ def read_runner_usage(
 ) -> RunnerCounted:
     """Return what was used in the runner's worktree so far. Reads disk. Raise RelayError on failure."""
     gathered = gather_metrics(folders, Wanted(), cwd=runner.tree, environ=environ, now=now)
-    question = Question("agent", PriceList().get_rates, _name_day)
+    question = Question("agent", PriceList().get_rates)
     _, total = sum_rows(gathered.works, gathered.natives, question)
     bill = total.bill
     if not bill.answers:
@@ -48,10 +48,6 @@ def read_runner_usage(
     is_whole = not bill.unpriced and not total.untold
     cost = render_cost(bill.cost, is_whole=is_whole) if bill.cost is not None else ""
     return RunnerCounted(runner.number, total.turns, bill.tokens, cost)
-
-
-def _name_day(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
 
 
 _LOOK_S = 0.25

@@ -104,7 +104,6 @@ class _Work:
         """Return the session's work; what is still under way ends now."""
         last = to_ms(session.updated_at)
         end = last if session.state in _OVER else max(now_ms, last)
-        is_under_way = session.state not in _OVER or session.living_leg is not None
         if session.state not in _OVER:
             self._spans.append(StateSpan(session.state, _leg(session), self._since, max(end, self._since)))
         legs = [
@@ -124,12 +123,9 @@ class _Work:
         return SessionWork(
             session.id,
             session.root,
-            session.cwd,
-            session.task,
             legs,
             self._spans,
             self._passings,
-            is_under_way,
             [_count(session, at, body) for at, body in self._digests],
         )
 

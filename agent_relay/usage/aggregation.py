@@ -122,16 +122,20 @@ _LONGEST_MS = 7 * DAY_MS
 """Longest turn, in milliseconds: an answer that suggests a longer one was dated by a wrong clock."""
 
 
+def _name_no_day(_at: int) -> str:
+    return ""
+
+
 class Question(msgspec.Struct, frozen=True):
     """Rows asked for: `by` which grouping, since when (epoch in ms), of which agent (empty for all).
 
-    `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
-    quarter of an hour. `is_ours_only` leaves out work that no leg did.
+    `rates` prices models, `day_of` names the user's day of a moment in epoch ms, if rows are days; neither
+    changes within a quarter of an hour. `is_ours_only` leaves out work that no leg did.
     """
 
     by: Grouping
     rates: Rates
-    day_of: Callable[[int], str]
+    day_of: Callable[[int], str] = _name_no_day
     since: int = 0
     agent: str = ""
     is_ours_only: bool = False

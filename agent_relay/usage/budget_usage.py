@@ -103,7 +103,7 @@ def _sum_session(work: SessionWork | None, natives: Sequence[Native], rates: Rat
         return {}
     named = {native for leg in work.legs for native in leg.natives}
     own = [native for native in natives if native.session in named]
-    question = Question("agent", rates, lambda _at: "", is_ours_only=True)
+    question = Question("agent", rates, is_ours_only=True)
     rows, total = sum_rows([work], own, question)
     return {"": total.bill} | {row.key: row.bill for row in rows}
 

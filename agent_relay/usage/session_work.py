@@ -66,16 +66,13 @@ class RelayRequest(msgspec.Struct, frozen=True):
 
 
 class SessionWork(msgspec.Struct):
-    """One session of ours as its journal records it; one that `is_under_way` changes as time passes."""
+    """One session of ours as its journal records it."""
 
     session: str
     root: str
-    cwd: str
-    task: str
     legs: list[LegWork]
     spans: list[StateSpan]
     passings: list[HandoffSpan]
-    is_under_way: bool = False
     requests: list[RelayRequest] = msgspec.field(default_factory=list)
 
 

@@ -16,14 +16,8 @@ _MOST_WINDOWS = 4
 
 def sum_by_leg(gathered: Gathered, rates: Rates) -> dict[str, MetricsRow]:
     """Return what each leg of relay's used, by its id."""
-    rows, _ = sum_rows(
-        gathered.works, gathered.natives, Question("leg", rates, _name_no_day, is_ours_only=True)
-    )
+    rows, _ = sum_rows(gathered.works, gathered.natives, Question("leg", rates, is_ours_only=True))
     return {row.key: row for row in rows}
-
-
-def _name_no_day(_at: int) -> str:
-    return ""
 
 
 def build_usage(row: MetricsRow) -> TimelineUsage:

@@ -94,7 +94,7 @@ def test_sums_are_the_same_packed(files: list[list[list[UsageRecord]]], by: str,
     small = Rate(0, *[Decimal(1)] * 5)
     rates = {"m": (small, Rate(2000, *[Decimal(2)] * 5)), "n": (small,)}
     leg = LegWork("L1", "a", FIRST + 10 * MINUTE, FIRST + 30 * MINUTE, natives=["s1"])
-    works = [SessionWork("S1", "/w", "/w", "", legs=[leg], spans=[], passings=[])]
+    works = [SessionWork("S1", "/w", legs=[leg], spans=[], passings=[])]
     question = Question(by, lambda model, _at: rates.get(model, ()), _name_day, since=since)  # type: ignore[arg-type]  # one of them
     plain = dedupe_marks("a", [[*begin, *rest] for begin, rest in files])
     packed = dedupe_marks("a", [[*pack_answers(begin), *pack_answers(rest)] for begin, rest in files])

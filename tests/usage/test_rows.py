@@ -49,7 +49,7 @@ def _work() -> SessionWork:
         HandoffSpan("a", "b", 2 * HOUR, 6000, is_failover=True),
         HandoffSpan("b", "a", 3 * HOUR, 9, False),
     ]
-    return SessionWork("S", "/w", "/w", "t", legs, spans, passings)
+    return SessionWork("S", "/w", legs, spans, passings)
 
 
 def _natives() -> list[Native]:
@@ -192,7 +192,7 @@ def test_what_nothing_dates_moves_no_row_to_1970() -> None:
 
 def test_what_nothing_dates_in_an_adopted_history_leaves_its_sessions_order() -> None:
     """All an adopted leg's transcript holds is the session's, the part without dates included."""
-    work = SessionWork("T", "/w", "/w", "t", [LegWork("c", "one", 0, 3 * HOUR, ["n1"])], [], [])
+    work = SessionWork("T", "/w", [LegWork("c", "one", 0, 3 * HOUR, ["n1"])], [], [])
     native = Native("one", "n1", "/w")
     native.used = [AnswerUsage("u1", 2 * HOUR, "n1", "m", input=10)]
     native.changes = [LinesChanged("c1", 0, "n1", 3, 1)]
@@ -275,7 +275,7 @@ def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
 @pytest.mark.parametrize(("begin", "expected"), [("ours", 1), ("own", 1), ("other", 0)])
 def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -> None:
     """Ours by a native session both worked on, the agents' own by forks, in both directions."""
-    work = SessionWork("S", "/w", "/w", "t", [LegWork("a", "one", 0, 1, ["n2"])], [], [])
+    work = SessionWork("S", "/w", [LegWork("a", "one", 0, 1, ["n2"])], [], [])
     parent, fork = Native("one", "n1"), Native("one", "n2", parent="n1")
     later, other = Native("one", "n3", parent="n2"), Native("two", "n9")
     natives = [later, fork, parent, other]

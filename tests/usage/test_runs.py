@@ -31,7 +31,7 @@ def test_what_lies_between_two_legs_is_in_neithers_sum() -> None:
             AnswerUsage("u2", HOUR + 3 * minute, "n1", "m", input=20),
             AnswerUsage("u3", HOUR + 4 * minute, "n1", "m", input=40),
         ]
-        work = SessionWork("S", "/w", "/w", "t", legs, [], [])
+        work = SessionWork("S", "/w", legs, [], [])
         rows, _ = sum_rows([work], [native], _ask("session"))
         assert {row.key: (row.bill.tokens, row.bill.answers) for row in rows} == {
             "S": (50, 2),

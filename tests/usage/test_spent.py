@@ -32,9 +32,7 @@ def _native(agent: str, session: str, *used: tuple[int, str, int]) -> Native:
     return native
 
 
-WORK = SessionWork(
-    "S", "/r", "/r", "", [LegWork("a", "ann", to_ms(NOW) - 7_200_000, to_ms(NOW), ["n1"])], [], []
-)
+WORK = SessionWork("S", "/r", [LegWork("a", "ann", to_ms(NOW) - 7_200_000, to_ms(NOW), ["n1"])], [], [])
 NATIVES = [
     _native("ann", "n1", (30, "m", 1000), (3, "m", 100), (1, "m", 20)),
     _native("bob", "n2", (2, "m", 300), (1, "x", 7)),
@@ -183,7 +181,7 @@ def test_lines_that_cannot_be_read_are_told_where_they_may_count(
 def test_a_session_that_went_on_from_its_agents_own_has_all_its_history_looked_at() -> None:
     """What an adopted leg's records hold from before counts, and so does what cannot be read of it."""
     legs = [LegWork("b", "ann", BEGUN, BEGUN, ["n1"]), LegWork("a", "ann", 0, BEGUN, ["n1"])]
-    work = SessionWork("S", "/r", "/r", "", legs, [], [])
+    work = SessionWork("S", "/r", legs, [], [])
     (found,) = count_spending(
         [Budget("session", tokens=10_000)], work, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
     )

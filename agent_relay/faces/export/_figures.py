@@ -231,7 +231,7 @@ class ExportReader:
         return build_figures(agents, models, view)
 
     def _sum(self, gathered: Gathered, by: Grouping, agent: str) -> list[MetricsRow]:
-        question = Question(by, self._prices.get_rates, _no_day, agent=agent)
+        question = Question(by, self._prices.get_rates, agent=agent)
         rows, _ = sum_rows(gathered.works, gathered.natives, question)
         return [row for row in rows if row.key]
 
@@ -240,10 +240,6 @@ def _tell_unread(problems: Sequence[str]) -> str:
     """Return the first of what could not be read, and how much more there is."""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{problems[0]}{more}" if problems else ""
-
-
-def _no_day(_at: int) -> str:
-    return ""
 
 
 _SHARE = 20
