@@ -10,7 +10,6 @@ from agent_relay.domain.facts import (
     Facts,
     FileChange,
     Message,
-    TodoItem,
     Tokens,
     ToolError,
 )
@@ -29,7 +28,6 @@ LEVELS = len(_THIN_TEXT)
 """The number of times a checkpoint can be thinned before it is removed."""
 
 _Fact = TypeVar("_Fact", Message, CommandRun, FileChange, ToolError)
-_Numbered = TypeVar("_Numbered", Message, CommandRun, FileChange, ToolError, TodoItem)
 
 
 def bound_facts(facts: Facts, clean: Callable[[str], str]) -> Facts:
@@ -115,25 +113,12 @@ def number_facts(facts: Facts, *, turns: int, lines: int) -> Facts:
 
     There were `turns` prompts and `lines` lines before it.
     """
-    numbered = _number_turns(facts, lambda turn: turns + turn)
+    return _number_turns(facts, lambda turn: turns + turn, lines=lines)
 
+
+def _number_turns(facts: Facts, number: Callable[[int], int], *, lines: int = 0) -> Facts:
     def move(one: _Fact) -> _Fact:
-        return replace(one, place=_shift_line(one.place, lines))
-
-    waiting = numbered.unprocessed_prompt
-    return replace(
-        numbered,
-        conversation=tuple(map(move, numbered.conversation)),
-        commands=tuple(map(move, numbered.commands)),
-        files=tuple(map(move, numbered.files)),
-        errors=tuple(map(move, numbered.errors)),
-        unprocessed_prompt=move(waiting) if waiting is not None else None,
-    )
-
-
-def _number_turns(facts: Facts, number: Callable[[int], int]) -> Facts:
-    def move(one: _Numbered) -> _Numbered:
-        return replace(one, turn=number(one.turn))
+        return replace(one, turn=number(one.turn), place=_shift_line(one.place, lines))
 
     waiting = facts.unprocessed_prompt
     return replace(
@@ -141,7 +126,7 @@ def _number_turns(facts: Facts, number: Callable[[int], int]) -> Facts:
         conversation=tuple(map(move, facts.conversation)),
         commands=tuple(map(move, facts.commands)),
         files=tuple(map(move, facts.files)),
-        plan=tuple(map(move, facts.plan)),
+        plan=tuple(replace(step, turn=number(step.turn)) for step in facts.plan),
         errors=tuple(map(move, facts.errors)),
         interrupted_turns=tuple(map(number, facts.interrupted_turns)),
         unprocessed_prompt=move(waiting) if waiting is not None else None,
@@ -152,7 +137,7 @@ def _number_turns(facts: Facts, number: Callable[[int], int]) -> Facts:
 def _shift_line(place: str, lines: int) -> str:
     """Return the place with its line counted from the beginning of the file, if it names a line."""
     file, colon, number = place.rpartition(":")
-    return f"{file}:{int(number) + lines}" if colon and number.isdecimal() else place
+    return f"{file}:{int(number) + lines}" if lines and colon and number.isdecimal() else place
 
 
 def join_checkpoints(kept: Sequence[CheckpointFacts]) -> Facts:

@@ -26,12 +26,11 @@ class _Line(ClaudeLine, rename="camel"):
     content: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-class _Result(msgspec.Struct, frozen=True, rename="camel"):
+class Result(msgspec.Struct, frozen=True, rename="camel"):
     """The kept parts of `toolUseResult`, without the whole file contents in it."""
 
     type: str = ""
     status: str = ""
-    file_path: str | None = None
     interrupted: bool = False
     background_task_id: str | None = None
     agent_id: str | None = None
@@ -46,8 +45,7 @@ class _Message(msgspec.Struct):
     content: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-Result = _Result
-_NO_RESULT = _Result()
+_NO_RESULT = Result()
 
 
 class ClaudeRow(msgspec.Struct):
@@ -58,7 +56,6 @@ class ClaudeRow(msgspec.Struct):
 
     number: int
     type: str
-    subtype: str = ""
     uuid: str = ""
     parent: str | None = None
     continues: bool = False
@@ -82,7 +79,7 @@ class ClaudeRow(msgspec.Struct):
 
 _lines = msgspec.json.Decoder(_Line)
 _messages = msgspec.json.Decoder(_Message)
-_results = msgspec.json.Decoder(_Result)
+_results = msgspec.json.Decoder(Result)
 
 
 def read_rows(lines: Iterable[bytes], counter: lenient.LineCounter) -> list[ClaudeRow]:
@@ -133,7 +130,6 @@ def _build_row(number: int, line: _Line, uuid: str) -> ClaudeRow:
     return ClaudeRow(
         number,
         line.type,
-        subtype=line.subtype,
         uuid=uuid,
         parent=line.parent_uuid or line.logical_parent_uuid,
         continues=line.subtype in _SUMMARY_ROOTS or bool(line.is_compact_summary),

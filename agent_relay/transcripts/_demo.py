@@ -94,12 +94,9 @@ def _hear(facts: Collector, row: dict[str, object], place: str) -> None:
             )
 
 
-_rows = msgspec.json.Decoder(dict[str, object])
-
-
 def read_demo_usage(data: bytes, memory: records.ReaderState) -> Iterator[records.UsageRecord]:
     """Yield the usage records of whole lines; `memory` carries the state from line to line."""
-    for row in records.decode_lines(data, _rows, memory):
+    for row in records.decode_lines(data, _DECODER, memory):
         yield from _read_row(row, memory)
 
 
