@@ -27,9 +27,11 @@ from agent_relay.packet.extract.pastes._shapes import (
     TABLE_LINE,
     THROWN,
     TRACE_LINE,
+    has_stranger_order,
+    is_lead,
+    resumes_own_words,
     stands_alone,
 )
-from agent_relay.packet.extract.pastes._wording import has_stranger_order, is_lead, resumes_own_words
 from agent_relay.packet.extract.sentences import get_phrases, plain_apostrophes
 
 _ROLE = get_phrases("speaker-role")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.pastes._lines import PromptLines
 from agent_relay.packet.extract.pastes._marks import CLOSING_MARKS, OPENING_MARKS, find_quotation
-from agent_relay.packet.extract.pastes._shapes import LIST_ITEM
-from agent_relay.packet.extract.pastes._wording import (
+from agent_relay.packet.extract.pastes._shapes import (
+    LIST_ITEM,
     find_others_words,
     is_lead,
     is_stranger_order,

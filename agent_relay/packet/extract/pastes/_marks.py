@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agent_relay.domain.text.plain import compile_late, count_columns
 from agent_relay.packet.extract.pastes._lines import PromptLines
-from agent_relay.packet.extract.pastes._wording import is_lead, resumes_own_words
+from agent_relay.packet.extract.pastes._shapes import is_lead, resumes_own_words
 from agent_relay.packet.extract.sentences import get_phrases
 
 # Tildes with a caret are no fence: Python marks the failing part of a line that way.
