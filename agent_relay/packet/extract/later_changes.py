@@ -14,8 +14,14 @@ import msgspec
 from agent_relay.domain.facts import FileChange, Message
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.packet.extract.requests import is_asking, is_rule
-from agent_relay.packet.extract.sentences import get_phrases, normalise, plain_apostrophes, split_sentences
-from agent_relay.packet.extract.terms import list_stems, list_words
+from agent_relay.packet.extract.sentences import (
+    get_phrases,
+    list_stems,
+    list_words,
+    normalise,
+    plain_apostrophes,
+    split_sentences,
+)
 
 _CORRECTS = get_phrases("corrects")
 _RETRACTION = get_phrases("retraction")

@@ -29,13 +29,14 @@ from agent_relay.packet.extract.requests import is_asking, is_consent, is_rule
 from agent_relay.packet.extract.sentences import (
     ARROW,
     FIRM,
+    WIDE,
     cut_words,
     get_phrases,
+    list_words,
     plain_apostrophes,
     split_sentences,
     weigh,
 )
-from agent_relay.packet.extract.terms import WIDE, list_words
 from agent_relay.packet.extract.turns import PromptTurn
 
 LEAST = 4

@@ -11,8 +11,13 @@ from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.domain.values import replace
-from agent_relay.packet.extract.sentences import get_phrases, is_failure, plain_apostrophes, split_sentences
-from agent_relay.packet.extract.terms import list_stems
+from agent_relay.packet.extract.sentences import (
+    get_phrases,
+    is_failure,
+    list_stems,
+    plain_apostrophes,
+    split_sentences,
+)
 
 _TAKES_OVER = get_phrases("takes-over")
 _CHOICE = get_phrases("choice")
