@@ -26,7 +26,7 @@ from agent_relay.faces.render.output import (
 from agent_relay.system.disk.folders import get_cwd, get_folders
 from agent_relay.usage.aggregation import QUARTER_MS, Question, sum_rows
 from agent_relay.usage.gather import Gathered, Wanted, check_agent, gather_metrics
-from agent_relay.usage.session_work import SessionWork
+from agent_relay.usage.session_work import SessionWork, to_ms
 from agent_relay.usage.table_format import (
     GROUPINGS,
     Grouping,
@@ -154,8 +154,6 @@ def _parse_since(text: str, now: datetime) -> int:
     """
     if not text:
         return 0
-    from agent_relay.usage.session_work import to_ms
-
     match = _SINCE.fullmatch(text)
     try:
         at = now - int(match[1]) * _UNITS[match[2]] if match else datetime.fromisoformat(text)
