@@ -9,7 +9,7 @@ from functools import partial
 
 from agent_relay.agents.catalog import read_catalog
 from agent_relay.faces.cli.session.packet_transfer import build_offline
-from agent_relay.faces.cli.session.recall.record import build_cleaner
+from agent_relay.faces.cli.session.recall import build_cleaner
 from agent_relay.packet.recall.search import Search
 from agent_relay.packet.recall.turns import PastTurn, build_turns
 from agent_relay.packet.render import prefix_lines

@@ -320,7 +320,7 @@ _TABLE = (
         "recall",
         "QUERY [--session S] [--turn N] [--limit 3] [--json]",
         "search what earlier agents of the session were asked, said and did",
-        "cli.session.recall.command:recall",
+        "cli.session.recall:recall",
         shell=Form(
             "QUERY | --turn N",
             "search what earlier agents of this session were asked, said and did",
