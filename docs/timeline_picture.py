@@ -17,7 +17,7 @@ from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.protocol.timeline import TimelineUsage
 from agent_relay.domain.protocol.watch_output import WindowUsed
-from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
+from agent_relay.faces.cli.session.handoffs.drawing import draw_timeline
 from agent_relay.session.views.timeline import build_timeline
 from docs.failover_picture import SVG_FORMAT
 

@@ -11,7 +11,7 @@ from agent_relay.domain.events.session import Body, Event
 from agent_relay.domain.protocol.timeline import TimelineTold, TimelineUsage
 from agent_relay.domain.protocol.watch_output import WindowUsed
 from agent_relay.domain.text.plain import count_columns
-from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
+from agent_relay.faces.cli.session.handoffs.drawing import draw_timeline
 from agent_relay.session.views.timeline import build_timeline
 
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)

@@ -198,8 +198,7 @@ def _print_history(
     chain: Lineage, uses: Mapping[str, PacketUse], timeline: "TimelineTold | None", now: datetime
 ) -> None:
     # The models of a timeline take long to load, and no other command here shows one.
-    from agent_relay.faces.cli.session.handoffs.chart import draw_timeline
-    from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage
+    from agent_relay.faces.cli.session.handoffs.drawing import draw_lineage, draw_timeline
 
     if timeline is not None:
         is_plain = is_plain_output()
