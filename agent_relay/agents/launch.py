@@ -17,7 +17,7 @@ import msgspec
 from agent_relay.agents.adapters import LoadedAdapter, find_program
 from agent_relay.agents.base_urls import plan_proxied_launch, restore_base_urls
 from agent_relay.agents.source_paths import LegPlace, expand_text
-from agent_relay.agents.user_arguments import chooses_session
+from agent_relay.agents.user_choices import chooses_session
 from agent_relay.domain.documents.adapter import Adapter, FileTemplate, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE

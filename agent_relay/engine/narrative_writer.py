@@ -12,7 +12,7 @@ from datetime import UTC
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import LaunchPlan, LegStart, prepare_launch
-from agent_relay.agents.user_servers import build_server_args
+from agent_relay.agents.user_choices import build_server_args
 from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession

@@ -26,7 +26,7 @@ from agent_relay.agents.adapters import (
     list_default_roster,
 )
 from agent_relay.agents.catalog import AdapterCatalog
-from agent_relay.agents.user_arguments import chooses_session, find_effort
+from agent_relay.agents.user_choices import chooses_session, find_effort
 from agent_relay.detect.screen_state import AgentState
 from agent_relay.detect.window_usage import LastWindows, find_full
 from agent_relay.domain.documents.config import UserConfig, build_roster

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 
-from agent_relay.agents.user_arguments import chooses_session
+from agent_relay.agents.user_choices import chooses_session
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
 from agent_relay.domain.errors import WrongUseError

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from agent_relay.agents.launch import build_headless, build_launch
-from agent_relay.agents.user_arguments import chooses_session, find_effort
+from agent_relay.agents.user_choices import chooses_session, find_effort
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 

@@ -1,13 +1,35 @@
-"""Switch off the tool servers that a user has for an agent, in a run that must have no tools."""
+"""Read what a user chooses for an agent: a session and an effort by arguments, tool servers by files.
+
+A run that must have no tools is given the arguments that switch those servers off.
+"""
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent_relay.agents.source_paths import fill_text
-from agent_relay.domain.documents.adapter import UserServers
+from agent_relay.domain.documents.adapter import Launch, UserServers
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.files import read_bounded
+
+
+def chooses_session(launch: Launch, words: Sequence[str]) -> bool:
+    """Return whether the user's own arguments name a native session, so that ours must not."""
+    return any(word.partition("=")[0] in launch.session_flags for word in words)
+
+
+def find_effort(launch: Launch, words: Sequence[str]) -> str:
+    """Return the level of effort the user's own arguments name last; empty if none that others have, too."""
+    found = ""
+    for place in range(len(words)):
+        for form in launch.effort_words:
+            *before, last = form.removesuffix("{effort}").split(" ")
+            said = [*words[place : place + len(before) + 1]]
+            if said[:-1] == before and said[-1].startswith(last):
+                level = said[-1].removeprefix(last).strip("\"'")
+                found = level if level in launch.efforts else ""
+    return found
+
 
 _LIMIT_BYTES = 1 << 20
 _LONGEST = 100_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.agents.user_servers import build_server_args
+from agent_relay.agents.user_choices import build_server_args
 from agent_relay.domain.documents.adapter import UserServers
 from agent_relay.domain.errors import RelayError
 
