@@ -1,15 +1,18 @@
-"""Load and check one adapter with its rules; find whether its agent is installed and signed in here."""
+"""Load and check one adapter with its rules and its packet template; find whether its agent is here.
+
+An agent is here if it is installed and signed in.
+"""
 
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from agent_relay.agents.adapter_folders import ADAPTER_FILE
+from agent_relay.agents.adapter_folders import ADAPTER_FILE, TEMPLATE, find_builtin_folder, has_template
 from agent_relay.agents.agent_versions import find_installed_version
 from agent_relay.agents.source_paths import fill_text
 from agent_relay.domain.documents.adapter import Adapter
@@ -17,8 +20,13 @@ from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.values import AgentName, replace
 from agent_relay.system.config_file import parse_document, parse_toml, read_text, read_toml
+from agent_relay.system.disk.files import read_bounded
 from agent_relay.system.pattern_cost import refuse_slow
 from agent_relay.system.spawn import keep_absolute
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
 
 RULES_FILE = "rules.toml"
 SCRIPTED = "scripted"
@@ -173,3 +181,38 @@ def _iterate(value: object, place: str) -> Iterator[tuple[str, str]]:
         for number, one in enumerate(value):
             name = getattr(one, "id", "") or getattr(one, "name", "") or str(number)
             yield from _iterate(one, f"{place}.{name}")
+
+
+_TEMPLATE_BYTES = 256 << 10
+
+
+def build_renderer(
+    loaded: LoadedAdapter, folder: str, *, has_session: bool = True
+) -> "Callable[[ResumePacket], str]":
+    """Build a function from a packet to the text its target reads; the template is compiled now, once.
+
+    An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
+    the text; without a session nothing can be recalled from it. Raises ConfigurationError if a template
+    cannot be used.
+    """
+    # Most who load an adapter render no packet, and what compiles templates is dear to load.
+    from agent_relay.packet.render import SHARED, compile_template, render_packet
+
+    templates = {SHARED: _read_template(os.path.join(find_builtin_folder(), TEMPLATE))}
+    own = os.path.join(loaded.folder, loaded.adapter.template)
+    if has_template(loaded.folder, loaded.adapter.template):
+        templates[TEMPLATE] = _read_template(own)
+    title = loaded.adapter.title
+    template = compile_template(templates, title=title)
+    return lambda packet: render_packet(
+        packet, template=template, title=title, folder=folder, has_session=has_session
+    )
+
+
+def _read_template(path: str) -> str:
+    try:
+        return read_bounded(path, limit_bytes=_TEMPLATE_BYTES).decode()
+    except FileNotFoundError:
+        raise ConfigurationError(f"the packet template {path} is missing") from None
+    except UnicodeDecodeError as problem:
+        raise ConfigurationError(f"the packet template {path} is not UTF-8") from problem

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 import msgspec
 
 from agent_relay.agents import adapter_folders
-from agent_relay.agents.adapters import LoadedAdapter, Origin, list_default_roster, load_adapter, load_rules
+from agent_relay.agents.adapters import (
+    LoadedAdapter,
+    Origin,
+    build_renderer,
+    list_default_roster,
+    load_adapter,
+    load_rules,
+)
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.values import AgentName
 from agent_relay.system.disk.files import read_bounded, write_atomic
@@ -206,8 +213,5 @@ def _check_parts(loaded: LoadedAdapter) -> LoadedAdapter:
     """
     load_rules(loaded)
     if adapter_folders.has_template(loaded.folder, loaded.adapter.template):
-        # Few adapters have one, and what compiles it is dear to load.
-        from agent_relay.agents.packet_templates import build_renderer
-
         build_renderer(loaded, loaded.folder)
     return loaded

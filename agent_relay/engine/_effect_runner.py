@@ -182,7 +182,7 @@ class EffectRunner:
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """Return, by agent, why the packet that waits for it cannot be used."""
-        from agent_relay.agents.packet_templates import build_renderer
+        from agent_relay.agents.adapters import build_renderer
         from agent_relay.engine.publishing.packet_pipeline import find_spoilt
 
         folder = session_folder(session)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import build_renderer, load_adapter
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.packet._cuts import shorten
 from agent_relay.packet.budget import estimate_tokens, fit_packet

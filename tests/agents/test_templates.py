@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import LoadedAdapter, load_adapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import LoadedAdapter, build_renderer, load_adapter
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.values import replace

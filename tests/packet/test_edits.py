@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import build_renderer, load_adapter
 from agent_relay.domain.documents.packet import Decision, Quote, ResumePacket
 from agent_relay.domain.text.plain import quote_text
 from agent_relay.packet.edits import absorb_edit, diff_texts, merge_texts

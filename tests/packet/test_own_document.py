@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import build_renderer, load_adapter
 from agent_relay.domain.documents.packet import Provenance, ResumePacket
 from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.facts import CommandRun, Facts, Message

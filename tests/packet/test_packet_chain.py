@@ -3,8 +3,7 @@
 import pytest
 
 from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import build_renderer, load_adapter
 from agent_relay.domain.documents.packet import Quote, ResumePacket
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
 from agent_relay.domain.values import replace

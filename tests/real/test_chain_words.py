@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import build_renderer
 from agent_relay.domain.documents.packet_json import parse_packet
 from agent_relay.domain.state import State
 from agent_relay.store.packets import list_packets

@@ -12,8 +12,7 @@ from functools import partial
 
 import msgspec
 
-from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import LoadedAdapter, build_renderer
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.documents.packet_json import parse_packet

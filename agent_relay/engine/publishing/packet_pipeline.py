@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
-from agent_relay.agents.adapters import LoadedAdapter
-from agent_relay.agents.packet_templates import build_renderer
+from agent_relay.agents.adapters import LoadedAdapter, build_renderer
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import parse_document, render_json

@@ -8,7 +8,8 @@ from agent_relay.engine.publishing._packet_building import build_ordered
 from agent_relay.engine.publishing.checkpoint_building import build_checkpoint
 from agent_relay.engine.publishing.digest_building import build_ordered_digest
 from agent_relay.engine.publishing.limited_work import redact_event
+from agent_relay.packet.render import render_packet
 
-__all__ = ["build_checkpoint", "build_ordered", "build_ordered_digest", "redact_event"]
+__all__ = ["build_checkpoint", "build_ordered", "build_ordered_digest", "redact_event", "render_packet"]
 
 compile_all()

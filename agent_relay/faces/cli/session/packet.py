@@ -104,8 +104,8 @@ def get_renderer(found: FoundPacket) -> Callable[[ResumePacket], str]:
     Raises UntrustedDataError if no agent here has the target's name, ConfigurationError if its adapter
     cannot be used.
     """
+    from agent_relay.agents.adapters import build_renderer
     from agent_relay.agents.catalog import read_catalog
-    from agent_relay.agents.packet_templates import build_renderer
 
     catalog = read_catalog(get_folders(), root=found.root)
     if found.target not in catalog:

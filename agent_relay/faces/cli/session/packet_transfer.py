@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.agents.adapters import LoadedAdapter, list_default_roster
+from agent_relay.agents.adapters import LoadedAdapter, build_renderer, list_default_roster
 from agent_relay.agents.catalog import read_catalog
-from agent_relay.agents.packet_templates import build_renderer
 from agent_relay.domain.documents.config import build_roster
 from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.documents.packet_json import (
