@@ -38,14 +38,6 @@ TASK_LENGTH = 12_000
 _TEXT: Callable[[Quotation | Quote], str] = attrgetter("text")
 
 
-def cut_middle(text: str, limit: int) -> str:
-    """Cut an overlong text to its beginning and its end, of half of `limit` characters each, with a mark."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
-
-
 def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
     """Merge the rules so far with the new ones.
 

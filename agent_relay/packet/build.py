@@ -12,6 +12,7 @@ from agent_relay.domain.limits import Signal
 from agent_relay.domain.session import AgentNote
 from agent_relay.domain.values import Tree, render_path
 from agent_relay.packet import _merge as merging
+from agent_relay.packet.checkpoint_facts import cut_middle
 from agent_relay.packet.extract import outcomes
 from agent_relay.packet.extract.ledger import build_exchanges
 from agent_relay.packet.extract.provenance import tell_source
@@ -219,8 +220,8 @@ def _find_task(leg: _Leg, context: PacketContext) -> _Task:
     request = find_request(leg.facts)
     if request is None:
         return _Task(None, None, None)
-    text = merging.cut_middle(request.text.strip(), merging.TASK_LENGTH)
-    pasted = merging.cut_middle(leg.pasted.turns.get(request.turn, ""), merging.TASK_LENGTH)
+    text = cut_middle(request.text.strip(), merging.TASK_LENGTH)
+    pasted = cut_middle(leg.pasted.turns.get(request.turn, ""), merging.TASK_LENGTH)
     return _Task(text, pasted or None, tell_source(context.previous_agent, request))
 
 
@@ -276,7 +277,7 @@ def _build_recent(facts: Facts, agent: str) -> tuple[documents.TurnExcerpt, ...]
 
 
 def _quote(said: Message, agent: str) -> documents.TurnExcerpt:
-    text = merging.cut_middle(said.text, _EXCERPT_LENGTH)
+    text = cut_middle(said.text, _EXCERPT_LENGTH)
     return documents.TurnExcerpt(role=said.role, text=text, source=tell_source(agent, said))
 
 
