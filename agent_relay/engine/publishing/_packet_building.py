@@ -1,4 +1,4 @@
-"""Build a handoff's packet: facts gathered, redacted, fitted; runs in a process of its own.
+"""Build a handoff's packet, or the digest for its successor's document; runs in a process of its own.
 
 It writes nothing, and reads only what the packet is made of: a process that outlives its daemon does no
 harm.
@@ -27,6 +27,7 @@ from agent_relay.engine.publishing.native_records import gather_facts, restore_l
 from agent_relay.packet import handoff_facts
 from agent_relay.packet.budget import fit_packet
 from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.digest import build_digest
 from agent_relay.packet.extract.requests import select_since, strip_relay
 from agent_relay.packet.freshness import list_touched
 from agent_relay.packet.narrative import (
@@ -128,6 +129,20 @@ def add_given_terms(order: PacketOrder, path: str) -> ResumePacket:
     """Return the packet at `path` with the handoff's terms. Raise RelayError if it cannot be read."""
     given = handoff_facts.add_terms(packets.read_packet(path), order.handoff)
     return redact_packet(given, known=order.gather_secrets(), allow=order.allow)
+
+
+def build_ordered_digest(order: PacketOrder) -> str:
+    """Return the digest of the leg that hands over, without secrets; empty if there is nothing in it.
+
+    The successor of the handoff writes a document from it. Raises RelayError if it cannot be built.
+    """
+    session = order.session
+    leg = next(leg for leg in session.legs if leg.id == order.handoff.from_leg)
+    previous = _read_previous(session, is_asked=False)
+    facts = _gather_own(order, leg, has_previous=previous is not None)
+    kept = packets.read_narrative(session_folder(session), leg.id)
+    digest = build_digest(facts, previous, written=kept.text if kept is not None else "")
+    return redact_text(digest, known=order.gather_secrets(), allow=order.allow).text
 
 
 def _find_resumed(session: Session, agent: str) -> str | None:
@@ -248,7 +263,7 @@ def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[st
     return "\n".join(clip(line, limit=_LINE_LENGTH) for line in whole)
 
 
-def gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
+def _gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
     """Return the leg's own facts without secrets, and without what relay typed.
 
     With `has_previous`, the parts of its transcript that belong to earlier legs are left out.
@@ -259,11 +274,6 @@ def gather_own(order: PacketOrder, leg: Leg, *, has_previous: bool) -> Facts:
     facts = redact_facts(facts, known=known, allow=order.allow)
     since = leg.starting_at if leg.resumes and has_previous else None
     return strip_relay(select_since(facts, since), (loaded.adapter.deliver.opening,))[0]
-
-
-def read_previous(session: Session) -> ResumePacket | None:
-    """Return the packet that a leg of this session was given; `None` if there is none to trust."""
-    return _read_previous(session, is_asked=False)
 
 
 def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument | None:

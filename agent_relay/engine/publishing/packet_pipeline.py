@@ -21,11 +21,11 @@ from agent_relay.engine.publishing._packet_building import (
     PacketOrder,
     add_given_terms,
     build_ordered,
+    build_ordered_digest,
     is_brought,
     is_under_way,
     list_saved,
 )
-from agent_relay.engine.publishing.digest_building import build_ordered_digest
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.publishing.native_records import find_own, read_own_facts
 from agent_relay.engine.services import Services

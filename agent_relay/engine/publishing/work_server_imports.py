@@ -4,9 +4,8 @@ Each process does one piece of work: what is not compiled here, each would compi
 """
 
 from agent_relay.domain.text.plain import compile_all
-from agent_relay.engine.publishing._packet_building import build_ordered
+from agent_relay.engine.publishing._packet_building import build_ordered, build_ordered_digest
 from agent_relay.engine.publishing.checkpoint_building import build_checkpoint
-from agent_relay.engine.publishing.digest_building import build_ordered_digest
 from agent_relay.engine.publishing.limited_work import redact_event
 from agent_relay.packet.render import render_packet
 
