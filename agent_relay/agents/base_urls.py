@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agent_relay.agents.source_paths import fill_text
-from agent_relay.domain.documents.base_urls import BaseUrl, ProxySpec
+from agent_relay.domain.documents.agent_configuration import BaseUrl, ProxySpec
 from agent_relay.domain.errors import RelayError
 from agent_relay.store.proxied_legs import (
     LOOPBACK,

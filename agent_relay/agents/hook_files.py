@@ -17,7 +17,7 @@ import msgspec
 from agent_relay.agents import _json_edits as edits
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.source_paths import fill_text
-from agent_relay.domain.documents.hook_settings import Hooks
+from agent_relay.domain.documents.agent_configuration import Hooks
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.values import AgentName
 from agent_relay.system.config_file import read_text, write_config

@@ -16,7 +16,7 @@ import msgspec
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.agents.launch import PIPE_PATH, build_tool_values
 from agent_relay.agents.source_paths import fill_text
-from agent_relay.domain.documents.hook_settings import ToolExtension
+from agent_relay.domain.documents.agent_configuration import ToolExtension
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.values import AgentName
 from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic

@@ -18,8 +18,8 @@ from agent_relay.agents.adapters import LoadedAdapter, find_program, load_rules
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.adapter import SourceSpec
+from agent_relay.domain.documents.agent_configuration import Hooks
 from agent_relay.domain.documents.config import NOTIFY_AUTO, NOTIFY_OFF, find_webhook_addresses
-from agent_relay.domain.documents.hook_settings import Hooks
 from agent_relay.domain.documents.record_matching import find_dotted, is_meant
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.effects import NoteRest

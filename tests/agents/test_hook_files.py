@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agent_relay.agents.hook_files import HookFile, change_file, plan_install, plan_removal, read_status
 from agent_relay.agents.launch import build_unmanaged_command
-from agent_relay.domain.documents.hook_settings import Hooks
+from agent_relay.domain.documents.agent_configuration import Hooks
 from agent_relay.domain.errors import RelayError
 
 HOOKS = Hooks(events=("Stopped", "Begun"), more={"timeout": 10})
@@ -275,7 +275,7 @@ def test_a_change_that_was_shown_is_not_made_to_another_file(tmp_path: Path) -> 
 BOTH = """
 import sys
 from agent_relay.agents.hook_files import HookFile, change_file, plan_install
-from agent_relay.domain.documents.hook_settings import Hooks
+from agent_relay.domain.documents.agent_configuration import Hooks
 file = HookFile("one", "user", sys.argv[1], Hooks(events=("Stopped", "Begun"), more={"timeout": 10}))
 sys.stdin.read()
 change_file(file.path, lambda: plan_install(file, sys.argv[2]))

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Meta, field
 
-from agent_relay.domain.documents.base_urls import ProxySpec
+from agent_relay.domain.documents.agent_configuration import Hooks, ProxySpec, ToolExtension
 from agent_relay.domain.documents.handwritten import Strict
-from agent_relay.domain.documents.hook_settings import Hooks, ToolExtension
 from agent_relay.domain.documents.rules import VersionRange, Where
 from agent_relay.domain.names import find_newest
 from agent_relay.domain.values import replace
