@@ -17,9 +17,8 @@ from agent_relay.engine._digest_writer import DigestWriter
 from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, SessionDeliveries, sleep_until
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.legs.leg_start import LegOrder, find_known, start_leg, was_begun
-from agent_relay.engine.legs.limits import RestWriter
+from agent_relay.engine.legs.limits import RestWriter, StandbySetups
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.legs.standbys import StandbySetups
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
@@ -112,11 +111,8 @@ class EffectRunner:
     async def await_launch_environment(self) -> None:
         """Wait up to 4 s for the user's environment; not if no terminal can have it, as after a reboot."""
         leg = self._host.session.leg
-        if (
-            leg is None
-            or self._host.session.state is State.STOPPING
-            or not shutdown.can_use_pids(self._services, leg)
-        ):
+        is_ending = self._host.session.state is State.STOPPING
+        if leg is None or is_ending or not shutdown.can_use_pids(self._services, leg):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENVIRONMENT_S):
@@ -220,8 +216,7 @@ class EffectRunner:
                 return await self._stop(leg)
             case effects.PublishPacket(handoff) if (due := self._find_handoff(handoff)) is not None:
                 await self._digests.write(due, self._launch_environment)
-                environ = self._launch_environment.environ
-                return await self._packets.publish(self._host, due, environ)
+                return await self._packets.publish(self._host, due, self._launch_environment.environ)
             case effects.DeliverPacket(handoff, leg) if (due := self._find_handoff(handoff)) is not None:
                 return await self._deliveries.deliver_packet(self._host.session, due, leg)
             case effects.PublishPacket() | effects.DeliverPacket():

@@ -1,11 +1,14 @@
-"""Relate a leg's use to limits: count budgets while it lives, note rests, ended rests and usage windows."""
+"""Relate legs to limits: budgets, rests and usage windows of living ones, standbys started ahead of one."""
 
 import asyncio
+import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from datetime import datetime
 from functools import reduce
+
+import msgspec
 
 from agent_relay.detect.window_usage import list_rows
 from agent_relay.domain.effects import NoteRest
@@ -13,14 +16,16 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import BudgetsCounted
 from agent_relay.domain.limits import Spending
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.engine.legs.monitor import LegMonitor
-from agent_relay.engine.services import Services, SessionHost
+from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import Failed, ThreadPerHome, attempt
 from agent_relay.session.decision import DecisionContext
 from agent_relay.session.rests import include_rest
 from agent_relay.session.transitions import find_spending, is_budget_news
 from agent_relay.store.usage_windows import update_windows
 from agent_relay.system.clock import Clock, LocalZone
+from agent_relay.terminal.holder_client import HolderError
 from agent_relay.usage.budget_usage import BudgetCounter, ErrorDeduplicator
 
 _log = logging.getLogger(__name__)
@@ -252,3 +257,82 @@ class EndedRests:
             )
         except RelayError as error:
             _log.warning("rest-not-ended agent=%s why=%s", leg.agent, type(error).__name__)
+
+
+_MOST_STANDBYS = 2
+"""Most sessions of one user with a standby at once: each takes the memory of an agent at work."""
+
+
+class StandbySetups:
+    """Rules for one session's standby; `live` are the monitors of the session's living legs."""
+
+    def __init__(self, services: Services, live: Mapping[str, LegMonitor]) -> None:
+        self._services = services
+        self._live = live
+        self._adapters: dict[str, bytes] = {}
+
+    def list_setups(self, session: Session, launch: LaunchEnvironment) -> dict[str, str]:
+        """Return, by agent, what identifies the configuration it would be started with; empty for nobody.
+
+        Only agents are meant that are given their packet once they are ready. With another environment than
+        the standby's a successor is started anew.
+        """
+        ahead = session.standby
+        if not self._services.config.handoff.standby:
+            return {}
+        if ahead is None and len(self._services.standbys) >= _MOST_STANDBYS:
+            return {}
+        live = self._live.get(ahead.leg.id) if ahead is not None else None
+        if live is not None and _describe(live.launch_environment) != _describe(launch):
+            return {}
+        adapters = self._services.adapters
+        return {
+            name: self._identify(name, launch)
+            for name in session.roster
+            if AgentName(name) in adapters and adapters[AgentName(name)].adapter.deliver.packet_by == "paste"
+        }
+
+    def see(self, session: Session) -> None:
+        """Count the session's standby among its user's."""
+        if session.standby is None:
+            self._services.standbys.pop(session.id, None)
+        else:
+            self._services.standbys[session.id] = session.standby.leg.id
+
+    async def prepare(self, session: Session, launch: LaunchEnvironment) -> LaunchEnvironment:
+        """Return the launch environment of the standby, with the size of the screen that the user sees now.
+
+        Raises RelayError if sessions with earlier standbys are as many as there may be.
+        """
+        if session.id not in [*self._services.standbys][:_MOST_STANDBYS]:
+            raise RelayError(f"{_MOST_STANDBYS} other sessions have an agent ready already")
+        leg = session.living_leg
+        live = self._live.get(leg.id) if leg is not None else None
+        if live is None:
+            return launch
+        try:
+            status = await live.holder.request("status")
+        except HolderError:
+            return launch
+        rows, cols = status.get("rows"), status.get("cols")
+        if not isinstance(rows, int) or not isinstance(cols, int):
+            return launch
+        return replace(launch, rows=rows, cols=cols)
+
+    def _identify(self, name: str, launch: LaunchEnvironment) -> str:
+        config = self._services.config
+        if name not in self._adapters:
+            adapter = self._services.get_adapter(name).adapter
+            self._adapters[name] = msgspec.json.encode(adapter)
+        words = (
+            config.get_agent(name),
+            (launch.args, launch.model) if launch.agent == name else (),
+            config.agent_tools,
+            config.proxy,
+            config.may_ever_continue,
+        )
+        return hashlib.sha256(self._adapters[name] + msgspec.json.encode(words)).hexdigest()[:16]
+
+
+def _describe(launch: LaunchEnvironment) -> tuple[object, ...]:
+    return (launch.environ, launch.agent, launch.args, launch.model)
