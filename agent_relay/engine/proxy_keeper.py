@@ -9,17 +9,15 @@ import asyncio
 import contextlib
 import logging
 import os
-import select
 import socket
 import sys
-import time
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.store.proxied_legs import list_proxied
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.net.reserved_port import READY, open_reserved, read_running
-from agent_relay.system.spawn import give_streams, spawn_program
+from agent_relay.system.programs import start_and_hear
 
 _log = logging.getLogger(__name__)
 
@@ -133,33 +131,14 @@ def _start(port: int) -> int:
     """Start the proxy at `port` and return its process id once it listens. Raise RelayError."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     entry = os.path.join(package, "faces", "proxy", "__main__.py")
-    heard, told = os.pipe()
+    command = [sys.executable, "-I", entry, str(port)]
     try:
-        try:
-            command = [sys.executable, "-I", entry, str(port)]
-            pid = spawn_program(command[0], command, os.environ, actions=give_streams(None, told, None))
-        except OSError as error:
-            raise RelayError(f"the proxy cannot be started: {error.strerror}") from error
-        finally:
-            os.close(told)
-        said = _read_line(heard)
-    finally:
-        os.close(heard)
+        pid, line = start_and_hear(command, stream=1, until=b"\n", limit_bytes=_LINE_BYTES, limit_s=_START_S)
+    except OSError as error:
+        raise RelayError(f"the proxy cannot be started: {error.strerror}") from error
+    said = line.decode("utf-8", "replace").strip()
     if not said.startswith(READY):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
         raise RelayError(f"the proxy cannot be started: {said or 'it ended at once'}")
     return pid
-
-
-def _read_line(heard: int) -> str:
-    """Return the line that the new proxy says, as far as it came within the limit."""
-    said, ends_at = b"", time.monotonic() + _START_S
-    while not said.endswith(b"\n") and len(said) < _LINE_BYTES:
-        if not select.select([heard], [], [], max(0.0, ends_at - time.monotonic()))[0]:
-            break
-        part = os.read(heard, _LINE_BYTES)
-        if not part:
-            break
-        said += part
-    return said.decode("utf-8", "replace").strip()

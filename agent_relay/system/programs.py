@@ -1,4 +1,4 @@
-"""Run programs to their end: several at once, within limits of time and size; none is left running."""
+"""Run programs to their end, several at once, within limits of time and size; or hear how one starts."""
 
 import contextlib
 import os
@@ -144,6 +144,33 @@ def _start(key: str, command: Sequence[str], environ: Mapping[str, str]) -> _Ask
         os.close(its_output)
         os.close(its_errors)
         return _Asked(key, pid, handle, (output, errors))
+
+
+def start_and_hear(
+    command: Sequence[str], *, stream: int, until: bytes, limit_bytes: int, limit_s: float
+) -> tuple[int, bytes]:
+    """Start a program that runs on; return its pid, and what it says on `stream` (1 or 2), `until` included.
+
+    It may say less: it closed the stream, or a limit was reached. Raise OSError if it cannot be started.
+    """
+    heard, told = os.pipe()
+    said, ends_at = b"", time.monotonic() + limit_s
+    try:
+        try:
+            actions = give_streams(*(told if one == stream else None for one in range(3)))
+            pid = spawn_program(command[0], command, os.environ, actions=actions)
+        finally:
+            os.close(told)
+        while not said.endswith(until) and len(said) < limit_bytes:
+            if not select.select([heard], [], [], max(0.0, ends_at - time.monotonic()))[0]:
+                break
+            part = os.read(heard, limit_bytes)
+            if not part:
+                break
+            said += part
+    finally:
+        os.close(heard)
+    return pid, said
 
 
 def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
