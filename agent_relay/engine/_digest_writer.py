@@ -19,9 +19,10 @@ from agent_relay.domain.documents.adapter import Narrative
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import DigestBegun, DigestEnded
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.engine.narrative_writer import RunFolders, prepare_document_run, remove_run
+from agent_relay.domain.text.plain import replace_signs
+from agent_relay.engine.narrative_writer import RunFolders, prepare_document_run
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
-from agent_relay.engine.threads import finish, finish_or_end
+from agent_relay.engine.threads import finish, finish_or_end, wait_or_cancel
 from agent_relay.packet import narrative
 from agent_relay.packet.narrative import NarrativeOutcome, NarrativeResult, read_records
 from agent_relay.session.decision import Outcome
@@ -89,12 +90,7 @@ class DigestWriter:
         await self._host.ask(Outcome((DigestBegun(handoff.id, handoff.to_agent),)))
         self._tokens = {}
         self._run = asyncio.create_task(self._ask(request), name="digest")
-        try:
-            await asyncio.wait({self._run})
-        except asyncio.CancelledError:
-            self._run.cancel()
-            await asyncio.wait({self._run})
-            raise
+        await wait_or_cancel(self._run)
         run, self._run = self._run, None
         await self._end(
             request, NarrativeResult(NarrativeOutcome.CANCELLED) if run.cancelled() else run.result()
@@ -164,32 +160,22 @@ class DigestWriter:
             return narrative.fail("agent-relay made a mistake with it; a crash report was written")
 
     async def _run_agent(self, request: _Request, digest: str, limit_s: float) -> NarrativeResult:
-        session, spec, escapes = (
-            self._host.session,
-            request.spec,
-            {**request.loaded.adapter.deliver.packet_escapes, **request.spec.escapes},
-        )
-        folder = await finish(self._folders.make)
-        try:
+        session, spec = self._host.session, request.spec
+        escapes = {**request.loaded.adapter.deliver.packet_escapes, **spec.escapes}
+        async with self._folders.open() as folder:
             native_id = str(uuid.uuid4())
             start = LegStart(folder, session.cwd, request.environ, model=request.model)
             plan = await finish(self._prepare, request, start, native_id)
-            text = narrative.build_digest_request(digest, request.handoff.focus)
-            for sign, escaped in escapes.items():
-                text = text.replace(sign, escaped)
+            text = replace_signs(narrative.build_digest_request(digest, request.handoff.focus), escapes)
             ran = await run_headless(
                 plan.argv, env=plan.env, cwd=session.cwd, folder=folder, text=text, limit_s=limit_s
             )
-        finally:
-            await finish(remove_run, folder)
         # An agent may print 16 MiB, and all sessions share the event loop.
         self._tokens = await finish(_read_tokens, request, ran.output)
         result = await finish(
             narrative.read_answer, spec.answer, ran.output, status=ran.status, errors=ran.errors
         )
-        answer = result.text
-        for sign, escaped in escapes.items():
-            answer = answer.replace(escaped, sign)
+        answer = replace_signs(result.text, {escaped: sign for sign, escaped in escapes.items()})
         return NarrativeResult(result.kind, answer, result.why)
 
     def _prepare(self, request: _Request, start: LegStart, native_id: str) -> LaunchPlan:

@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC
 
 from agent_relay.agents.adapters import LoadedAdapter
@@ -18,10 +18,11 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.text.plain import replace_signs
 from agent_relay.domain.values import Confidential, replace
 from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import LaunchEnvironment, Services
-from agent_relay.engine.threads import finish
+from agent_relay.engine.threads import finish, wait_or_cancel
 from agent_relay.packet import narrative
 from agent_relay.sources.native_fork import fork_session, remove_fork
 from agent_relay.sources.transcript_reader import read_facts
@@ -86,8 +87,17 @@ class RunFolders:
         self._is_swept = False
         self._making = threading.Lock()
 
-    def make(self) -> str:
-        """Create a private folder for one run; first remove the leftovers of a dead daemon's runs."""
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        """Yield a private folder for one run; afterwards remove everything of the run."""
+        folder = await finish(self._make)
+        try:
+            yield folder
+        finally:
+            await finish(_remove_run, folder)
+
+    def _make(self) -> str:
+        """Create a private folder; first remove the leftovers of a dead daemon's runs."""
         parent = ensure_private(self._get_parent())
         # A run of another session that starts meanwhile must not lose its folder here.
         with self._making:
@@ -105,7 +115,7 @@ class RunFolders:
     def _sweep(self, parent: str) -> None:
         if not self._is_swept:
             for name in os.listdir(parent):
-                remove_run(os.path.join(parent, name))
+                _remove_run(os.path.join(parent, name))
             self._is_swept = True
 
 
@@ -188,11 +198,7 @@ class NarrativeWriter:
         run = asyncio.create_task(self._run(occasion), name="narrate")
         self._runs[session.id] = run
         try:
-            await asyncio.wait({run})
-        except asyncio.CancelledError:
-            run.cancel()
-            await asyncio.wait({run})
-            raise
+            await wait_or_cancel(run)
         finally:
             del self._runs[session.id]
         return (
@@ -233,22 +239,14 @@ class NarrativeWriter:
         native = await finish(self._find_native, occasion, loaded)
         if native is None:
             return narrative.NarrativeResult(narrative.NarrativeOutcome.NOTHING)
-        folder = await finish(self._folders.make)
-        try:
+        async with self._folders.open() as folder:
             plan = await finish(self._prepare, occasion, loaded, spec, native, folder)
             request = narrative.build_request(occasion.focus)
-            for sign, escaped in loaded.adapter.deliver.packet_escapes.items():
-                request = request.replace(sign, escaped)
+            text = replace_signs(request, loaded.adapter.deliver.packet_escapes)
+            cwd, limit_s = occasion.session.cwd, spec.limit_s
             ran = await run_headless(
-                plan.argv,
-                env=plan.env,
-                cwd=occasion.session.cwd,
-                folder=folder,
-                text=request,
-                limit_s=spec.limit_s,
+                plan.argv, env=plan.env, cwd=cwd, folder=folder, text=text, limit_s=limit_s
             )
-        finally:
-            remove_run(folder)
         return await finish(
             narrative.read_answer, spec.answer, ran.output, status=ran.status, errors=ran.errors
         )
@@ -310,7 +308,7 @@ class NarrativeWriter:
         return narrative.NarrativeResult(result.kind, text)
 
 
-def remove_run(folder: str) -> None:
+def _remove_run(folder: str) -> None:
     """Remove everything of a run, in its folder and beside the agent's own sessions."""
     remove_fork(folder)
     with contextlib.suppress(OSError):

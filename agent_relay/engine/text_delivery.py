@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.text.plain import replace_signs
 from agent_relay.engine.legs import terminal_messages
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.session.views.waiting import DeliveryStage
@@ -99,7 +100,7 @@ class _Delivery:
         tell: terminal_messages.Tell,
         announce: terminal_messages.Announce,
     ) -> None:
-        packet = _escape(text.packet, deliver.packet_escapes)
+        packet = replace_signs(text.packet, deliver.packet_escapes)
         self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
         self._monitor = monitor
         self._deliver = deliver
@@ -370,9 +371,3 @@ async def _see_prompt(monitor: LegMonitor) -> None:
             lambda: monitor.gone.is_set() or monitor.state != "ready" or monitor.input != "hidden",
             limit_s=_SHOWN_S,
         )
-
-
-def _escape(packet: str, escapes: Mapping[str, str]) -> str:
-    for mark, escaped in escapes.items():
-        packet = packet.replace(mark, escaped)
-    return packet

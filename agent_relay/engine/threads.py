@@ -98,6 +98,16 @@ async def finish_or_end(
         raise
 
 
+async def wait_or_cancel(run: asyncio.Task[_Found]) -> None:
+    """Wait for the end of `run`, whatever it is; a cancelled caller cancels it, and waits for that."""
+    try:
+        await asyncio.wait({run})
+    except asyncio.CancelledError:
+        run.cancel()
+        await asyncio.wait({run})
+        raise
+
+
 class Failed(msgspec.Struct, frozen=True):
     """Work that failed, and why."""
 

@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import AnyStr, cast
 
 _ASKED = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
@@ -101,6 +102,13 @@ def quote_text(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
+
+
+def replace_signs(text: str, replacements: Mapping[str, str]) -> str:
+    """Return `text` with each sign replaced, one after the other."""
+    for sign, replacement in replacements.items():
+        text = text.replace(sign, replacement)
+    return text
 
 
 def render_count(number: int, word: str) -> str:

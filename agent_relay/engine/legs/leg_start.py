@@ -32,6 +32,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.names import HOME_VARIABLE, LEG_VARIABLE, TOKEN_VARIABLE
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.text.plain import replace_signs
 from agent_relay.domain.values import LegId, replace
 from agent_relay.engine.legs._trackers import LegListener, MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
@@ -96,11 +97,8 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
     if packet:
         said = read_bounded(packet, limit_bytes=_PACKET_BYTES).decode("utf-8", "replace")
         is_known = prompt.strip() in said
-        if adapter.deliver.packet_by == "paste":
-            for mark, escaped in adapter.deliver.packet_escapes.items():
-                said = said.replace(mark, escaped)
-        else:
-            said = ""
+        is_pasted = adapter.deliver.packet_by == "paste"
+        said = replace_signs(said, adapter.deliver.packet_escapes) if is_pasted else ""
         text = "\n\n".join(
             part for part in (said, adapter.deliver.opening, "" if is_known else prompt) if part
         )
