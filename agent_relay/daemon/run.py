@@ -96,8 +96,6 @@ def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Hand
     return own | dict(app)
 
 
-_folder_log = logging.getLogger(__name__)
-
 _SETTLES_S = 0.2
 """The folder's removal is over by then: a folder made at once would get in its way."""
 _AGAIN_S = 2.0
@@ -160,11 +158,11 @@ class RuntimeKeeper:
                     # What was just made may go with the rest of what is removed, or be hidden by a mount.
                     wait_s = _AGAIN_S
                     self._set_alarm()
-                    _folder_log.warning("runtime-folder-made-again pid=%d", os.getpid())
+                    _log.warning("runtime-folder-made-again pid=%d", os.getpid())
             except (RelayError, OSError) as error:
                 # There may be no place for it before the user's next login.
                 wait_s = _AGAIN_S
-                _folder_log.info("runtime-folder-missing why=%s", type(error).__name__)
+                _log.info("runtime-folder-missing why=%s", type(error).__name__)
 
     async def _restore(self, listen_again: ListenAgain) -> bool:
         """Make again what is gone; return whether anything was. Raise RelayError or OSError on failure."""
@@ -178,7 +176,7 @@ class RuntimeKeeper:
             if identify(self._folders.daemon_lock) != identify_open(self._lock):
                 fresh = take_lock(self._folders.daemon_lock)
                 if fresh is None:
-                    _folder_log.warning("another-daemon-serves pid=%d", os.getpid())
+                    _log.warning("another-daemon-serves pid=%d", os.getpid())
                     self._leave()
                     return False
                 os.dup2(fresh, self._lock, inheritable=False)

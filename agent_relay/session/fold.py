@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import standby as standbys
 from agent_relay.domain.events import work
@@ -338,17 +340,7 @@ def _begin_handoff(body: work.HandoffBegun, event: events.Event) -> Handoff:
 
 def read_terms(body: work.HandoffBegun) -> Terms:
     """Return the terms a person gave for the handoff, as the journal has them."""
-    return Terms(
-        deliverables=body.deliverables,
-        criteria=body.criteria,
-        checks=body.checks,
-        proposed_checks=body.proposed_checks,
-        constraints=body.constraints,
-        priority=body.priority,
-        needs=body.needs,
-        rollback=body.rollback,
-        questions=body.questions,
-    )
+    return msgspec.convert(body, Terms, from_attributes=True)
 
 
 def _mark_handoff(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec.structs import asdict
@@ -256,8 +256,9 @@ def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callabl
         raise cannot_write(path, problem) from problem
 
 
-_NARRATIVE = "narrative.json"
-_NARRATIVE_BYTES = 1 << 20
+_NARRATIVE, _DIGEST = "narrative.json", "digest.json"
+_DOCUMENT_BYTES = 1 << 20
+_Own = TypeVar("_Own", bound=msgspec.Struct)
 
 
 class NarrativeDocument(msgspec.Struct, frozen=True):
@@ -276,24 +277,13 @@ class NarrativeDocument(msgspec.Struct, frozen=True):
 
 def write_narrative(folder: str, kept: NarrativeDocument) -> None:
     """Write the session's document; raise RelayError, with an older one untouched, on failure."""
-    write_atomic(os.path.join(folder, _NARRATIVE), json.dumps(asdict(kept), ensure_ascii=False).encode())
+    _write_own(folder, _NARRATIVE, kept)
 
 
 def read_narrative(folder: str, leg: str) -> NarrativeDocument | None:
     """Return what the agent of `leg` wrote; `None` if it wrote nothing that can be read."""
-    try:
-        found = json.loads(read_bounded(os.path.join(folder, _NARRATIVE), limit_bytes=_NARRATIVE_BYTES))
-    except (RelayError, FileNotFoundError, ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or found.get("leg") != leg:
-        return None
-    known = {name: found.get(name, "") for name in NarrativeDocument.__struct_fields__}
-    if not all(isinstance(value, str) for value in known.values()) or not (known["text"] and known["at"]):
-        return None
-    return NarrativeDocument(**known)
-
-
-_DIGEST = "digest.json"
+    kept = _read_own(folder, _NARRATIVE, NarrativeDocument)
+    return kept if kept is not None and kept.leg == leg and kept.text and kept.at else None
 
 
 class DigestDocument(msgspec.Struct, frozen=True):
@@ -308,21 +298,28 @@ class DigestDocument(msgspec.Struct, frozen=True):
 
 def write_digest(folder: str, kept: DigestDocument) -> None:
     """Write the session's document; raise RelayError, with an older one untouched, on failure."""
-    write_atomic(os.path.join(folder, _DIGEST), json.dumps(asdict(kept), ensure_ascii=False).encode())
+    _write_own(folder, _DIGEST, kept)
 
 
 def read_digest(folder: str, handoff: str) -> DigestDocument | None:
     """Return the document written for the handoff; `None` if there is none that can be read."""
+    kept = _read_own(folder, _DIGEST, DigestDocument)
+    is_whole = kept is not None and kept.handoff == handoff and all(asdict(kept).values())
+    return kept if is_whole else None
+
+
+def _write_own(folder: str, name: str, kept: msgspec.Struct) -> None:
+    write_atomic(os.path.join(folder, name), json.dumps(asdict(kept), ensure_ascii=False).encode())
+
+
+def _read_own(folder: str, name: str, kind: type[_Own]) -> _Own | None:
+    """Return the document of this kind, what it lacks as empty texts; `None` if there is none to read."""
     try:
-        found = json.loads(read_bounded(os.path.join(folder, _DIGEST), limit_bytes=_NARRATIVE_BYTES))
+        found = json.loads(read_bounded(os.path.join(folder, name), limit_bytes=_DOCUMENT_BYTES))
     except (RelayError, FileNotFoundError, ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("handoff") != handoff:
-        return None
-    known = {name: found.get(name, "") for name in DigestDocument.__struct_fields__}
-    if not all(isinstance(value, str) and value for value in known.values()):
-        return None
-    return DigestDocument(**known)
+    known = {name: found.get(name, "") for name in kind.__struct_fields__} if isinstance(found, dict) else {}
+    return kind(**known) if known and all(isinstance(value, str) for value in known.values()) else None
 
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:

@@ -77,18 +77,9 @@ def _report_begun(session: Session | None, body: TurnBegun, at: str) -> run_outp
 def report_agent_output(said: OutputItem, leg: Leg) -> run_output.RunEvent | None:  # noqa: PLR0911 - one arm a meaning
     """Return the line for what the agent said; how its turn ended comes from the journal."""
     match said.means:
-        case "text":
-            more = said.is_piece
-            return (
-                run_output.Text(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
-            )
-        case "thought":
-            more = said.is_piece
-            return (
-                run_output.Thought(leg=leg.id, agent=leg.agent, text=said.text, more=more)
-                if said.text
-                else None
-            )
+        case "text" | "thought" if said.text:
+            kind = run_output.Text if said.means == "text" else run_output.Thought
+            return kind(leg=leg.id, agent=leg.agent, text=said.text, more=said.is_piece)
         case "tool":
             return run_output.ToolCalled(
                 leg=leg.id, agent=leg.agent, name=said.name, call=said.call, input=said.text, about=said.about

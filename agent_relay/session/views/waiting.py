@@ -5,6 +5,7 @@ from datetime import datetime, tzinfo
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import asdict
 
 from agent_relay.domain.moments import parse_moment, render_moment, render_moment_text, render_reset
 from agent_relay.domain.session import Handoff, Session, Step
@@ -209,6 +210,7 @@ class RestView(msgspec.Struct, frozen=True):
     """
 
     until: str
+    assumed: bool
     when: str
     first: str
     agents: tuple[tuple[str, str, bool], ...]
@@ -216,23 +218,12 @@ class RestView(msgspec.Struct, frozen=True):
     back: str
     agreed: bool
     can_agree: bool
-    failure: str = ""
-    assumed: bool = False
+    failure: str
 
     def render(self) -> Mapping[str, object]:
         """Return the view as JSON values for an answer."""
-        return {
-            "until": self.until,
-            "assumed": self.assumed,
-            "when": self.when,
-            "first": self.first,
-            "agents": [{"agent": name, "why": why, "can": can} for name, why, can in self.agents],
-            "plan": self.plan,
-            "back": self.back,
-            "agreed": self.agreed,
-            "can_agree": self.can_agree,
-            "failure": self.failure,
-        }
+        agents = [{"agent": name, "why": why, "can": can} for name, why, can in self.agents]
+        return {**asdict(self), "agents": agents}
 
 
 def build_rest_view(session: Session, world: DecisionContext) -> RestView | None:
