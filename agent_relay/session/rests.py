@@ -172,10 +172,15 @@ def resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
 
 
 def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
-    """Continue now with an agent that is available; raise NobodyAvailableError if none is."""
-    if session.state is State.READY and session.offer == session.agent:
-        return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
-    _check_resting(session)
+    """Continue now: begin the rollback that waits, or a handoff to an agent that is available.
+
+    Raises NobodyAvailableError if none is.
+    """
+    if not is_offered(session):
+        _check_resting(session)
+    rolled = roll_back_first(session, world)
+    if rolled.bodies:
+        return rolled
     name, skipped = find_back(session, world)
     if not name:
         why = "; ".join(skipped) or "the order names no agent"
@@ -184,10 +189,23 @@ def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
 
 
 def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:
-    """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
+    """Return who can go on after a rest, and why others cannot; the name is empty if nobody can.
+
+    The agent of a rollback that waits comes first, then the agent at work.
+    """
+    rolled = find_begun(roll_back_first(session, world))
+    if rolled is not None:
+        return rolled.to_agent, ()
+    if is_offered(session):
+        return session.agent, ()
     order = tuple(dict.fromkeys((session.agent, *session.roster)))
     choice = world.choose(order)
     return choice.successor, choice.skipped
+
+
+def is_offered(session: Session) -> bool:
+    """Return whether the agent at work waits at its prompt to be told that it may go on after its rest."""
+    return session.state is State.READY and session.offer == session.agent
 
 
 def _check_resting(session: Session) -> None:
@@ -268,6 +286,8 @@ def _offer(session: Session, world: DecisionContext, *, is_back: bool, why: str 
     reset of the agent at work is still waited for.
     """
     living, (name, _) = session.living_leg, find_back(session, world)
+    # An agent that gave up is not back at work while its rollback waits for the person's word.
+    is_back = is_back and not roll_back_first(session, world).bodies
     say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
     if living is not None and is_back:
         return Outcome((events.SessionWoke(why or "its limit has reset", offers=name == session.agent),), say)

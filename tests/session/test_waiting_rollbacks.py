@@ -1,11 +1,14 @@
 """A rollback that waits for its turn's end is lost to nothing that comes before that."""
 
+from datetime import timedelta
+
 import pytest
 
 from agent_relay.domain.effects import NoteRest, PublishPacket, StopLeg
 from agent_relay.domain.events.work import HandoffClosed
 from agent_relay.domain.inputs import (
     CloseAsked,
+    ContinueAsked,
     HandoffAsked,
     HandoffWished,
     LegGone,
@@ -21,10 +24,12 @@ from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.handoff_history import HandoffHistory, HandoffStatus
+from agent_relay.session.views.waiting import build_rest_view
 from tests.session.asked_handoff import RESTS, begun, made, of
 from tests.session.story import HERE, RESET, Story
 
 HEADLESS = Availability(installed=True, capabilities=frozenset({"headless"}))
+LATER = replace(RESTS, rests_until=RESET + timedelta(hours=1))
 GIVEN_UP = Terms(rollback="cas", deliverables=("a door",))
 
 
@@ -101,6 +106,40 @@ def test_a_rollback_waits_for_the_end_of_a_rest() -> None:
     story.happens(ResetPassed(), resume_at_reset=True)
     assert is_rolled_back(story)
     assert [event.body.name for event in story.events].count("consent.used") == 1
+
+
+def offers(story: Story) -> str:
+    """Whom the resting screen names with the key that goes on."""
+    view = build_rest_view(story.now, story.world(now=RESET))
+    return view.back if view is not None else ""
+
+
+@pytest.mark.parametrize("back", [("cas",), ("ann", "cas"), ("bob", "cas")])
+def test_who_goes_on_now_gets_the_rollback_that_waits(back: tuple[str, ...]) -> None:
+    """A plain handoff, or the agent that gave up, would forget whom the user named for this."""
+    story = gives_up()
+    story.availability |= {"ann": LATER, "bob": LATER, "cas": LATER}
+    story.limit()
+    story.availability |= dict.fromkeys(back, HERE)
+    story.happens(ResetPassed(), now=RESET)
+    assert (story.now.state, story.now.offer, offers(story)) == (State.RESTING, "cas", "cas")
+    story.happens(ContinueAsked(), now=RESET)
+    assert is_rolled_back(story)
+    assert len(verdicts(story)) == 1
+
+
+def test_a_rollback_agent_that_is_back_later_still_comes_first() -> None:
+    """The agent that gave up waits at its prompt, and nobody has told it to go on."""
+    story = gives_up()
+    story.availability |= {"ann": LATER, "bob": LATER, "cas": LATER}
+    story.limit()
+    story.availability["bob"] = HERE
+    story.happens(ResetPassed(), now=RESET)
+    assert (story.now.state, story.now.offer, offers(story)) == (State.READY, "bob", "bob")
+    story.availability["cas"] = HERE
+    assert offers(story) == "cas"
+    story.happens(ContinueAsked(), now=RESET)
+    assert is_rolled_back(story)
 
 
 @pytest.mark.parametrize(("how", "status"), [("killed", 9), ("exited", 1), ("lost", 0)])

@@ -12,7 +12,7 @@ from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import State
 from agent_relay.domain.text.plain import clean_text, count_columns
 from agent_relay.session.decision import DecisionContext, explain_unavailable
-from agent_relay.session.rests import find_back, is_agreed, is_left_to_agent
+from agent_relay.session.rests import find_back, is_agreed, is_left_to_agent, is_offered
 from agent_relay.session.transitions import find_spent
 from agent_relay.session.views.messages import render_limit
 
@@ -228,9 +228,8 @@ class RestView(msgspec.Struct, frozen=True):
 
 def build_rest_view(session: Session, world: DecisionContext) -> RestView | None:
     """Return the view; `None` if no agent rests, a handoff was cancelled, or a headless turn rests."""
-    is_offered = session.state is State.READY and bool(session.offer) and session.offer == session.agent
     rests = session.state is State.RESTING and not session.is_held and session.open_turn is None
-    if not (rests or is_offered):
+    if not (rests or is_offered(session)):
         return None
     names = tuple(dict.fromkeys((session.agent, *session.roster)))
     until, assumed = _find_first(session, world)
@@ -242,7 +241,7 @@ def build_rest_view(session: Session, world: DecisionContext) -> RestView | None
         first=_find_whose(names, until, world),
         agents=tuple(_describe(name, session, world) for name in names),
         plan=_tell_plan(session, world, (until, assumed), opens),
-        back=session.offer if is_offered else _find_back(session, world),
+        back=_find_back(session, world),
         agreed=session.agreed,
         can_agree=rests and until is not None and opens is not None and not world.resume_at_reset,
         failure=_find_failure(session) if rests else "",
