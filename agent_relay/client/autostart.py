@@ -15,6 +15,7 @@ from agent_relay.client.connection import (
     DaemonStoppingError,
     NobodyListensError,
     OtherProtocolError,
+    check_home,
     find_daemon_pid,
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
@@ -152,13 +153,15 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S, only: int 
     """Stop the daemon and return its pid once it is gone; `None` if there was none to stop. Holders run on.
 
     With `only`, stops no daemon but the one with that pid. Works with a daemon of any version, because it
-    sends SIGTERM. Raises DaemonUnreachableError if the daemon still runs after `limit_s`.
+    sends SIGTERM. Raises DaemonUnreachableError if the daemon still runs after `limit_s`, or is another
+    home's.
     """
     import signal
 
     pid = find_daemon_pid(folders)
     if pid is None or only not in {None, pid}:
         return None
+    check_home(folders, pid)
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

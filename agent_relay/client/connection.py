@@ -36,9 +36,7 @@ ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
 _UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"
 _RESTART = "Run: agent-relay daemon restart"
-_OTHER_HOME = (
-    "To run a separate daemon, set AGENT_RELAY_HOME to a folder; to stop that one: agent-relay daemon stop"
-)
+_OTHER_HOME = "To run a separate daemon, set AGENT_RELAY_HOME to a folder; to stop that one: kill"
 
 
 class NobodyListensError(DaemonUnreachableError):
@@ -95,7 +93,7 @@ class Connection:
             raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
         found, is_greeted = cls(sock), False
         try:
-            _check_place(folders, found._hello(deadline))
+            _check_place(folders, found._hello(deadline), found.pid)
             is_greeted = True
         finally:
             if not is_greeted:
@@ -264,7 +262,21 @@ class Connection:
         return NobodyListensError(self._lost, hint="Try again; see: agent-relay daemon logs")
 
 
-def _check_place(folders: "Folders", answer: "dict[str, object]") -> None:
+def check_home(folders: "Folders", pid: int) -> None:
+    """Check by its environment that the daemon `pid` is not another home's. Raise DaemonUnreachableError.
+
+    One that hangs, or speaks another protocol, cannot be asked.
+    """
+    from agent_relay.system.disk.folders import get_folders
+    from agent_relay.system.processes import read_environ
+
+    environ = read_environ(pid)
+    if environ:
+        theirs = get_folders(environ)
+        _check_place(folders, {"config": theirs.config, "state": theirs.state}, pid)
+
+
+def _check_place(folders: "Folders", answer: "dict[str, object]", pid: int) -> None:
     """Check that the daemon uses our configuration and state. Raise DaemonUnreachableError.
 
     Two homes of one user may share a runtime folder. An older daemon does not say where its files are.
@@ -275,7 +287,7 @@ def _check_place(folders: "Folders", answer: "dict[str, object]") -> None:
             continue
         if os.path.realpath(theirs) != os.path.realpath(ours):
             raise DaemonUnreachableError(
-                f"the daemon in {folders.runtime} uses {theirs}, not {ours}", hint=_OTHER_HOME
+                f"the daemon in {folders.runtime} uses {theirs}, not {ours}", hint=f"{_OTHER_HOME} {pid}"
             )
 
 

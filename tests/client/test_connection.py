@@ -210,4 +210,14 @@ def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(
             Connection.open(Folders(folders.runtime, f"{folders.state}-2", folders.config))
         # One folder has many names.
         Connection.open(Folders(folders.runtime, folders.state, f"{folders.state}/../config")).close()
-    assert stop_daemon(other) == pid
+        with pytest.raises(DaemonUnreachableError, match=f"uses {folders.config}, not"):
+            stop_daemon(other)
+        # One that hangs says nothing, and is no other home's to end, either.
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(DaemonUnreachableError, match=f"uses {folders.config}, not"):
+                stop_daemon(other)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert connection.request("ping")["ok"] is True
+    assert stop_daemon(folders) == pid
