@@ -8,6 +8,7 @@ import os
 import pwd
 from collections.abc import Mapping
 from functools import cache
+from threading import Thread
 
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.domain.protocol import operations as op
@@ -20,6 +21,9 @@ from agent_relay.system.processes import born, find_parent, has_terminal, read_e
 
 _UNSEEN = "a process that relay cannot see"
 _MOST_PARENTS = 1000
+_NAME_S = 1.0
+"""Longest wait for a login name, in seconds."""
+_names: dict[int, str] = {}
 
 
 def name_speaker(session: Session, asked: op.HandoffVerdictFields) -> str:
@@ -57,16 +61,29 @@ def _find_asker(peer: op.Peer, by_pid: Mapping[int, str], by_leg: Mapping[str, s
     return agent, Asker(_name_user(peer.uid), "agent" if agent else person)
 
 
-@cache
 def _name_user(uid: int) -> str:
-    """Return the login name; the number for a user that has none, as in a container.
+    """Return the login name; the number for a user that has none, as in a container, or none yet."""
+    _look_up(uid)
+    return _names.get(uid, str(uid))
 
-    Looked up once each: that may take a directory on the network.
+
+@cache
+def _look_up(uid: int) -> None:
+    """Look the login name up, once; a name that comes later is used from then on.
+
+    That may ask a directory on the network and never end: a thread of the pool would keep the daemon from
+    ending, too.
     """
+    asking = Thread(target=_note_name, args=(uid,), name="login name", daemon=True)
+    asking.start()
+    asking.join(_NAME_S)
+
+
+def _note_name(uid: int) -> None:
     try:
-        return pwd.getpwuid(uid).pw_name
+        _names[uid] = pwd.getpwuid(uid).pw_name
     except KeyError:
-        return str(uid)
+        _names[uid] = str(uid)
 
 
 def _find_agent(pid: int, by_pid: Mapping[int, str], by_leg: Mapping[str, str]) -> str:
