@@ -6,7 +6,7 @@ unknown to this version are included.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -39,9 +39,9 @@ def redact_facts(
     Texts that are quoted whole are cleaned with the packet, unless the facts hold a private key: then all
     are searched for parts of it. Takes about 0.3 s for a megabyte of long texts.
     """
-    from agent_relay.redact.text import collect_keys, redact_text
+    from agent_relay.redact.text import redact_text
 
-    keys = collect_keys(_list_texts(facts), allow)
+    keys = collect_fact_keys([facts], allow)
 
     def clean(text: str) -> str:
         return redact_text(text, known=known, allow=allow, keys=keys).text
@@ -76,6 +76,13 @@ def redact_facts(
     )
 
 
+def collect_fact_keys(records: Iterable[Facts], allow: AllowList = EMPTY_ALLOW_LIST) -> frozenset[str]:
+    """Return the pieces of all private keys in these facts (`redact.text.collect_keys`)."""
+    from agent_relay.redact.text import collect_keys
+
+    return collect_keys((text for facts in records for text in _list_texts(facts)), allow)
+
+
 def _list_texts(facts: Facts) -> Iterator[str]:
     """Yield the texts in which a whole private key may stand."""
     for run in facts.commands:
@@ -85,6 +92,7 @@ def _list_texts(facts: Facts) -> Iterator[str]:
     yield from (said.text for said in facts.conversation)
     yield from (error.text for error in facts.errors)
     yield facts.unprocessed_prompt.text if facts.unprocessed_prompt else ""
+    yield from (facts.summary, *facts.background, *facts.last_lines)
 
 
 def _clean_change(change: FileChange, clean: Callable[[str], str]) -> FileChange:
@@ -110,10 +118,11 @@ _OURS = frozenset(
 
 
 class _Cleaner(msgspec.Struct, frozen=True):
-    """The values to look for, and counts of what was removed and spared so far."""
+    """The values and keys to look for, and counts of what was removed and spared so far."""
 
     known: frozenset[str]
     allow: AllowList
+    keys: frozenset[str]
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     spared: Counter[str] = msgspec.field(default_factory=Counter)
 
@@ -121,21 +130,26 @@ class _Cleaner(msgspec.Struct, frozen=True):
         """Return `text` without secrets, not counted yet."""
         from agent_relay.redact.text import redact_text
 
-        return redact_text(text, known=self.known, allow=self.allow)
+        return redact_text(text, known=self.known, allow=self.allow, keys=self.keys)
 
 
 def redact_packet(
-    packet: "ResumePacket", *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
+    packet: "ResumePacket",
+    *,
+    known: frozenset[str] = frozenset(),
+    allow: AllowList = EMPTY_ALLOW_LIST,
+    keys: frozenset[str] = frozenset(),
 ) -> "ResumePacket":
     """Return the packet with every string cleaned of control characters and secrets.
 
+    `keys` are the pieces of the private keys in the facts it was built of (`collect_fact_keys`).
     `redactions` counts what it lost, including what its facts had lost before and what an earlier packet
     said. `spared` counts what is still in it because of the user's allow-list. Raises UntrustedDataError if
     unknown fields are nested absurdly deep.
     """
     from agent_relay.domain.documents.packet_json import parse_packet, render_document
 
-    cleaner = _Cleaner(known, allow)
+    cleaner = _Cleaner(known, allow, keys)
     document = render_document(packet)
     for key, value in document.items():
         if key not in _OURS:

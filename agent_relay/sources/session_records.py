@@ -8,8 +8,9 @@ Also here: the turns of all of them, as `recall` searches them, and one turn fou
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
@@ -23,10 +24,14 @@ from agent_relay.domain.events.work import HandoffBegun, PacketPublished
 from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.moments import parse_moment
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.text.plain import clean_text, quote_text
 from agent_relay.domain.values import AgentName, replace
 from agent_relay.packet.checkpoint_facts import restore_facts
 from agent_relay.packet.extract.requests import strip_relay
 from agent_relay.packet.recall.turns import PastTurn, add_packet, build_turns
+from agent_relay.redact.known_values import AllowList
+from agent_relay.redact.packet import collect_fact_keys
+from agent_relay.redact.text import redact_text
 from agent_relay.sources.native_sessions import find_transcript
 from agent_relay.sources.transcript_reader import get_reader, is_intact, read_whole_facts
 from agent_relay.store.checkpoints import find_newest, read_checkpoints
@@ -273,12 +278,13 @@ def build_record(
     adapters: Mapping[AgentName, LoadedAdapter],
     environ: Mapping[str, str],
     caller: str,
-    clean: Callable[[str], str],
+    known: frozenset[str],
+    allow: AllowList,
 ) -> SessionRecord:
     """Build the record of the session whose journal has `events`, but without the leg `caller`.
 
-    `folder` is the session's, `environ` says where its agents keep their conversations, and `clean` removes
-    secrets. Reads disk.
+    `folder` is the session's, `environ` says where its agents keep their conversations, `known` are values
+    that are secret wherever they occur, and `allow` is what the user says is none. Reads disk.
     """
     legs = read_records(session, events, folder=folder, adapters=adapters, environ=environ, caller=caller)
     turns: list[PastTurn] = []
@@ -292,7 +298,19 @@ def build_record(
         for one in legs
         if one.lacks or one.restored
     )
+    clean = build_cleaner((one.facts for one in legs), known=known, allow=allow)
     return SessionRecord(session.id, tuple(turns), tuple(legs), lacks, clean)
+
+
+def build_cleaner(
+    records: Iterable[Facts], *, known: frozenset[str], allow: AllowList
+) -> Callable[[str], str]:
+    """Return the function that cleans a text of these records for display, as packets' texts are cleaned.
+
+    A part of a private key is recognised by the whole one, wherever that is.
+    """
+    redact = partial(redact_text, known=known, allow=allow, keys=collect_fact_keys(records, allow))
+    return lambda text: quote_text(redact(clean_text(text)).text) if text else text
 
 
 def _tell_lack(record: ConversationRecord) -> str:

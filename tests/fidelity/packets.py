@@ -1,6 +1,7 @@
 """The packets of a case for two targets, as `agent-relay packet build` makes them, and their scores."""
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,12 +9,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent_relay.agents.catalog import read_catalog
+from agent_relay.domain.facts import Facts
 from agent_relay.faces.cli.session.packet_transfer import build_offline
-from agent_relay.faces.cli.session.recall import build_cleaner
 from agent_relay.packet.recall.search import Search
 from agent_relay.packet.recall.turns import PastTurn, build_turns
 from agent_relay.packet.render import prefix_lines
+from agent_relay.redact.known_values import EMPTY_ALLOW_LIST
+from agent_relay.sources.session_records import build_cleaner
 from agent_relay.sources.transcript_reader import read_whole_facts
+from agent_relay.system.config_file import gather_secrets
 from agent_relay.system.disk.folders import get_folders
 from tests.fidelity.scoring import Score, Total, score_text
 from tests.fidelity.script import CASES, list_cases, load_case
@@ -50,6 +54,7 @@ def build_recall() -> Recall:
 class _TranscriptSearch:
     """What `agent-relay recall` does for a session of one leg; answers are kept for the next packet."""
 
+    _facts: dict[str, Facts] = field(default_factory=dict)
     _turns: dict[str, list[PastTurn]] = field(default_factory=dict)
     _answers: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -65,9 +70,11 @@ class _TranscriptSearch:
         if path not in self._turns:
             spec = read_catalog(get_folders()).get(agent).adapter.transcript
             assert spec is not None
-            self._turns[path] = build_turns(read_whole_facts(spec.reader, path, agent=agent), leg=1)
+            self._facts[path] = read_whole_facts(spec.reader, path, agent=agent)
+            self._turns[path] = build_turns(self._facts[path], leg=1)
         search = Search(self._turns[path], query)
-        clean = build_cleaner(laid.repository, laid.repository)
+        known = gather_secrets(laid.repository, os.environ, cwd=laid.repository)
+        clean = build_cleaner([self._facts[path]], known=known, allow=EMPTY_ALLOW_LIST)
         found = [(turn, search.excerpt(turn, clean)) for turn, _ in search.rank(_FOUND)]
         return "\n\n".join(f"Turn {agent}:{turn.number}\n{prefix_lines(text)}" for turn, text in found)
 

@@ -65,6 +65,8 @@ def test_lines_from_the_middle_of_a_key_go_wherever_the_whole_key_tells() -> Non
     assert [line for line in body if line[8:24] in clean] == []
     assert other in clean
     assert body[9] in str(redact_facts(replace(facts, commands=facts.commands[1:2])))
+    for told in ({"summary": whole}, {"background": (whole,)}, {"last_lines": (repr(whole),)}):
+        assert body[9] not in str(redact_facts(replace(facts, commands=facts.commands[1:2], **told)).commands)
     assert body[9] in str(redact_facts(facts, allow=AllowList((whole,))))
 
 

@@ -37,7 +37,7 @@ from agent_relay.packet.narrative import (
     render_narrative,
 )
 from agent_relay.redact.known_values import AllowList, build_allow
-from agent_relay.redact.packet import redact_facts, redact_packet
+from agent_relay.redact.packet import collect_fact_keys, redact_facts, redact_packet
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.handoffs import find_native_id
 from agent_relay.session.transitions import find_spent, inherit_terms
@@ -114,9 +114,14 @@ def build_ordered(order: PacketOrder) -> BuiltPacket:
     if not is_under_way(session, handoff) and handoff.terms.is_empty:
         handoff = replace(handoff, terms=inherit_terms(session))
     source = find_source(session, handoff, order.folder) if order.extent is Extent.WHOLE else None
-    packet = _build(order, handoff, known) if source is None else _readdress(order, handoff, source)
+    keys = frozenset[str]()
+    if source is None:
+        packet, keys = _build(order, handoff, known)
+    else:
+        packet = _readdress(order, handoff, source)
     packet = packet.model_copy(update={"resumes": _find_resumed(session, handoff.to_agent)})
-    packet = redact_packet(handoff_facts.add_terms(packet, handoff), known=known, allow=order.allow)
+    packet = handoff_facts.add_terms(packet, handoff)
+    packet = redact_packet(packet, known=known, allow=order.allow, keys=keys)
     render = build_renderer(target, order.folder)
     budget = order.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
@@ -165,7 +170,10 @@ def _readdress(order: PacketOrder, handoff: Handoff, source: ResumePacket) -> Re
     return source.model_copy(update={**own, **changes, **focus})
 
 
-def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> ResumePacket:
+def _build(
+    order: PacketOrder, handoff: Handoff, known: frozenset[str]
+) -> tuple[ResumePacket, frozenset[str]]:
+    """Return the packet, and the pieces of the private keys in the record it was built of."""
     session = order.session
     leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
     loaded = order.get_adapter(leg.agent)
@@ -201,7 +209,8 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
     }
     packet = packet.model_copy(update={name: text for name, text in additions.items() if text})
     note = find_note(session, leg)
-    return packet if note is None else handoff_facts.add_wishes(packet, note, facts)
+    packet = packet if note is None else handoff_facts.add_wishes(packet, note, facts)
+    return packet, collect_fact_keys([facts], order.allow)
 
 
 def _gather(order: PacketOrder, loaded: LoadedAdapter, leg: Leg) -> Facts:

@@ -21,6 +21,7 @@ from agent_relay.packet.checkpoint_facts import bound_facts, cut_middle, number_
 from agent_relay.packet.extract.outcomes import build_runs
 from agent_relay.packet.extract.requests import empty_packets, strip_relay
 from agent_relay.redact.known_values import AllowList
+from agent_relay.redact.packet import collect_fact_keys
 from agent_relay.redact.text import redact_text
 from agent_relay.session.views.messages import session_folder
 from agent_relay.sources.transcript_reader import look_at_record, read_growth
@@ -171,9 +172,10 @@ def _build(
     lacks: str,
 ) -> BuiltCheckpoint:
     known = gather_secrets(order.session.root, order.environ, cwd=order.session.cwd)
+    keys = collect_fact_keys([kept.facts] if kept is not None else (), order.allow)
 
     def clean(text: str) -> str:
-        found = redact_text(clean_text(text), known=known, allow=order.allow).text
+        found = redact_text(clean_text(text), known=known, allow=order.allow, keys=keys).text
         return found if found.isascii() else found.encode("utf-8", "backslashreplace").decode()
 
     tree = read_uncounted_tree(order.session.cwd)

@@ -1,19 +1,17 @@
 """Search a session's earlier agents for one at work in it, in a process of its own."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import msgspec
 
 from agent_relay.agents.adapters import LoadedAdapter
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import JOURNAL, get_session_folder
-from agent_relay.domain.text.plain import clean_text, quote_text
+from agent_relay.domain.text.plain import clean_text
 from agent_relay.domain.values import AgentName
 from agent_relay.packet.recall.search import Search
 from agent_relay.packet.recall.turns import render_turn
 from agent_relay.redact.known_values import AllowList
-from agent_relay.redact.text import redact_text
 from agent_relay.session.fold import fold_events
 from agent_relay.sources.session_records import (
     ABOUT,
@@ -81,7 +79,6 @@ def _read(order: RecallOrder) -> SessionRecord:
     session = fold_events(events)
     if session is None:
         raise RelayError("this session has no journal")
-    known = gather_secrets(order.root, order.environ, cwd=order.cwd)
     return build_record(
         session,
         events,
@@ -89,10 +86,6 @@ def _read(order: RecallOrder) -> SessionRecord:
         adapters=order.adapters,
         environ=order.environ,
         caller=order.leg,
-        clean=partial(_clean, known, order.allow),
+        known=gather_secrets(order.root, order.environ, cwd=order.cwd),
+        allow=order.allow,
     )
-
-
-def _clean(known: frozenset[str], allow: AllowList, text: str) -> str:
-    """Return the text for display, as the texts of packets are cleaned."""
-    return quote_text(redact_text(clean_text(text), known=known, allow=allow).text) if text else text

@@ -1,9 +1,7 @@
 """`agent-relay recall`: search what the session's earlier agents were asked, said, ran and changed."""
 
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,7 +10,7 @@ from agent_relay.agents.catalog import load_adapters
 from agent_relay.domain.errors import ExitCode, RelayError, WrongUseError
 from agent_relay.domain.moments import render_moment
 from agent_relay.domain.names import JOURNAL, LEG_VARIABLE, get_session_folder
-from agent_relay.domain.text.plain import clean_text, quote_text
+from agent_relay.domain.text.plain import clean_text
 from agent_relay.faces.cli.session.lookup import choose_here, find_session
 from agent_relay.faces.cli.typer_runner import AsJson
 from agent_relay.faces.render.output import print_contents, print_json, warn
@@ -20,7 +18,6 @@ from agent_relay.packet.recall.search import MOST_FOUND, Search
 from agent_relay.packet.recall.turns import PastTurn, render_turn
 from agent_relay.packet.render import prefix_lines
 from agent_relay.redact.known_values import build_allow
-from agent_relay.redact.text import redact_text
 from agent_relay.sources.session_records import (
     ABOUT,
     OTHER_WORDS,
@@ -141,11 +138,16 @@ def read_record(word: str) -> SessionRecord:
     found = read_session(f"{folder}/{JOURNAL}") if events else None
     if found is None:
         raise RelayError(f"session {name} has no journal", hint="See: agent-relay sessions")
-    adapters = load_adapters(folders, root=root)
-    cwd = found.cwd or root
-    clean = build_cleaner(root, cwd)
+    wishes = read_user_config(folders.config).redaction
     return build_record(
-        found, events, folder=folder, adapters=adapters, environ=os.environ, caller=leg, clean=clean
+        found,
+        events,
+        folder=folder,
+        adapters=load_adapters(folders, root=root),
+        environ=os.environ,
+        caller=leg,
+        known=gather_secrets(root, os.environ, cwd=found.cwd or root),
+        allow=build_allow(wishes.allow, wishes.allow_patterns),
     )
 
 
@@ -170,12 +172,3 @@ def _find_by_journal(leg: str) -> str:
         if session is not None and any(one.id == leg for one in session.legs):
             return name
     return ""
-
-
-def build_cleaner(root: str, cwd: str) -> Callable[[str], str]:
-    """Return the function that cleans a text for display, as the texts of packets are cleaned."""
-    wishes = read_user_config(get_folders().config).redaction
-    known = gather_secrets(root, os.environ, cwd=cwd)
-    allow = build_allow(wishes.allow, wishes.allow_patterns)
-    redact = partial(redact_text, known=known, allow=allow)
-    return lambda text: quote_text(redact(clean_text(text)).text) if text else text
