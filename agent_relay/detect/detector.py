@@ -115,7 +115,7 @@ class Detector:
     def continues_at(self) -> datetime | None:
         """The reset after which the agent says it will go on by itself; `None` if it will not.
 
-        It may take `Rules.continues.late_s` longer, and `Rules.continues.cancel` are the keys that stop it.
+        `Rules.continues.cancel` are the keys that stop it.
         """
         return self._continuation.at
 

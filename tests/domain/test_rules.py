@@ -48,3 +48,11 @@ def test_rules_of_another_version_are_left_out_and_none_where_it_is_not_known() 
     assert [feed.name for feed in rules.fit("2.0.1").feeds] == ["f", "h"]
     assert [len(rules.fit(version).states) for version in ("1.9", "2.5", "3.0")] == [0, 1, 0]
     assert rules.fit("") == rules
+
+
+def test_a_setting_that_never_had_an_effect_is_passed_over() -> None:
+    """A user's adapter that still sets it must not be left out for that."""
+    known = Rules.parse({"continues": {"cancel": "q"}})
+    assert Rules.parse({"continues": {"cancel": "q", "late_s": 180}}) == known
+    with pytest.raises(MistakeError, match="early_s"):
+        Rules.parse({"continues": {"early_s": 180}})

@@ -177,11 +177,10 @@ class ContinueRule(VersionRange, frozen=True, kw_only=True):
 class AutoContinue(Strict, frozen=True):
     """Announcement by an agent that it will go on by itself at a limit's reset.
 
-    It does within `late_s` seconds of the reset. `cancel` are the keys that keep it from doing so.
+    `cancel` are the keys that keep it from doing so.
     """
 
     cancel: str = ""
-    late_s: Annotated[float, Meta(ge=0, le=3600)] = 0
     rules: tuple[ContinueRule, ...] = ()
 
 
@@ -330,6 +329,10 @@ class Rules(Strict, frozen=True):
     @classmethod
     def parse(cls, tables: Mapping[str, object]) -> Self:
         """Return the rules in `tables`. Raise MistakeError, also if a feed of a rule is not there."""
+        continues = tables.get("continues")
+        if isinstance(continues, Mapping):
+            # It never had an effect; adapters of users may still set it.
+            tables = {**tables, "continues": {key: continues[key] for key in continues if key != "late_s"}}
         rules = super().parse(tables)
         _check_names(rules)
         return rules
