@@ -285,7 +285,8 @@ def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
     if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
-        is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
+        # What decided is in the journal; what only confirms it is not.
+        is_exacter = session.state in {State.HANDING_OFF, State.RESTING} and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     # The ledger learns of it only after this was decided.
     known = rests.include_rest(world, rest)

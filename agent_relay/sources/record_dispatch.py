@@ -9,7 +9,7 @@ import msgspec
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.limits import Record
+from agent_relay.domain.limits import Record, Source
 from agent_relay.sources._event_reader import EventReader
 from agent_relay.sources._folder_watch import FolderWatch
 from agent_relay.sources._source_reader import SourceReader, build_key
@@ -69,6 +69,7 @@ class SourceSet:
             for spec in specs
             if spec.framing != "sse"
         ]
+        readers.sort(key=lambda reader: Source(reader.spec.role) is Source.PROXY)
         leg = _Leg(place, readers)
         try:
             for spec in specs:
@@ -212,7 +213,7 @@ class SourceSet:
             if is_walking or reader.is_literal:
                 reader.resolve()
         self._arm(leg)
-        self._deliver(leg_id, [record for reader in leg.readers for record in reader.look()])
+        self._deliver(leg_id, _read(leg, SourceReader.look))
         if any(reader.has_more for reader in leg.readers):
             self._later(leg, "more", 0, lambda: self._look(leg_id))
         if any(reader.is_waiting for reader in leg.readers):
@@ -236,8 +237,7 @@ class SourceSet:
         leg = self._legs.get(leg_id)
         if leg is None:
             return
-        found = [record for reader in leg.readers for record in (*reader.look(), *reader.flush())]
-        self._deliver(leg_id, found)
+        self._deliver(leg_id, _read(leg, lambda reader: [*reader.look(), *reader.flush()]))
         if any(reader.has_more for reader in leg.readers):
             self._later(leg, "more", 0, lambda: self._look(leg_id))
 
@@ -252,6 +252,15 @@ class SourceSet:
     def _deliver(self, leg_id: str, records: list[Record]) -> None:
         if records and leg_id in self._legs:
             self._on_records(leg_id, records)
+
+
+def _read(leg: _Leg, read: Callable[[SourceReader], Sequence[Record]]) -> list[Record]:
+    """Return what `read` finds, the proxy's first, whose file is read last.
+
+    The proxy notes a refusal before the agent has all of it: it is heard before what the agent says of it.
+    """
+    found = [record for reader in leg.readers for record in read(reader)]
+    return sorted(found, key=lambda record: record.source is not Source.PROXY)
 
 
 def _concerns(reader: SourceReader, path: str) -> bool:

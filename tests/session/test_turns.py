@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg, WakeAt
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import (
     CancelAsked,
@@ -195,6 +195,10 @@ def test_when_all_rest_the_agent_is_stopped_and_the_session_ends() -> None:
     story.limit()
     assert story.now.state is State.RESTING
     assert story.effects[-1] == StopLeg("L1")
+    count = len(story.events)
+    exact = RESET + timedelta(seconds=18)
+    assert NoteRest("ann", "account", exact, "You've hit it") in story.limit(resets_at=exact).effects
+    assert len(story.events) == count
     story.limit(scope=Scope.BILLING)
     assert story.now.state is State.RESTING
     story.gone()

@@ -21,6 +21,8 @@ from tests.support.stream_server import CHUNKED, StreamServer, event, say_and_wa
 HOOKS = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
 DEEP = SourceSpec(role="transcript", framing="jsonl", path="{home}/s/*/*/r-*{native_id}.jsonl")
 LOG = SourceSpec(role="log", framing="lines", path="{leg_folder}/debug.log")
+STREAM = SourceSpec(role="stream", framing="jsonl", path="{leg_folder}/stream.jsonl")
+PROXY = SourceSpec(role="proxy", framing="jsonl", path="{leg_folder}/proxy.jsonl")
 STATE = SourceSpec(role="state-file", framing="json", path="{home}/states/{pid}.json")
 EVENTS = SourceSpec(role="event", framing="sse", path="http://127.0.0.1:{port}/event")
 
@@ -312,6 +314,23 @@ def test_what_is_written_after_the_clock_was_set_back_is_read(tmp_path: Path, ba
             file.writelines(json.dumps(row) + "\n" for row in rows)
         sources.poke("leg")
         assert heard.numbers() == [2]
+        await sources.close()
+
+    run(main())
+
+
+def test_what_the_proxy_noted_is_heard_before_what_the_agent_said_of_it(tmp_path: Path) -> None:
+    """It has the reset to the second; of two that are read at once, the first decides."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        sources.add(build_place("one", leg_folder=str(tmp_path)), [STREAM, PROXY, HOOKS])
+        append(tmp_path / "stream.jsonl", 2)
+        append(tmp_path / "hooks.jsonl", 3)
+        append(tmp_path / "proxy.jsonl", 1)
+        sources.poke("one")
+        assert heard.numbers() == [1, 2, 3]
         await sources.close()
 
     run(main())
