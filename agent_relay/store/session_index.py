@@ -272,6 +272,15 @@ def read_resting(ledger: str) -> "list[dict[str, object]]":
     return [rest for rest in found if rest is not None]
 
 
+def find_last_rest(rests: "list[dict[str, object]]", agent: str) -> "dict[str, object] | None":
+    """Return the agent's rest that ends last, of those `read_resting` returns; `None` if it may work."""
+    from datetime import datetime
+
+    own = [rest for rest in rests if rest["agent"] == agent]
+    endless = next((rest for rest in own if not rest["until"]), None)
+    return endless or max(own, key=lambda rest: datetime.fromisoformat(str(rest["until"])), default=None)
+
+
 def _is_same(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)

@@ -29,6 +29,7 @@ from agent_relay.agents.hook_files import list_hook_files, read_status
 from agent_relay.agents.tool_extension import list_extensions, read_extension
 from agent_relay.domain.documents.config import UserConfig, build_roster
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.text.names import name_rest
 from agent_relay.domain.values import AgentName
 from agent_relay.faces.cli.dispatch import render_extra_install
 from agent_relay.faces.cli.options import UsageError
@@ -43,7 +44,15 @@ from agent_relay.faces.render.output import (
     render_rest_end,
     warn,
 )
-from agent_relay.store.session_index import check_ledger, find_ledger_trouble, find_near_root, read_resting
+from agent_relay.session.views.summary import list_budgets
+from agent_relay.store.session_index import (
+    check_ledger,
+    find_last_rest,
+    find_ledger_trouble,
+    find_near_root,
+    read_resting,
+    read_sessions_at,
+)
 from agent_relay.store.usage_windows import read_windows, render_known
 from agent_relay.system.config_file import (
     FILE_NAME,
@@ -129,19 +138,26 @@ def _print(rows: Sequence[Mapping[str, object]]) -> None:
     ]
     headers = ("place", "agent", "program", "signed in", "rests until", "used", "adapter")
     print_table(headers, cells, empty="There are no adapters.")
+    for row in rows:
+        print_lines(*(f"{row['name']}: {spent['text']}" for spent in get_rows(row, "budgets")))
 
 
 def _render_rest(row: Mapping[str, object]) -> str:
     if row["resting"]:
-        return render_rest_end({"until": row["rests_until"], "assumed": row["assumed"]})
+        limits = dict.fromkeys(
+            name_rest(str(rest["scope"]), str(rest["model"])) for rest in (row, *get_rows(row, "rests"))
+        )
+        end = render_rest_end({"until": row["rests_until"], "assumed": row["assumed"]})
+        return f"{end} ({', '.join(limits)})"
     return "unknown" if row["resting"] is None else "-"
 
 
 def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """Return one row per agent; `place` is its place in the roster here, from 1, `None` if it has none.
 
-    `resting` is `None` if the ledger cannot be read. `windows` are its usage windows as last read; none means
-    that nobody knows how much is used.
+    `resting` is `None` if the ledger cannot be read; the other fields of a rest are those of the one that
+    ends last, and `rests` are all of them. `windows` are its usage windows as last read; none means that
+    nobody knows how much is used. `budgets` are those that sessions here noted as used up.
     """
     folders = get_folders(environ)
     root = find_near_root(cwd)
@@ -149,30 +165,47 @@ def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     known = list_default_roster(adapters)
     roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
     is_known = not find_ledger_trouble(folders.ledger)
-    resting = {str(rest["agent"]): rest for rest in read_resting(folders.ledger)} if is_known else None
+    resting = read_resting(folders.ledger) if is_known else None
     names = [
         *[name for name in roster if name in adapters],
         *[name for name in adapters if name not in roster],
     ]
-    windows = read_windows(folders.usage_windows, datetime.now(UTC))
+    now = datetime.now(UTC)
+    windows = read_windows(folders.usage_windows, now)
+    sessions = read_sessions_at(root, folders.sessions)
     return [
         {
             **_row(name, adapters, roster, resting, environ),
             "windows": [row for row in windows if row["agent"] == name],
+            "budgets": _list_spent(sessions, name, now),
         }
         for name in names
     ]
+
+
+def _list_spent(
+    sessions: Sequence[Mapping[str, object]], agent: str, now: datetime
+) -> list[dict[str, object]]:
+    """Return the used-up budgets of `agent`: a day's once, a session's with each session that goes on."""
+    found: dict[tuple[object, object], dict[str, object]] = {}
+    for view in sessions:
+        for known in list_budgets(view, agent, now):
+            session = "" if known["until"] else view["session"]
+            if known["mark"] == "spent" and (known["until"] or view["state"] != "ended"):
+                spent = {key: known[key] for key in ("budget", "text", "until")}
+                found.setdefault((known["budget"], session), {**spent, "session": session})
+    return list(found.values())
 
 
 def _row(
     name: str,
     adapters: Mapping[AgentName, LoadedAdapter],
     roster: tuple[str, ...],
-    resting: Mapping[str, Mapping[str, object]] | None,
+    resting: list[dict[str, object]] | None,
     environ: Mapping[str, str],
 ) -> dict[str, object]:
     loaded = adapters[AgentName(name)]
-    rest = resting.get(name) if resting is not None else None
+    rest = find_last_rest(resting, name) if resting is not None else None
     return {
         "name": name,
         "title": loaded.adapter.title,
@@ -184,6 +217,8 @@ def _row(
         "rests_until": rest["until"] if rest else "",
         "assumed": rest["assumed"] if rest else False,
         "scope": rest["scope"] if rest else "",
+        "model": rest["model"] if rest else "",
+        "rests": [one for one in resting or () if one["agent"] == name],
         "origin": loaded.origin,
         "tested_version": loaded.adapter.newest_tested,
         "tested_versions": list(loaded.adapter.tested_versions),

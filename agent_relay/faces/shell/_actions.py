@@ -26,7 +26,7 @@ from agent_relay.faces.shell._conversation import Conversation, find_place, find
 from agent_relay.faces.shell._terminal import call_in_loop
 from agent_relay.faces.shell._turns import Turns
 from agent_relay.session.views.messages import render_sign_in
-from agent_relay.store.session_index import read_resting, read_sessions_at
+from agent_relay.store.session_index import find_last_rest, read_resting, read_sessions_at
 from agent_relay.system.disk.folders import get_cwd, get_folders
 
 
@@ -176,7 +176,7 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
 
 def _tell_rest(shell: ShellFace, agent: str) -> None:
     """Tell the user if `agent` rests, as another agent then takes its turns."""
-    rest = next((row for row in read_resting(get_folders().ledger) if row["agent"] == agent), None)
+    rest = find_last_rest(read_resting(get_folders().ledger), agent)
     if rest is not None:
         until = render_moment(rest["until"]) or "you clear its limit"
         limit = name_rest(str(rest["scope"]), str(rest["model"]))

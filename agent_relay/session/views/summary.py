@@ -10,6 +10,7 @@ from agent_relay.domain.names import IMPORTED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 TITLE_COLUMNS = 60
 """Widest title, in columns."""
@@ -275,6 +276,22 @@ def _note_budget(view: "dict[str, object]", name: str, data: "Mapping[str, objec
     if name == "budget.noted" and isinstance(budgets, dict) and data.get("mark") in _MARKS:
         known = {key: data.get(key, "") for key in ("mark", "text", "agent", "until")}
         view["budgets"] = {**budgets, str(data.get("budget", "")): known}
+
+
+def list_budgets(view: "Mapping[str, object]", agent: str, now: "datetime") -> "list[dict[str, object]]":
+    """Return the budgets of a summary that `agent` uses of, that passed a mark and whose day is not over."""
+    from datetime import datetime
+
+    budgets, found = view.get("budgets"), list[dict[str, object]]()
+    for budget, known in budgets.items() if isinstance(budgets, dict) else ():
+        try:
+            is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= now
+        except (ValueError, TypeError):
+            continue
+        whose = known["agent"] or view["agent"]
+        if not is_over and known["mark"] != "open" and whose == agent:
+            found.append({"budget": budget, **known})
+    return found
 
 
 def _note_standby(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

@@ -15,7 +15,7 @@ from agent_relay.faces.render.output import (
     render_rest_end,
     render_table,
 )
-from agent_relay.session.views.summary import NO_TITLE
+from agent_relay.session.views.summary import NO_TITLE, list_budgets
 from agent_relay.store.session_index import (
     check_ledger,
     find_near_root,
@@ -175,17 +175,12 @@ def _render_fill(context: object) -> str:
 
 def _render_budgets(view: dict[str, object]) -> str:
     """Return the budgets that the agent at work uses of and that passed a mark; empty for none."""
+    if not view.get("budgets"):
+        return ""
     from datetime import UTC, datetime
 
-    budgets, texts = view.get("budgets"), list[str]()
-    for known in budgets.values() if isinstance(budgets, dict) else ():
-        try:
-            is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= datetime.now(UTC)
-        except (ValueError, TypeError):
-            continue
-        if not is_over and known["mark"] != "open" and known["agent"] in ("", view["agent"]):
-            texts.append(str(known["text"]))
-    return "; ".join(texts)
+    found = list_budgets(view, str(view["agent"]), datetime.now(UTC))
+    return "; ".join(str(known["text"]) for known in found)
 
 
 def render_strangers(strangers: list[str], index: str) -> list[str]:
