@@ -21,7 +21,6 @@ from tests.house import tree
 
 PACKAGE = "agent_relay"
 SMALL_LINES = 60
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def list_modules(checkout: str) -> dict[str, str]:
@@ -41,7 +40,7 @@ def count(checkout: str) -> dict[str, int]:
     """Return every figure of one checkout, by what it counts."""
     paths = list_modules(checkout)
     texts = {name: _read(path) for name, path in paths.items()}
-    modules = {name: ast.parse(text) for name, text in texts.items()}
+    modules = {name: tree.parse_text(text) for name, text in texts.items()}
     return {
         "modules": len(modules),
         "modules without packages": sum(not _is_package(path) for path in paths.values()),
@@ -57,7 +56,7 @@ def find_small(checkout: str) -> list[str]:
     """Return the modules with one importer and under 60 lines, packages aside."""
     paths = list_modules(checkout)
     texts = {name: _read(path) for name, path in paths.items()}
-    importers = _find_importers({name: ast.parse(text) for name, text in texts.items()})
+    importers = _find_importers({name: tree.parse_text(text) for name, text in texts.items()})
     return sorted(
         name
         for name, users in importers.items()
@@ -67,7 +66,7 @@ def find_small(checkout: str) -> list[str]:
 
 def find_double_classes(checkout: str) -> list[str]:
     """Return the public class names that more than one module defines."""
-    modules = {name: ast.parse(_read(path)) for name, path in list_modules(checkout).items()}
+    modules = {name: tree.parse_text(_read(path)) for name, path in list_modules(checkout).items()}
     return sorted(name for name, times in _count_classes(modules).items() if times > 1)
 
 
@@ -91,7 +90,7 @@ def _find_importers(modules: Mapping[str, ast.Module]) -> dict[str, set[str]]:
 
 def list_imports(module: ast.Module) -> Iterator[str]:
     """The dotted names a module may import: of `from a import b` both `a` and `a.b`."""
-    for node in ast.walk(module):
+    for node in tree.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -102,7 +101,7 @@ def list_imports(module: ast.Module) -> Iterator[str]:
 def _count_code(text: str) -> int:
     skipped = {
         line
-        for node in ast.walk(ast.parse(text))
+        for node in tree.walk(tree.parse_text(text))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -153,7 +152,7 @@ def _count_broad(module: ast.Module) -> int:
     return sum(
         isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
-        for node in ast.walk(module)
+        for node in tree.walk(module)
     )
 
 

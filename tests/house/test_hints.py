@@ -1,6 +1,7 @@
 """A command that a hint names works as it stands: it exists, and it reaches the agent that is meant."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -39,12 +40,19 @@ WRITERS = {
 }
 
 
-def list_texts(name: str) -> Iterator[str]:
+@functools.cache
+def list_texts(name: str) -> tuple[str, ...]:
     """Every string of a module that is no docstring; what is filled in stands as a brace."""
+    return tuple(_iterate_texts(name))
+
+
+def _iterate_texts(name: str) -> Iterator[str]:
     module = tree.parse(name)
-    parts = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values}
-    prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
-    for node in ast.walk(module):
+    parts = {
+        id(part) for node in tree.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    prose = {id(node.value) for node in tree.walk(module) if isinstance(node, ast.Expr)}
+    for node in tree.walk(module):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts | prose:

@@ -41,15 +41,14 @@ def find_late_imports() -> Iterator[tuple[str, str]]:
 
 def read_late_imports(path: str) -> Iterator[str]:
     """The modules that functions of one file import."""
-    with open(path, encoding="utf-8") as file:
-        module = ast.parse(file.read())
-    for function in ast.walk(module):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                if isinstance(node, ast.ImportFrom):
-                    yield node.module or ""
-                elif isinstance(node, ast.Import):
-                    yield from (alias.name for alias in node.names)
+    module = tree.parse(path)
+    functions = [range(one.lineno, (one.end_lineno or 0) + 1) for one in tree.list_functions(module)]
+    for node in tree.walk(module):
+        if isinstance(node, ast.Import | ast.ImportFrom) and any(node.lineno in one for one in functions):
+            if isinstance(node, ast.ImportFrom):
+                yield node.module or ""
+            else:
+                yield from (alias.name for alias in node.names)
 
 
 def is_loaded(module: str) -> bool:

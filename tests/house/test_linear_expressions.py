@@ -16,7 +16,7 @@ from agent_relay.agents.adapters import is_whole, iterate_patterns, load_adapter
 from agent_relay.domain.text import plain
 from agent_relay.domain.text.plain import read_pattern
 from agent_relay.system.pattern_cost import check_pattern, find_slow_probe
-from tests.house.tree import adapter_names, parse, python_files
+from tests.house.tree import adapter_names, parse, python_files, walk
 
 _SCANS = {"finditer", "findall", "sub", "subn", "split"}
 _GROUPS = 8
@@ -51,9 +51,7 @@ def list_expressions() -> dict[str, tuple[re.Pattern[str] | re.Pattern[bytes], f
 def _list_asked(path: str) -> dict[str, frozenset[str]]:
     """The methods a module asks of its names."""
     asked: dict[str, set[str]] = {}
-    with open(path, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    for node in ast.walk(tree):
+    for node in walk(parse(path)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             asked.setdefault(node.value.id, set()).add(node.attr)
     return {name: frozenset(attributes) for name, attributes in asked.items()}
@@ -115,7 +113,7 @@ def test_every_expression_is_found() -> None:
     assert len(list_expressions()) > 500
     strays = []
     for name in python_files("agent_relay"):
-        for node in ast.walk(parse(name)):
+        for node in walk(parse(name)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             is_own = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"

@@ -1,6 +1,7 @@
 """What others wrote is opened in one place, which neither waits nor reads without an end."""
 
 import ast
+import functools
 from collections.abc import Iterator
 
 from tests.house import tree
@@ -57,7 +58,7 @@ def test_what_others_wrote_is_opened_in_one_place() -> None:
         place: ast.unparse(call)
         for name in tree.python_files("agent_relay")
         if name != HOME
-        for place, call in _iterate_opens(name)
+        for place, call in _list_opens(name)
         if place not in ALLOWED
     }
     assert found == {}
@@ -65,15 +66,19 @@ def test_what_others_wrote_is_opened_in_one_place() -> None:
 
 def test_every_exception_is_still_needed() -> None:
     """A reason for what is no longer there is read by somebody who then looks for it."""
-    used = {place for name in tree.python_files("agent_relay") for place, _ in _iterate_opens(name)}
+    used = {place for name in tree.python_files("agent_relay") for place, _ in _list_opens(name)}
     assert set(ALLOWED) - used == set()
 
 
-def _iterate_opens(name: str) -> Iterator[tuple[str, ast.Call]]:
+@functools.cache
+def _list_opens(name: str) -> tuple[tuple[str, ast.Call], ...]:
     """Every call that opens a path to read what is there, with `file:function`."""
+    return tuple(_iterate_opens(name))
+
+
+def _iterate_opens(name: str) -> Iterator[tuple[str, ast.Call]]:
     for function, call in _iterate_calls(tree.parse(name), ""):
-        text = ast.unparse(call)
-        if _is_open(call) and not any(word in text for word in (*NO_READING, FROM_PROC)):
+        if _is_open(call) and not any(word in ast.unparse(call) for word in (*NO_READING, FROM_PROC)):
             yield f"{name}:{function}", call
 
 

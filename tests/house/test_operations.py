@@ -35,7 +35,7 @@ _OWN_WORDS = {"limit_s", "as_json"}
 def _list_requests() -> Iterator[tuple[str, str, set[str]]]:
     """Yield the place of every call that names an operation, the name, and the fields it names."""
     for path in tree.python_files("agent_relay/client", "agent_relay/faces"):
-        for call in ast.walk(tree.parse(path)):
+        for call in tree.walk(tree.parse(path)):
             if not isinstance(call, ast.Call):
                 continue
             asks = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -23,7 +23,7 @@ NAMES = {"AGENT_RELAY_HOME"}
 def list_refusals() -> Iterator[tuple[str, str, str]]:
     """Every refusal whose sentence stands in the code: where it is, how it begins and how it ends."""
     for name in tree.python_files("agent_relay"):
-        for node in ast.walk(tree.parse(name)):
+        for node in tree.walk(tree.parse(name)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
                 match node.args:
                     case [ast.Constant(value=str(text)), *_]:

@@ -20,7 +20,7 @@ def test_what_is_a_room_s_own_is_imported_by_nobody_else() -> None:
     strays = []
     for name, path in counts.list_modules(tree.CHECKOUT).items():
         room = name if path.endswith("__init__.py") else name.rpartition(".")[0]
-        for target in counts.list_imports(ast.parse(tree.read_text(path))):
+        for target in counts.list_imports(tree.parse(path)):
             parts = target.split(".")
             own = next(
                 (index for index, part in enumerate(parts) if part[0] == "_" and part[1:2] != "_"), None

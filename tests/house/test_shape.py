@@ -11,7 +11,6 @@ FILE_LINES = 400
 FUNCTION_LINES = 45
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "core", "common", "manager", "service", "base", "misc"}
 QUESTION_WORDS = {"What", "How", "Who", "Whether", "Where", "Which", "When", "Why"}
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def test_files_stay_under_four_hundred_lines() -> None:
@@ -31,7 +30,7 @@ def test_functions_fit_a_screen() -> None:
     long = {
         f"{name}:{function.name}": count
         for name in tree.python_files("agent_relay", "tests", "docs", "adapters", "examples")
-        for function in _functions(tree.parse(name))
+        for function in tree.list_functions(tree.parse(name))
         if (count := (function.end_lineno or 0) - function.lineno + 1) > FUNCTION_LINES
         and f"{name}:{function.name}" not in allowed
     }
@@ -55,7 +54,7 @@ def test_every_exception_is_still_needed() -> None:
     sizes = {
         f"{name}:{function.name}": (function.end_lineno or 0) - function.lineno + 1
         for name in {entry.split(":")[0] for entry in tree.read_exceptions("functions")}
-        for function in _functions(tree.parse(name))
+        for function in tree.list_functions(tree.parse(name))
     }
     assert [
         entry for entry in tree.read_exceptions("functions") if sizes.get(entry, 0) <= FUNCTION_LINES
@@ -118,19 +117,15 @@ def test_every_test_module_and_test_says_why_it_matters() -> None:
     silent = [
         f"{name}:{function.name}"
         for name in tree.python_files("tests")
-        for function in _functions(tree.parse(name))
+        for function in tree.list_functions(tree.parse(name))
         if function.name.startswith("test_") and not ast.get_docstring(function)
     ]
     assert silent == []
 
 
-def _functions(module: ast.Module) -> Iterator[FUNCTIONS]:
-    return (node for node in ast.walk(module) if isinstance(node, FUNCTIONS))
-
-
 def _docstrings(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Lines and texts of all strings that stand alone, those below constants included."""
-    for node in ast.walk(module):
+    for node in tree.walk(module):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, text.lstrip()
@@ -140,12 +135,12 @@ def _code_words(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Identifiers and string constants with their lines; docstrings are prose, not code."""
     prose = {
         id(node.body[0].value)
-        for node in ast.walk(module)
-        if isinstance(node, ast.Module | ast.ClassDef | FUNCTIONS)
+        for node in tree.walk(module)
+        if isinstance(node, ast.Module | ast.ClassDef | tree.FUNCTIONS)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(module):
+    for node in tree.walk(module):
         match node:
             case ast.Constant(value=str(text)) if id(node) not in prose:
                 yield node.lineno, text

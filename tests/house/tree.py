@@ -11,6 +11,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 FIRST_FOLDER = os.path.join(CHECKOUT, "tests", "golden", "first-folder")
 """A project's folder after one handoff, as the first versions wrote it."""
 ADAPTERS = os.path.join(CHECKOUT, "adapters")
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @functools.cache
@@ -34,10 +35,35 @@ def read_text(name: str) -> str:
         return stream.read()
 
 
-@functools.cache
 def parse(name: str) -> ast.Module:
     """A tracked Python file as a tree."""
-    return ast.parse(read_text(name), name)
+    return parse_text(read_text(name))
+
+
+@functools.cache
+def parse_text(text: str) -> ast.Module:
+    """The tree of a file's text; whoever asks again for the same text is given the same tree."""
+    return ast.parse(text)
+
+
+@functools.cache
+def walk(module: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a file, as `ast.walk` yields them, gathered once for all tests that look at them."""
+    return tuple(ast.walk(module))
+
+
+def list_functions(module: ast.Module) -> list[FUNCTIONS]:
+    """Every function of a file, also those within others; only statements are gone through."""
+    found: list[FUNCTIONS] = []
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, FUNCTIONS):
+            found.append(node)
+        for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner = getattr(node, field, ())
+            waiting += inner if isinstance(inner, list) else ()
+    return found
 
 
 def adapter_names() -> list[str]:

@@ -15,7 +15,7 @@ from agent_relay.system.git.run import LIMIT_BYTES, ask_git
 from agent_relay.system.git.snapshot import count_lines, read_changes, read_patch, write_snapshot
 from agent_relay.system.git.tree_state import find_root, read_tree
 from agent_relay.system.git.worktree import remove_worktree
-from tests.house.tree import parse, python_files
+from tests.house.tree import parse, python_files, walk
 from tests.support.git_traps import ATTRIBUTES, FILTERS, MERGES, VARIABLES, Traps, touch_all
 from tests.support.race_places import place
 from tests.support.real_launch import get_adapter
@@ -272,7 +272,7 @@ def test_git_is_started_in_one_place() -> None:
     """What keeps it from running programs is written there."""
     found = set()
     for path in python_files("agent_relay"):
-        for node in ast.walk(parse(path)):
+        for node in walk(parse(path)):
             if isinstance(node, ast.List | ast.Tuple) and node.elts:
                 first = node.elts[0]
                 if isinstance(first, ast.Constant) and first.value == "git":
