@@ -18,7 +18,7 @@ from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_resume_folder
 from agent_relay.domain.text.plain import clean_text
 from agent_relay.packet.edits import absorb_edit, merge_texts
-from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_bounded, read_object, write_atomic
 from agent_relay.system.disk.locks import lock_folder
 
 LIMIT_BYTES = 16 << 20
@@ -313,13 +313,10 @@ def _write_own(folder: str, name: str, kept: msgspec.Struct) -> None:
 
 
 def _read_own(folder: str, name: str, kind: type[_Own]) -> _Own | None:
-    """Return the document of this kind, what it lacks as empty texts; `None` if there is none to read."""
-    try:
-        found = json.loads(read_bounded(os.path.join(folder, name), limit_bytes=_DOCUMENT_BYTES))
-    except (RelayError, FileNotFoundError, ValueError, RecursionError):
-        return None
-    known = {name: found.get(name, "") for name in kind.__struct_fields__} if isinstance(found, dict) else {}
-    return kind(**known) if known and all(isinstance(value, str) for value in known.values()) else None
+    """Return the document of this kind, what it lacks as empty texts; `None` if one is no text."""
+    found = read_object(os.path.join(folder, name), limit_bytes=_DOCUMENT_BYTES)
+    known = {name: found.get(name, "") for name in kind.__struct_fields__}
+    return kind(**known) if all(isinstance(value, str) for value in known.values()) else None
 
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:

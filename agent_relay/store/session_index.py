@@ -4,9 +4,9 @@ import os
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.names import get_journal_path, get_session_folder, get_sessions_folder, is_ulid
-from agent_relay.domain.protocol.json_text import parse_json, parse_line
+from agent_relay.domain.protocol.json_text import parse_line
 from agent_relay.session.views.summary import begin_summary, summarize
-from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_bounded, read_object, write_atomic
 from agent_relay.system.disk.folders import ensure_private
 
 TYPE_CHECKING = False
@@ -47,11 +47,7 @@ def find_root(index: str, session: str) -> str:
     """Return the absolute path of the root the entry names; empty if no entry can be read."""
     if not is_ulid(session):
         return ""
-    try:
-        entry = parse_json(read_bounded(_get_path(index, session), limit_bytes=_ENTRY_BYTES))
-    except (RelayError, OSError, ValueError, RecursionError):
-        return ""
-    root = entry.get("root") if isinstance(entry, dict) else None
+    root = read_object(_get_path(index, session), limit_bytes=_ENTRY_BYTES).get("root")
     return root if isinstance(root, str) and os.path.isabs(root) else ""
 
 
@@ -263,11 +259,7 @@ def find_ledger_trouble(ledger: str) -> str:
 
 def read_resting(ledger: str) -> "list[dict[str, object]]":
     """Return the rests that last: agent, model, scope, until (ISO 8601, empty if unknown) and evidence."""
-    try:
-        data = parse_json(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
-    except (RelayError, OSError, ValueError, RecursionError):
-        return []
-    rows = data.get("rests") if isinstance(data, dict) else None
+    rows = read_object(ledger, limit_bytes=_LEDGER_BYTES).get("rests")
     found = [_rest(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     return [rest for rest in found if rest is not None]
 

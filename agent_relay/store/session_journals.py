@@ -19,7 +19,7 @@ from agent_relay.domain.session import Session
 from agent_relay.store.journal import Journal
 from agent_relay.store.project import make_session_folder, secure_session
 from agent_relay.store.session_index import find_root, has_entry, unmark_ended, write_entry
-from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_object, sync_folder, write_atomic
 from agent_relay.system.disk.folders import Folders
 
 _log = logging.getLogger(__name__)
@@ -50,12 +50,9 @@ def _list_leg_owners(legs: str) -> list[tuple[str, str, str]]:
 
 
 def _read_owner(leg_folder: str) -> tuple[str, str, str] | None:
-    try:
-        note = json.loads(read_bounded(os.path.join(leg_folder, _NAME), limit_bytes=_LIMIT_BYTES))
-    except (RelayError, OSError, ValueError, RecursionError):
-        return None
-    found = [note.get(key) for key in ("session", "root", "cwd")] if isinstance(note, dict) else []
-    session, root, cwd = (value if isinstance(value, str) else "" for value in (found or ("", "", "")))
+    note = read_object(os.path.join(leg_folder, _NAME), limit_bytes=_LIMIT_BYTES)
+    found = (note.get(key) for key in ("session", "root", "cwd"))
+    session, root, cwd = (value if isinstance(value, str) else "" for value in found)
     return (session, root, cwd) if is_ulid(session) and os.path.isabs(root) else None
 
 

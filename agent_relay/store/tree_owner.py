@@ -24,7 +24,7 @@ from agent_relay.session.ownership import (
     render_way_there,
 )
 from agent_relay.store.project import find_part, open_part
-from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.disk.files import cannot_write, read_object, write_atomic
 from agent_relay.system.disk.locks import lock_folder, take_lock
 from agent_relay.system.disk.removal import sweep_unfinished
 
@@ -139,12 +139,7 @@ def is_claim_of(claim: int, root: str) -> bool:
 
 def read_tree_owner(root: str) -> Owner | None:
     """Return the owner in the tree's record; `None` if there is none that can be read."""
-    try:
-        found = json.loads(read_bounded(f"{_name_folder(root)}/{_RECORD}", limit_bytes=_LIMIT_BYTES))
-    except (RelayError, OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
+    found = read_object(f"{_name_folder(root)}/{_RECORD}", limit_bytes=_LIMIT_BYTES)
     texts = {name: found.get(name) for name in Owner.__struct_fields__}
     owner = Owner(**{name: text for name, text in texts.items() if isinstance(text, str)})
     return owner if owner.is_known and is_plausible(owner) else None

@@ -5,9 +5,7 @@ Commands that must start as fast as Python read it, so importing it loads next t
 
 import os
 
-from agent_relay.domain.errors import RelayError
-from agent_relay.domain.protocol.json_text import parse_json
-from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.files import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,11 +94,7 @@ def _keep_newest(rows: "list[dict[str, object]]", now: "datetime") -> "list[dict
 
 
 def _read(path: str) -> "list[dict[str, object]]":
-    try:
-        data = parse_json(read_bounded(path, limit_bytes=_LIMIT_BYTES))
-    except (RelayError, OSError, ValueError, RecursionError):
-        return []
-    rows = data.get("windows") if isinstance(data, dict) else None
+    rows = read_object(path, limit_bytes=_LIMIT_BYTES).get("windows")
     parsed = [_parse(row) for row in rows[:_MOST_ROWS]] if isinstance(rows, list) else []
     return [row for row in parsed if row is not None]
 

@@ -11,6 +11,7 @@ import stat
 from io import BufferedReader
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.protocol.json_text import parse_json
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _GZIP = 16 + 15  # a gzip header, and the widest window: zlib.net/manual.html
@@ -175,6 +176,15 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
         raise
     except OSError as error:
         raise RelayError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_object(path: str, *, limit_bytes: int) -> dict[str, object]:
+    """Return the JSON object in one of our own files; an empty one if there is none that can be read."""
+    try:
+        found = parse_json(read_bounded(path, limit_bytes=limit_bytes))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> bytes:
