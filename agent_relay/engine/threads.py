@@ -122,6 +122,34 @@ async def attempt(work: Awaitable[_Found]) -> _Found | Failed:
         return Failed(error)
 
 
+class BackgroundTasks:
+    """Tasks that nobody waits for, until they end or are cancelled. Use it from the event loop only.
+
+    With `report` that gets the errors of those that fail.
+    """
+
+    def __init__(self, report: Callable[[BaseException], None] | None = None) -> None:
+        self._report = report
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __bool__(self) -> bool:
+        """Return whether any goes on."""
+        return bool(self._tasks)
+
+    def begin(self, work: Coroutine[None, None, None], *, name: str | None = None) -> asyncio.Task[None]:
+        """Begin `work` and return its task."""
+        task = asyncio.create_task(work if self._report is None else _run(work, self._report), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Cancel them, and wait for their ends."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
 def spawn(
     work: Coroutine[None, None, None], report: Callable[[BaseException], None], *, name: str
 ) -> asyncio.Task[None]:

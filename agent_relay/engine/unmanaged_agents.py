@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -32,7 +32,7 @@ from agent_relay.domain.session import Limit, Session
 from agent_relay.domain.text.names import agent_command
 from agent_relay.domain.values import AgentName
 from agent_relay.engine.services import Services
-from agent_relay.engine.threads import spawn
+from agent_relay.engine.threads import BackgroundTasks
 from agent_relay.redact.text import redact_text
 from agent_relay.session.decision import choose_successor
 from agent_relay.session.views.messages import render_limit
@@ -95,7 +95,7 @@ class UnmanagedAgents:
         self._followed: set[str] = set()
         self._conversations: dict[tuple[str, str], _Conversation] = {}
         self._announced: dict[str, datetime] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(services.report)
 
     async def follow(self) -> list[str]:
         """Follow the reports of every agent that has relay's hooks; return the agents' names."""
@@ -116,9 +116,7 @@ class UnmanagedAgents:
 
     async def close(self) -> None:
         """Cancel the notifications that are still due."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _hear_reports(self, loaded: LoadedAdapter, hooks: Hooks, records: Sequence[Record]) -> None:
         for record in records:
@@ -186,15 +184,10 @@ class UnmanagedAgents:
                 limit, since = conversation.limit, conversation.limit_at
                 if since is None or at > since:
                     conversation.limit = None
-                    self._spawn(self._end_rest(limit, at))
+                    self._tasks.begin(self._end_rest(limit, at), name="unmanaged agent")
         if conversation.limit is not None and not conversation.is_due:
             conversation.is_due = True
-            self._spawn(self._announce_soon(conversation))
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = spawn(work, self._services.report, name="unmanaged agent")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._tasks.begin(self._announce_soon(conversation), name="unmanaged agent")
 
     async def _end_rest(self, limit: Signal, at: datetime) -> None:
         with contextlib.suppress(RelayError):

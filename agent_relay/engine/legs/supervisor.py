@@ -20,7 +20,7 @@ from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.terminal_messages import BarSender, show_slow_start
 from agent_relay.engine.publishing.native_records import find_native
 from agent_relay.engine.services import Services, SessionHost
-from agent_relay.engine.threads import Failed, attempt
+from agent_relay.engine.threads import BackgroundTasks, Failed, attempt
 from agent_relay.session.decision import Outcome
 from agent_relay.system.failures import find_passing
 
@@ -65,7 +65,7 @@ class LegSupervisor:
         self._host = host
         self._live = live
         self._bar = bar
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._late: dict[str, asyncio.Task[None]] = {}
         # Legs that were followed as standbys, also those that have ended; none that took over.
         self._ahead: set[str] = set()
@@ -159,10 +159,7 @@ class LegSupervisor:
 
     async def close(self) -> None:
         """Stop monitoring; legs run on."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
         for live in self._live.values():
             await live.close()
 
@@ -363,13 +360,11 @@ class LegSupervisor:
             self._host.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
+        task = self._tasks.begin(work)
         task.add_done_callback(self._let_go)
         return task
 
-    def _let_go(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _let_go(self, _task: asyncio.Task[None]) -> None:
         self._host.note_activity()
         self._bar.update()
 

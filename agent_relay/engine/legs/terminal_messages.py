@@ -22,7 +22,7 @@ from agent_relay.domain.state import State
 from agent_relay.domain.text.names import agent_command
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services, SessionHost
-from agent_relay.engine.threads import spawn
+from agent_relay.engine.threads import BackgroundTasks, spawn
 from agent_relay.session.views.messages import render_message, render_slow_start
 from agent_relay.session.views.waiting import (
     NO_DELIVERY_PROGRESS,
@@ -304,7 +304,7 @@ class SessionNotifier:
         self._number = number
         self._live = live
         self._last: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(services.report)
 
     def see(self, session: Session, events: Sequence[Event], environ: Mapping[str, str]) -> None:
         """Send the notifications of new journal lines; return at once, however long sending takes."""
@@ -318,15 +318,11 @@ class SessionNotifier:
                 continue
             self._last[found.kind] = now_s
             work = self._tell(session, events[number - 1], found, environ)
-            task = spawn(work, self._services.report, name="notify")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.begin(work, name="notify")
 
     async def close(self) -> None:
         """Cancel all pending notifications."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _tell(
         self, session: Session, event: Event, found: Notification, environ: Mapping[str, str]

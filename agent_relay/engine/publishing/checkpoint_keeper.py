@@ -11,7 +11,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
-from agent_relay.engine.threads import Failed, attempt, finish_or_end
+from agent_relay.engine.threads import BackgroundTasks, Failed, attempt, finish_or_end
 from agent_relay.redact.known_values import build_allow
 from agent_relay.session.decision import Outcome
 from agent_relay.store.project import make_session_folder
@@ -52,7 +52,7 @@ class CheckpointKeeper:
         self._before = host.session
         self._progress: dict[tuple[str, str], CheckpointProgress] = {}
         self._given_up: set[tuple[str, str]] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def see(self, session: Session) -> None:
         """Keep a checkpoint soon if the session's agent has just ended a turn."""
@@ -78,15 +78,10 @@ class CheckpointKeeper:
 
     async def close(self) -> None:
         """End what is being built; what was written stays."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=f"checkpoint {self._host.session.id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.begin(work, name=f"checkpoint {self._host.session.id}")
 
     async def _keep_later(self, leg_id: str, *, is_short: bool = False) -> None:
         """Keep a checkpoint once the agent has had time to write; of a short turn only if none goes on."""

@@ -26,7 +26,14 @@ from agent_relay.domain.inputs import Input, Spawned, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.services import Services
-from agent_relay.engine.threads import ChangeNotifier, DedicatedThread, Failed, TurnFollowers, attempt
+from agent_relay.engine.threads import (
+    BackgroundTasks,
+    ChangeNotifier,
+    DedicatedThread,
+    Failed,
+    TurnFollowers,
+    attempt,
+)
 from agent_relay.session.decision import DecisionContext, Outcome, build_failure, is_wanted, may_try_again
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.machine import step
@@ -103,8 +110,7 @@ class Host:
         self._line = asyncio.Lock()
         # A session's lines wait for its own disk only, whatever the daemon's other threads hang in.
         self._thread = DedicatedThread("journal")
-        self._effects: set[asyncio.Task[None]] = set()
-        self._pump: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
         self._refusal: RelayError | None = None
         self._is_working = False
         self._asked_again = asyncio.Event()
@@ -161,7 +167,7 @@ class Host:
 
     def start(self) -> None:
         """Begin to process inputs."""
-        self._pump = asyncio.create_task(self._run(), name=f"host {self.session.id}")
+        self._tasks.begin(self._run(), name=f"host {self.session.id}")
 
     async def stop_agent(self) -> Input | None:
         """Stop its agent although nothing can be written; return what is to be journalled of that later."""
@@ -171,10 +177,7 @@ class Host:
     async def close(self) -> None:
         """Stop everything of it in this process; agents and holders are left as they are."""
         await self.runner.close()
-        tasks = [*self._effects, *([self._pump] if self._pump else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
         self._refusal = RelayError(f"session {self.session.id} is not at work any more")
         self._refuse_waiting(self._refusal)
         self._thread.close()
@@ -268,9 +271,7 @@ class Host:
             self._trouble = ""
             self._note_change()
         for effect in outcome.effects:
-            task = asyncio.create_task(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
-            self._effects.add(task)
-            task.add_done_callback(self._effects.discard)
+            self._tasks.begin(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
 
     async def _read_context(self, item: _Item, happened: Input) -> DecisionContext:
         """Return what the state machine may know now, however long reading it takes.

@@ -21,7 +21,7 @@ from agent_relay.engine.legs import shutdown
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions.host import Host
-from agent_relay.engine.threads import ChangeNotifier
+from agent_relay.engine.threads import BackgroundTasks, ChangeNotifier
 from agent_relay.session.decision import Outcome
 from agent_relay.session.fold import fold_events
 from agent_relay.session.ownership import OwnerRelation, build_move, find_owner_relation
@@ -133,7 +133,7 @@ class SessionRegistry:
         self.lock = asyncio.Lock()
         self._hosts: dict[str, Host] = {}
         self.changes = ChangeNotifier()
-        self._wakers: set[asyncio.Task[None]] = set()
+        self._wakers = BackgroundTasks()
         self.trees = TreeClaims(services.owner, self._is_at_work_in)
         self.owned_elsewhere: dict[str, tree_owner.TreeOwnedError] = {}
 
@@ -356,9 +356,7 @@ class SessionRegistry:
 
     def _changed(self, session: Session) -> None:
         self.services.teller.tell(session.id)
-        waker = asyncio.create_task(self._wake(session), name="changed")
-        self._wakers.add(waker)
-        waker.add_done_callback(self._wakers.discard)
+        self._wakers.begin(self._wake(session), name="changed")
 
     async def _wake(self, session: Session) -> None:
         if session.state is not State.ENDED:
