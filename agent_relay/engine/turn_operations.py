@@ -19,8 +19,7 @@ from agent_relay.engine.legs.shutdown import forget_streams
 from agent_relay.engine.legs.turn_stream import StreamPart, read_stream_part
 from agent_relay.engine.publishing.limited_work import redact_in_thread
 from agent_relay.engine.services import Services
-from agent_relay.engine.sessions.begun_turns import TurnStart
-from agent_relay.engine.sessions.commands import enter_session, hold_session, take_turn
+from agent_relay.engine.sessions.commands import TurnStart, enter_session, hold_session, take_turn
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry

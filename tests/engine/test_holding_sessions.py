@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from agent_relay.domain.values import replace
 from agent_relay.engine.services import LaunchEnvironment
-from agent_relay.engine.sessions.begun_turns import TurnStart
-from agent_relay.engine.sessions.commands import hold_session
+from agent_relay.engine.sessions.commands import TurnStart, hold_session
 from agent_relay.engine.sessions.creation import OpenRequest
 from agent_relay.engine.sessions.host import Host
 from agent_relay.session.fold import fold_events

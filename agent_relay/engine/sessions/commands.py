@@ -4,31 +4,35 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
+
+import msgspec
 
 from agent_relay.agents.launch import get_program, prepare_templates
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.work import TurnBegun
 from agent_relay.domain.inputs import StopAsked, TurnAsked
-from agent_relay.domain.names import BY_HAND, get_journal_path
+from agent_relay.domain.names import BY_HAND, get_journal_path, is_ulid, read_moment_ms
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values import Asker, has_passed, replace
 from agent_relay.engine.legs import shutdown
 from agent_relay.engine.services import LaunchEnvironment, Services
 from agent_relay.engine.sessions import creation
-from agent_relay.engine.sessions.begun_turns import TurnStart, find_turn_by_message_id, get_newest
 from agent_relay.engine.sessions.host import Host
 from agent_relay.engine.sessions.registry import SessionRegistry
 from agent_relay.engine.threads import Failed, attempt
 from agent_relay.session.fold import fold_events
 from agent_relay.session.handoffs import begin_leg, find_native_id
 from agent_relay.session.ownership import check_conversations
+from agent_relay.session.transitions import find_turn_by_message
 from agent_relay.session.turns.lifecycle import check_free
 from agent_relay.session.views.messages import session_folder as build_folder
 from agent_relay.store.journal import read_events
-from agent_relay.store.session_index import find_root, list_unended
-from agent_relay.store.session_journals import ensure_leg_sessions_indexed
+from agent_relay.store.session_index import find_root, list_sessions_at, list_unended
+from agent_relay.store.session_journals import ensure_leg_sessions_indexed, find_journal
 from agent_relay.store.tree_owner import TreeOwnedError
 from agent_relay.system.failures import find_passing
 
@@ -273,6 +277,65 @@ def _list_unended(index: str) -> list[tuple[str, str]]:
     ]
 
 
+_EARLIER_MS = 60_000
+"""Most milliseconds a journal may seem older than its message: clocks are set, disks count coarsely."""
+
+
+class TurnStart(msgspec.Struct, frozen=True):
+    """Beginning of a turn: its session, and the number of its first line.
+
+    With `is_given_up` it is over, and no agent was asked.
+    """
+
+    session: str
+    number: int
+    is_given_up: bool = False
+
+
+async def _find_turn_by_message_id(
+    registry: SessionRegistry, message: str, *, root: str, session: str
+) -> TurnStart | None:
+    """Return the turn begun for `message`, an id of the requester's; `None` if none has, or it is empty.
+
+    It is looked for in the sessions at work, in `session`, and in those of the working tree `root` that
+    changed since the id was made. Raises WrongUseError for what is no id.
+    """
+    if not message:
+        return None
+    if not is_ulid(message):
+        raise WrongUseError("a message is named by a ULID")
+    for host in registry:
+        found = find_turn_by_message(host.events, message)
+        if found is not None:
+            return TurnStart(host.session.id, *found)
+    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
+    for session_id in await asyncio.to_thread(_list_candidates, root, session):
+        if session_id not in registry:
+            found = find_turn_by_message(
+                await asyncio.to_thread(_read_since, registry.services, root, session_id, since_s), message
+            )
+            if found is not None:
+                return TurnStart(session_id, *found)
+    return None
+
+
+def _list_candidates(root: str, session: str) -> list[str]:
+    """List the session asked for, and those whose folders are in the working tree, newest first."""
+    return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
+
+
+def _read_since(services: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+    """Return the events of a journal; none if it has not changed since, is foreign or cannot be read."""
+    with contextlib.suppress(OSError, RelayError):
+        near = get_journal_path(root, session_id)
+        if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
+            return ()
+        path = find_journal(services.folders, session_id)
+        if path and os.stat(path).st_mtime >= since_s:
+            return read_events(path)
+    return ()
+
+
 async def take_turn(host: Host, launch_environment: LaunchEnvironment, asked: TurnAsked) -> TurnStart:
     """Begin the turn and return where; its legs get the launch environment and its prompt as it was asked.
 
@@ -282,7 +345,8 @@ async def take_turn(host: Host, launch_environment: LaunchEnvironment, asked: Tu
     host.runner.take(launch_environment, asked.prompt)
     await host.ask(asked)
     host.followers.begin()
-    return get_newest(host)
+    numbers = [line.number for line in host.events if isinstance(line.body, TurnBegun)]
+    return TurnStart(host.session.id, numbers[-1])
 
 
 _ENDS_S = 5.0
@@ -308,7 +372,7 @@ async def hold_session(
     is_patient = True
     while True:
         async with registry.lock:
-            known = await find_turn_by_message_id(registry, message, root=root, session=request.session)
+            known = await _find_turn_by_message_id(registry, message, root=root, session=request.session)
             if known is not None and not known.is_given_up:
                 yield known
                 return
@@ -323,12 +387,7 @@ async def hold_session(
                 return
         # The same one again, even if it was made just now.
         request = replace(request, session=host.session.id, fresh=False)
-        is_patient = await _see_end(host, patience_s)
-
-
-async def _see_end(host: Host, limit_s: float) -> bool:
-    """Wait until the end of its last turn is complete, at most so long; return whether it is."""
-    return await host.changes.wait_while(lambda: host.is_leaving, limit_s)
+        is_patient = await host.changes.wait_while(lambda host=host: host.is_leaving, patience_s)
 
 
 @contextlib.asynccontextmanager
