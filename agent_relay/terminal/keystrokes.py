@@ -5,23 +5,28 @@ import re
 from agent_relay.terminal.query_answers import AnswerSieve
 from agent_relay.terminal.typed_line import MOST_BYTES, PASTE_BEGIN, PASTE_END, TypedLine
 
-_CTRL = 4
-_SHIFT = 1
+_SHIFT, _ALT, _CTRL = 1, 2, 4
+_CAPS = 64
 # Bits of caps lock and num lock in a modifier (kitty keyboard protocol): neither makes it another key.
-_LOCKS = 64 | 128
+_LOCKS = _CAPS | 128
 _RELEASED = b"3"
 _ENTER = 0x0D
-_ASCII = 0x80
 # The keys with Ctrl that submit or edit a line, by the codes of their letters.
-_CTRL_KEYS = frozenset(b"abcdefuw")
-# From here on the kitty protocol numbers keys that write nothing (caps lock, media keys).
-_FUNCTIONAL = 57344
+_CTRL_KEYS = frozenset(b"abcdefhjuw")
+# The kitty protocol gives keys that write nothing numbers of the private use area; those of the keypad do.
+_KEYPAD = {
+    **dict(zip(range(57399, 57417), b"0123456789./*-+\r=,", strict=True)),
+    **dict(zip((57417, 57418, 57423, 57424, 57426), b"\x02\x06\x01\x05\x04", strict=True)),
+}
+_TEXT = (range(0x80), range(0xA0, 0xD800), range(0xF900, 0x110000))
 # The beginning of what may become a key or a paste: held for a moment when a read ends in it.
 _BEGUN = re.compile(rb"\x1b(?:\[[0-9:;]{0,20})?\Z")
 # Whole sequences (keys, mouse, focus, the terminal's answers), which are not typed text. Numbers with more
 # digits than a key's code or modifiers can have are no key's: Python refuses to read the longest of them.
 _SEQUENCE = re.compile(
-    rb"\x1b\[(?P<code>\d{1,7})(?::\d*)*(?:;(?P<modifiers>\d{0,4})(?::(?P<kind>\d{1,4}))?(?:;[0-9:]*)?)?u"
+    rb"\x1b\[(?P<code>\d{1,7})(?::(?P<shifted>\d{0,7})(?::\d*)*)?"
+    rb"(?:;(?P<modifiers>\d{0,4})(?::(?P<kind>\d{1,4}))?(?:;(?P<text>\d{0,7}(?::\d{0,7})*))?)?u"
+    rb"|\x1b\[27;(?P<xterm_modifiers>\d{1,4});(?P<xterm>\d{1,7})~"
     rb"|\x1b\[M...|\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.|\x1b[\]P_^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]OP_^]",
     re.DOTALL,
 )
@@ -29,6 +34,7 @@ _SEQUENCE_BEGUN = re.compile(rb"\x1b(?:\[(?:M.{0,2}|[0-?]*[ -/]*)|O|[\]P_^][^\x0
 _LONGEST_ANSWER = 4096
 # Characters that are part of no key's sequence unless one has begun.
 _PLAIN = bytes(range(0x20, 0x7F))
+_LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
 _FOCUS = re.compile(rb"(?:\x1b\[[IO])+")
 # Keys that move or erase within a line, as the control characters that do the same.
 _EDITS = {
@@ -39,6 +45,8 @@ _EDITS = {
     b"\x1b[3~": b"\x04",
     b"\x1b\r": b"\n",
 }
+# Such a key with its modifiers, and with whether it was pressed, repeats or was let go.
+_MODIFIED = re.compile(rb"\x1b\[(\d?);(\d{0,4})(?::(\d{1,4}))?([A-Z~])")
 
 
 class KeyScanner:
@@ -180,7 +188,9 @@ class KeyScanner:
             self.held = data[stop:]
         # This agent wants no paste marks, but another may.
         self.line.add(data[at:stop] + PASTE_END * (not self.in_paste), stop - at)
-        return data[at:stop], len(data) if self.in_paste else stop + len(PASTE_END)
+        # Without marks a line end would be the Enter key.
+        words = data[at:stop].translate(_LINE_ENDS)
+        return words, len(data) if self.in_paste else stop + len(PASTE_END)
 
     def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
         """Return the rest of the paste that goes on at `at`, and where that ends in `data`."""
@@ -218,19 +228,45 @@ def _code(relay_key: int) -> int:
 
 
 def _typed(sequence: "re.Match[bytes]") -> bytes:
-    """Return the plain byte that does the same as this key; nothing for other sequences."""
-    if sequence["code"] is None or sequence["kind"] == _RELEASED:
-        return _EDITS.get(sequence.group(), b"")
-    code = int(sequence["code"])
-    modifiers = (int(sequence["modifiers"] or b"1") - 1) & ~_LOCKS
-    if modifiers == _CTRL and code in _CTRL_KEYS:
-        return bytes((code & 0x1F,))
-    if modifiers & ~_SHIFT:
+    """Return the text or control byte that does the same as this key; nothing for other sequences."""
+    number = sequence["code"] or sequence["xterm"]
+    if number is None:
+        return _edited(sequence.group())
+    if sequence["kind"] == _RELEASED:
         return b""
-    if code == _ENTER:
-        # Shift-Enter adds a line to what is being typed.
-        return b"\n" if modifiers else b"\r"
-    return bytes((code,)) if code < _ASCII else b"x" * (code < _FUNCTIONAL)
+    if written := [int(one) for one in (sequence["text"] or b"").split(b":") if one]:
+        return _encode(*written)
+    modifiers = int(sequence["modifiers"] or sequence["xterm_modifiers"] or b"1") - 1
+    return _read_key(int(number), modifiers, int(sequence["shifted"] or b"0"))
+
+
+def _read_key(number: int, modifiers: int, shifted: int) -> bytes:
+    """Return the same for a key of that number, which with Shift is `shifted` if that is not 0."""
+    code, held = _KEYPAD.get(number, number), modifiers & ~_LOCKS
+    if held == _CTRL and code in _CTRL_KEYS:
+        return bytes((code & 0x1F,))
+    if code == _ENTER and held in (0, _SHIFT, _ALT):
+        # With Shift or Alt it adds a line to what is being typed.
+        return b"\n" if held else b"\r"
+    if held & ~_SHIFT:
+        return b""
+    plain = _encode(shifted if held and shifted else code)
+    upper = plain.decode().upper().encode()
+    return upper if bool(held) != bool(modifiers & _CAPS) and len(upper) == len(plain) else plain
+
+
+def _edited(sequence: bytes) -> bytes:
+    """Return the control byte that edits the line as this key does; nothing for other sequences."""
+    if (key := _MODIFIED.fullmatch(sequence)) is None:
+        return _EDITS.get(sequence, b"")
+    if (int(key[2] or b"1") - 1) & ~_LOCKS or key[3] == _RELEASED:
+        return b""
+    return _EDITS.get(b"\x1b[" + key[1] * (key[4] == b"~") + key[4], b"")
+
+
+def _encode(*codes: int) -> bytes:
+    """Return the characters of these codes; nothing for those of keys that write none."""
+    return "".join(chr(code) for code in codes if any(code in text for text in _TEXT)).encode()
 
 
 def is_focus(data: bytes) -> bool:
@@ -250,7 +286,7 @@ _KEY = re.compile(rb"\x1b(?:\[M...|\[[0-?]*[ -/]*[@-~]|O.|[^\[O])|[\xc2-\xf4][\x
 _NOT_TYPED = re.compile(
     rb"\x1b\[(?:[IO]|<[0-9;]{0,32}[Mm]|M...|[0-9:]{0,32};[0-9]{0,4}:3[0-9:;]{0,32}[u~A-S])", re.DOTALL
 )
-_ESCAPE = re.compile(rb"\x1b(?:\[27(?:;1?(?::[12])?)?u)?")
+_ESCAPE = re.compile(rb"\x1b(?:\[27(?:;(?:1|65|129|193)?(?::[12])?)?u)?")  # caps and num lock may be on
 _PIECE = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|[^\x00-\x1f\x7f]+|" + _KEY.pattern + rb"|.", re.DOTALL)
 _INTERRUPT = b"\x03"
 _APART = frozenset({b"\r", _INTERRUPT})

@@ -30,7 +30,7 @@ class TypedLine:
     """The line typed since the last submit: Enter, Ctrl-C or Ctrl-U.
 
     `count` is the number of its characters, 0 if none waits; `keys` are the text, pastes and editing keys
-    that were typed, `None` if they are more than `MOST_BYTES`.
+    that were typed, `None` if they are more than `MOST_BYTES` or shall not be typed anywhere else.
     """
 
     __slots__ = ("count", "keys")
@@ -42,6 +42,11 @@ class TypedLine:
     def clear(self) -> None:
         """Begin a new line."""
         self.count, self.keys = 0, bytearray()
+
+    def forget_keys(self) -> None:
+        """Keep only the length of what was typed of this line, and of what is still typed of it."""
+        if self.count:
+            self.keys = None
 
     def type(self, text: bytes) -> None:
         """Add keys without escape sequences."""
@@ -65,7 +70,7 @@ class TypedLine:
                 self.keys = None
 
     def render_keys(self, *, is_open: bool = False) -> bytes:
-        """Return keys that type the line anew, and submit nothing; empty if it was too long to be kept.
+        """Return keys that type the line anew, and submit nothing; empty if they were not kept.
 
         With `is_open` they end within a paste, whose rest is still to come; else no paste is left open.
         """

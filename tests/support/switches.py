@@ -12,6 +12,7 @@ _CLIENT = """
 import json, os, select, sys
 sys.path.insert(0, sys.argv[1])
 from agent_relay.client.attach.held_terminal import HeldTerminal
+from agent_relay.client.attach.rest_screen import show_rest
 from agent_relay.client.attach.session_loop import SessionLoop
 from agent_relay.client.attach.tty import UserTerminal
 from agent_relay.domain.errors import WrongUseError
@@ -25,6 +26,7 @@ class Daemon:
         if select.select([self.notice], [], [], limit_s)[0]:
             os.read(self.notice, 1)
             yield {"notice": "session"}
+    def take_notices(self): os.read(self.notice, 1)
     def fileno(self): return self.notice
     def close(self): pass
 def hold_back():
@@ -34,10 +36,14 @@ def hold_back():
 daemon, terminal = Daemon(), UserTerminal()
 terminal.is_single = terminal.is_single and sys.argv[3] == "tty"
 def attach(place): return held.attach(place.socket, on_relay_key=lambda line: [])
+def rest(place):
+    return show_rest(
+        place, held=held, reconnect=lambda: daemon, agree_always=None, relay_key=0x1D, on_relay_key=None
+    )
 def say(line): print(line, end="\\r\\n", flush=True)
 status = 130
 with HeldTerminal(hold_back, relay_key=0x1D, terminal=terminal) as held:
-    loop = SessionLoop(daemon, reconnect=lambda: daemon, attach=attach, say=say, held=held)
+    loop = SessionLoop(daemon, reconnect=lambda: daemon, attach=attach, say=say, held=held, rest=rest)
     try: status = loop.run(daemon.request("where"))
     except KeyboardInterrupt: pass
 print("status", status, flush=True)
@@ -54,7 +60,15 @@ class Switches:
         os.makedirs(folder, exist_ok=True)
         os.mkfifo(f"{folder}/notices")
 
-    def answer(self, state: str, *, leg: str = "", bar: list[str] | None = None, message: str = "") -> None:
+    def answer(
+        self,
+        state: str,
+        *,
+        leg: str = "",
+        bar: list[str] | None = None,
+        message: str = "",
+        rest: dict[str, object] | None = None,
+    ) -> None:
         """From now on the session is so; the client is told that something changed. `leg` is a folder."""
         told = {
             "session": "S",
@@ -66,6 +80,7 @@ class Switches:
             "message": message,
             "folder": "/nowhere",
             "status": 0,
+            "rest": rest,
         }
         with open(f"{self.folder}/answer.new", "w", encoding="utf-8") as file:
             json.dump(told, file)

@@ -71,6 +71,7 @@ def test_what_nobody_typed_is_not_kept() -> None:
         (b"\x1b[27u", True),
         (b"\x1b[27;1u", True),
         (b"\x1b[27;1:1u", True),
+        (b"\x1b[27;129u", True),
         (b"\x1b[27;1:3u", False),
         (b"\x1b[27;5u", False),
         (b"\x1b[A", False),

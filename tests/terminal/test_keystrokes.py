@@ -124,6 +124,15 @@ def test_the_half_typed_line_is_counted(data: bytes, count: int) -> None:
         (b"ab\x7f\x7f", b""),
         (b"ab\x03", b""),
         (b"a\tb\x1b[Z\x1b[A\x1b[5;3~\x1a\x1bpc", b"abc"),
+        (b"ab\x1b[1;1:2D\x1b[1;1:3D\x1b[1;129:1Dc\x1b[1;5C", b"ab\x1b[D\x1b[Dc"),
+        (b"ab\x1b[1;1:1H\x1b[3;1:2~\x1b[3;1:3~\x1b[1;65F\x1b[4;2~", b"ab\x01\x1b[3~\x05"),
+        (b"\x1b[228u\x1b[228;1:2u\x1b[228;1:3u", "\u00e4\u00e4".encode()),
+        (b"\x1b[228:196;2u\x1b[252;2u\x1b[252;65u\x1b[97;66u", "\u00c4\u00dc\u00dca".encode()),
+        (b"\x1b[128512u\x1b[0;;101:769u\x1b[49;2;33u\x1b[55296u\x1b[57344u", "\U0001f600e\u0301!".encode()),
+        (b"\x1b[57400;129u\x1b[57417u\x1b[57409u", b"1\x1b[D."),
+        (b"ab\x1b[57414u", b""),
+        (b"ab\x1b[13;3u\x1b[106;5u\x1b[27;2;13~c", b"ab" + b"\x1b[200~\n\x1b[201~" * 3 + b"c"),
+        (b"ab\x1b[27;5;99~cc\x1b[104;5ud", b"cc\x08d"),
         (b"one\ntwo\x1b\r", b"one\x1b[200~\n\x1b[201~two\x1b[200~\n\x1b[201~"),
         (b"see \x1b[200~a\r\nb\r\t\x03\x1b[201~!", b"see \x1b[200~a\nb\n\t\x03\x1b[201~!"),
         (b"\x1b[200~a\rb", b"\x1b[200~a\nb"),
@@ -164,11 +173,11 @@ def test_a_paste_cut_by_another_terminal_submits_nothing_elsewhere(pieces: list[
 
 
 def test_a_paste_whose_marks_an_agent_did_not_want_has_them_again() -> None:
-    """Its line ends would submit the line where they are typed."""
+    """Without them its line ends would submit the line, here as where they are typed again."""
     keys = scanner()
     keys.bare = True
-    assert keys.feed(b"ab\x1b[200~one\rtwo\x1b[201~c")[0] == b"abone\rtwoc"
-    assert keys.line.render_keys() == b"ab\x1b[200~one\ntwo\x1b[201~c"
+    assert keys.feed(b"ab\x1b[200~one\rtwo\n\x1b[201~c\n")[0] == b"abone two c\n"
+    assert keys.line.render_keys() == b"ab\x1b[200~one\ntwo\n\x1b[201~c\x1b[200~\n\x1b[201~"
 
 
 @given(st.binary(max_size=300), st.integers(1, 9))
@@ -259,6 +268,9 @@ def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart(
         b"\x1b[97;" + b"5" * 5000 + b"u",
         b"\x1b[93;" + b"5" * 5000 + b"u",
         b"\x1b[93;5:" + b"1" * 5000 + b"u",
+        b"\x1b[97;1;" + b"1" * 5000 + b"u",
+        b"\x1b[97:" + b"1" * 5000 + b";2u",
+        b"\x1b[27;5;" + b"1" * 5000 + b"~",
         b"\x1b[200;" + b"9" * 5000 + b"~",
     ],
 )

@@ -34,6 +34,7 @@ _UNDELIVERED_COLUMNS = 200
 class HeldTerminal:
     """The terminal over several legs; a context manager that restores it whatever happens.
 
+    `is_private` is whether what the person was typing when the session came to rest is for nobody else.
     `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none; it
     raises RelayError if that is not possible.
     """
@@ -52,6 +53,9 @@ class HeldTerminal:
         self._keys: KeyScanner | None = None
         # The resting agent, and the keys that retype its half-typed line.
         self._left = ("", b"")
+        self.is_private = False
+        # Whether what is held was typed at the resting screen, which may have come over a password.
+        self._is_covert = False
 
     def __enter__(self) -> "Self":
         return self
@@ -97,8 +101,11 @@ class HeldTerminal:
         # The half-typed line of an agent that gives way goes to the next one; one that rests may continue.
         self._add(outcome.line if self._texts else b"")
         self._add(outcome.held)
-        self._left = (socket_path, outcome.line) if outcome.why == "resting" else ("", b"")
-        if outcome.why == "resting":
+        self.is_private = outcome.is_private
+        goes_on = outcome.why == "resting" and not outcome.is_private
+        self._left = (socket_path, outcome.line) if goes_on else ("", b"")
+        self._is_covert = goes_on or (rests and self._is_covert)
+        if goes_on:
             # The person types on; what stands unread would be dropped with the terminal's late answers.
             self._take_unread()
         if self._texts:
@@ -161,18 +168,32 @@ class HeldTerminal:
             if fd in ready:
                 return
 
+    def get_kept(self) -> bytes:
+        """Return what was typed and is kept for the agent that continues."""
+        held = self._held.take() if self._held is not None else b""
+        self._add(held)
+        return self._left[1] + held
+
+    def drop_kept(self) -> None:
+        """Give nothing of that to any other agent."""
+        self._held, self._left = None, ("", b"")
+
     def keep(self, typed: bytes) -> None:
-        """Hold for the next agent what was typed while no bar was shown."""
+        """Hold for the next agent what was typed at the resting screen."""
+        self._is_covert = self._is_covert or bool(typed)
         if not self._add(typed):
             self._terminal.write(_BELL)
 
     def settle(self) -> str:
-        """Give the terminal back; return a line about what was typed and not delivered, empty for nothing."""
+        """Give the terminal back; return a line about what was typed and not delivered, empty for nothing.
+
+        Of what was typed at the resting screen it tells how much it was, not what.
+        """
         if self.is_held:
             self._take_unread()
         self._leave()
         held = self._held.take() if self._held is not None else b""
-        return describe_undelivered(held) if held else ""
+        return describe_undelivered(held, tells_text=not self._is_covert) if held else ""
 
     def _take_unread(self) -> None:
         """Hold the keys that are still unread; the switch can no longer be held back."""
@@ -300,7 +321,7 @@ class HeldTerminal:
         self._terminal.write(self._paint())
 
 
-def describe_undelivered(data: bytes) -> str:
+def describe_undelivered(data: bytes, *, tells_text: bool) -> str:
     """Return a line about what a person typed and no agent was given; empty if it contains no text."""
     from agent_relay.domain.text.plain import clean_text
     from agent_relay.terminal.bar_row import fit
@@ -309,4 +330,4 @@ def describe_undelivered(data: bytes) -> str:
     if not text:
         return ""
     count = f"{len(text)} typed characters were" if len(text) > 1 else "1 typed character was"
-    return f"{count} not delivered: {fit([text], _UNDELIVERED_COLUMNS)}"
+    return f"{count} not delivered{f': {fit([text], _UNDELIVERED_COLUMNS)}' if tells_text else '.'}"

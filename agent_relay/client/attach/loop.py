@@ -40,13 +40,15 @@ class AttachOutcome:
     daemon; the agent goes on), `resting` (every agent rests, and the resting screen comes next) or `lost`
     (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
     given, `line` the keys that retype its half-typed input line, `bar` the texts of the bar that the terminal
-    shows, if any. `is_abrupt` is true if the agent had no chance to tidy up its screen.
+    shows, if any. `is_abrupt` is true if the agent had no chance to tidy up its screen, `is_private` if what
+    is being typed is for nobody else: the agent shows no input line.
     """
 
     def __init__(self, why: str, status: int = -1, *, is_abrupt: bool = False) -> None:
         self.why = why
         self.status = status
         self.is_abrupt = is_abrupt
+        self.is_private = False
         self.held = self.line = b""
         self.bar: list[str] = []
 
@@ -267,6 +269,7 @@ class _Attachment:
             self._outcome = self._outcome or AttachOutcome("lost")
         elif kind == "say" and event.get("kind") == "rest" and self._terminal.is_tty:
             self._outcome = AttachOutcome("resting", is_abrupt=True)
+            self._outcome.is_private = event.get("line") == "hidden"
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
             from agent_relay.domain.names import name_relay_key

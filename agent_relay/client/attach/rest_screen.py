@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from agent_relay.client.attach.prompt import DETACH, LinePrompt
 from agent_relay.client.attach.prompt_input import ESCAPE, PromptInput
-from agent_relay.client.attach.rest_status import RestStatus, fit, list_lines
+from agent_relay.client.attach.rest_status import KeptText, RestStatus, fit, list_lines
 from agent_relay.client.attach.session_loop import CONTINUE, LEFT, SHOW_SCREEN
 from agent_relay.client.attach.tty import Signals, UserTerminal
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_relay.client.attach.held_terminal import HeldTerminal
     from agent_relay.client.attach.prompt import Command
     from agent_relay.client.attach.session_loop import SessionPlace
     from agent_relay.client.connection import Connection
@@ -38,40 +39,45 @@ _ENTER = b"\x1b[?1049h\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\
 _BELL = b"\x07"
 _RETURN = frozenset((b"\r", b"\n"))
 _LEAVE = frozenset((b"l", b"q", b"\x03"))
-_EDITS = frozenset((b"\r", b"\x08", b"\x7f"))
+_ERASE = frozenset((b"\x08", b"\x7f"))
+_EDITS = _ERASE | {b"\r"}
 """Editing keys that are kept, too, of a text that is being typed when the screen appears."""
 
 
 def show_rest(
     place: "SessionPlace",
     *,
+    held: "HeldTerminal",
     reconnect: "Callable[[], Connection]",
     agree_always: "Callable[[], None]",
     relay_key: int,
     on_relay_key: "Command",
-) -> tuple[str, str, bytes]:
-    """Show the resting screen; return how it ended, a line to print, and keys for the next agent.
+) -> tuple[str, str]:
+    """Show the resting screen; return how it ended, and a line to print.
 
-    The keys are the rest of a text that was being typed when the screen appeared. `relay_key` opens the relay
-    prompt, whose lines go to `on_relay_key`. It ends with `LEFT`, `SHOW_SCREEN` for the agent's own, or
-    `CONTINUE` if the rest is over. `agree_always` writes into the user's configuration that work goes on by
-    itself at every reset. The terminal is restored on every way out. Raises SystemExit with 128 + number on
-    SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
+    The rest of a text that was being typed when the screen appeared is `held` for the agent that continues.
+    `relay_key` opens the relay prompt, whose lines go to `on_relay_key`. It ends with `LEFT`, `SHOW_SCREEN`
+    for the agent's own, or `CONTINUE` if the rest is over. `agree_always` writes into the configuration that
+    work goes on by itself at every reset. The terminal is restored on every way out. Raises SystemExit with
+    128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
     """
     with Signals() as signals, UserTerminal(over=True) as terminal:
         screen = _RestScreen(
             place,
             terminal,
             signals,
+            held=held,
             reconnect=reconnect,
             agree_always=agree_always,
             relay_key=relay_key,
             on_relay_key=on_relay_key,
         )
         try:
-            return screen.run(), screen.parting, screen.kept
+            how = screen.run()
         finally:
             screen.close()
+    held.keep(screen.kept)
+    return how, screen.parting
 
 
 class _RestScreen:
@@ -81,6 +87,7 @@ class _RestScreen:
         terminal: UserTerminal,
         signals: Signals,
         *,
+        held: "HeldTerminal",
         reconnect: "Callable[[], Connection]",
         agree_always: "Callable[[], None]",
         relay_key: int,
@@ -89,7 +96,9 @@ class _RestScreen:
         self._relay_key = relay_key
         self._on_relay_key = on_relay_key
         self._typed: list[bytes] = []
-        self._types_on = True
+        self._held = held
+        self._types_on = not held.is_private
+        self._kept = KeptText(_read_text(_split(held.get_kept())))
         self._session = place.session
         self._leg = place.leg
         self._terminal = terminal
@@ -114,8 +123,8 @@ class _RestScreen:
 
     @property
     def kept(self) -> bytes:
-        """The keys for the agent that continues; a single one was meant for this screen and came early."""
-        return b"".join(self._typed) if len(self._typed) > 1 else b""
+        """The keys for the agent that continues; a single one without a text was meant for this screen."""
+        return b"".join(self._typed) if len(self._typed) > 1 or self._held.get_kept() else b""
 
     def run(self) -> str:
         self._terminal.write(_ENTER)
@@ -180,7 +189,8 @@ class _RestScreen:
 
     def _paint(self) -> None:
         rows, cols = self._terminal.cells()
-        lines = list_lines(self._rest, datetime.now(UTC), chooses=self._chooses, notice=self._notice)
+        now = datetime.now(UTC)
+        lines = list_lines(self._rest, now, chooses=self._chooses, notice=self._notice, kept=self._kept)
         shown = fit(lines, rows, cols)
         painted = (rows, cols, shown)
         if painted == self._painted:
@@ -261,7 +271,7 @@ class _RestScreen:
         return None
 
     def _keep(self, units: "Sequence[bytes]", *, is_paste: bool) -> None:
-        """Keep the rest of a text that was begun before this screen appeared, and show what is kept."""
+        """Keep the rest of a text that was begun before this screen appeared."""
         self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
         for unit in units:
             is_pasted = is_paste or unit in (PASTE_BEGIN, PASTE_END)
@@ -269,11 +279,7 @@ class _RestScreen:
             is_text = unit >= b" " and unit not in _EDITS
             if is_pasted or is_text or (self._typed and unit in _EDITS):
                 self._typed.append(unit)
-        if self.kept:
-            shown = b"".join(
-                unit for unit in self._typed if not unit.startswith(ESCAPE) and unit not in _EDITS
-            )
-            self._notice = f"Kept for the agent that continues: {shown.decode('utf-8', 'replace')}"
+        self._kept.text = _read_text([*_split(self._held.get_kept()), *(self._typed if self.kept else ())])
 
     def _prompt(self, typed: bytes) -> None:
         """Show the relay prompt, as below an agent; `typed` was read right after the relay key."""
@@ -322,6 +328,11 @@ class _RestScreen:
             self._chooses = True
         elif key in (b"v", ESCAPE) and rest.has_leg:
             self._how = SHOW_SCREEN
+        elif key == b"k" and self._kept.text:
+            self._kept.is_shown = not self._kept.is_shown
+        elif key == b"d" and self._kept.text:
+            self._held.drop_kept()
+            self._typed, self._kept = [], KeptText()
         else:
             self._refuse_key()
 
@@ -345,6 +356,24 @@ class _RestScreen:
             return
         if self._request("rest.agree", agreed=True):
             self._notice = "Saved resume_at_reset = true in config.toml: work will continue at every reset."
+
+
+def _split(keys: bytes) -> list[bytes]:
+    """Return the keys one by one."""
+    typed = PromptInput(_read_nothing)
+    typed.push(keys)
+    return list(iter(typed.take, None))
+
+
+def _read_text(units: "Sequence[bytes]") -> str:
+    """Return the text that these keys write, with a sign for each line end."""
+    text = ""
+    for unit in units:
+        if unit in _ERASE:
+            text = text[:-1]
+        elif unit >= b" " or unit in _RETURN:
+            text += unit.decode("utf-8", "replace").replace("\r", "\n").replace("\n", "\u23ce")
+    return text
 
 
 def _read_nothing(*, wait: bool, limit_s: float = 0.0) -> bytes | None:

@@ -40,13 +40,38 @@ class RestStatus:
         return [(name, why) for name, why, can in self.agents if can][:9]
 
 
-def list_lines(rest: RestStatus, now: "datetime", *, chooses: bool = False, notice: str = "") -> "list[str]":
+class KeptText:
+    """The text that is kept for the agent that continues; `is_shown` if the person asked to see it."""
+
+    def __init__(self, text: str = "", *, is_shown: bool = False) -> None:
+        self.text, self.is_shown = text, is_shown
+
+    def describe(self) -> str:
+        """Return the line about it: how much it is, or what; it may be a password. Empty for no text."""
+        if not self.text or self.is_shown:
+            return f"Kept for the agent that continues: {self.text}" if self.text else ""
+        many = f"{len(self.text)} typed characters are" if len(self.text) > 1 else "1 typed character is"
+        return f"{many} kept for the agent that continues."
+
+
+NOTHING_KEPT = KeptText()
+
+
+def list_lines(
+    rest: RestStatus,
+    now: "datetime",
+    *,
+    chooses: bool = False,
+    notice: str = "",
+    kept: KeptText = NOTHING_KEPT,
+) -> "list[str]":
     """Return what to show, a paragraph each: the most important first, the keys last."""
     if chooses:
         named = [f"{at} {name}{f' ({why})' if why else ''}" for at, (name, why) in enumerate(rest.others, 1)]
         return [notice, _CHOICE, *named, "Esc  back"]
     agents = _APART.join(f"{name} {why}" for name, why, _ in rest.agents if why)
-    return [_tell_reset(rest, now), agents, rest.plan if not rest.back else "", notice, _list_keys(rest)]
+    plan = rest.plan if not rest.back else ""
+    return [_tell_reset(rest, now), agents, plan, kept.describe(), notice, _list_keys(rest, kept)]
 
 
 def fit(lines: "Sequence[str]", rows: int, cols: int) -> "list[str]":
@@ -83,7 +108,7 @@ def _tell_reset(rest: RestStatus, now: "datetime") -> str:
     )
 
 
-def _list_keys(rest: RestStatus) -> str:
+def _list_keys(rest: RestStatus, kept: KeptText) -> str:
     keys = ["Enter continue"] if rest.back else []
     if rest.agreed:
         keys.append("w do not continue at reset")
@@ -93,6 +118,7 @@ def _list_keys(rest: RestStatus) -> str:
         keys.append("a always continue at reset")
     keys += ["n use another agent now"] if rest.others else []
     keys += ["v show its screen"] if rest.has_leg else []
+    keys += [f"k {'hide' if kept.is_shown else 'show'} what is kept", "d drop it"] if kept.text else []
     return _APART.join([*keys, "l leave"])
 
 

@@ -113,7 +113,7 @@ class SignalFilter:
 class AgentStateTracker:
     """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds.
 
-    `shown_input` is what it held when it was last shown: a question may hide it.
+    `shown_input` is what it held when it was last shown since the last Enter: a question may hide it.
     """
 
     def __init__(self, leg: Leg, config: MonitorConfig) -> None:
@@ -141,7 +141,14 @@ class AgentStateTracker:
     def see(self, screen: Screen, moment: int) -> bool:
         """Take `screen`, asked for at `moment`; return whether it differs from the one before."""
         before, self.screen, self._seen_at = self.screen, screen, moment
+        self.input = read_input(self._rules, screen)
+        if self.input != "hidden":
+            self.shown_input = self.input
         return before is None or (before.rows, before.title) != (screen.rows, screen.title)
+
+    def end_line(self) -> None:
+        """Wait for a screen that shows the input line again: what is typed next may be for something else."""
+        self.shown_input = "hidden"
 
     def say_working(self) -> bool:
         """Set the state to busy until a newer screen shows another; return whether it was not busy."""
@@ -167,9 +174,6 @@ class AgentStateTracker:
         state = read_state(self._rules, self.screen, state_record=self._state_record, is_new=is_new)
         state = believe_state(self._rules, state, had_turns=self._had_turns or was_prompted)
         self._had_turns = self._had_turns or state == "ready"
-        self.input = read_input(self._rules, self.screen)
-        if self.input != "hidden":
-            self.shown_input = self.input
         is_late = state == "ready" and self._seen_at < self.moment
         if is_late or state in ("unknown", self.state):
             return None

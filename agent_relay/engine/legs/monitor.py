@@ -109,7 +109,7 @@ class LegMonitor:
 
     @property
     def shown_input(self) -> "InputState":
-        """The state of the input line when it was last shown."""
+        """The state of the input line when it was last shown since the last Enter."""
         return self._state_tracker.shown_input
 
     @property
@@ -244,6 +244,8 @@ class LegMonitor:
             match event.get("event"):
                 case "settled":
                     await self._look()
+                case "clients" if not event.get("typed"):
+                    self._state_tracker.end_line()
                 case "exit":
                     return await self._collect(event)
                 case "fault":

@@ -44,7 +44,8 @@ Requests, their fields, their answers:
   it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,
   key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
   What a child that has ended was not given stays its client's. The first one is in the spec. With `line`
-  "empty", the daemon saw the child's input line empty, and what was typed no longer counts as half typed
+  "empty", the daemon saw the child's input line empty, and what was typed no longer counts as half typed;
+  with "hidden", it saw none since the last Enter, and what was typed since is never told as half typed
 * `asking`, `texts`: the child asks something. Until the next `bar`, nothing of what is held or is still being
   typed is given to it; where there is any, or a terminal brings some along, `texts` are the bar, and what is
   typed below it goes to the child. Where there is none, there is no bar
@@ -66,7 +67,8 @@ Events:
 * `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
 * `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
-* `say text kind` to a client: a line for its person; with `kind` "rest" every agent rests
+* `say text kind line` to a client: a line for its person; with `kind` "rest" every agent rests, and `line` is
+  the request's
 * `typed` to a client whose terminal is covered: its person typed something
 * `hold-back` to a client: its person typed Escape below a bar that holds keys
 * `detached`, `terminal-gone` to a client. These and its `exit` have `held`, what was typed on its terminal

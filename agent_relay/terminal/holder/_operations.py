@@ -286,7 +286,7 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
     _see_line(holder, message)
     told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
     if message.get("kind") == "rest":
-        told["kind"] = "rest"
+        told |= {"kind": "rest", "line": message.get("line")}
     for terminal in holder.terminals.all:
         terminal.tell(told)
     return {"told": len(holder.terminals.all)}
@@ -295,10 +295,12 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
 def _see_line(holder: Holder, message: dict[str, object]) -> None:
     """Forget a half-typed line that the screen shows to be empty: it was an answer, or was erased.
 
-    So it is where no input line was ever shown: what is typed at a sign-in is for nobody else.
+    Where no input line was shown since it was begun, it is no other agent's: maybe the code of a sign-in.
     """
-    age_s = holder.key_age_s()
-    if message.get("line") in {"empty", "hidden"} and (age_s is None or age_s > _SHOWN_S):
+    age_s, shown = holder.key_age_s(), message.get("line")
+    if shown == "hidden":
+        holder.terminals.line.forget_keys()
+    elif shown == "empty" and (age_s is None or age_s > _SHOWN_S):
         holder.terminals.line.clear()
 
 

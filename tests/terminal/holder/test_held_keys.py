@@ -168,13 +168,13 @@ def test_escape_alone_is_told_and_not_held(tmp_path: object, escape: bytes) -> N
 
 
 def test_an_agent_that_wants_no_marks_around_pastes_gets_none(tmp_path: object) -> None:
-    """The terminal is asked for them below the bar, whatever the agent says later."""
+    """Without them the line ends of a paste would submit its first lines: they are spaces."""
     with seat_below_bar(str(tmp_path), ECHO) as (seat, wire):
         seat.ours.sendall(b"a" + PASTE + b"b\r")
         wait_to_hold(wire, len(PASTE) + 3)
         seat.bar = ""
         show(wire)
-        wait_to_hear(wire, b"aone\rtwob\r")
+        wait_to_hear(wire, b"aone twob\r")
 
 
 def test_a_megabyte_is_held_up_to_its_bound_and_the_bell_rings(tmp_path: object) -> None:
@@ -316,6 +316,36 @@ def test_only_what_an_input_line_shows_is_told_as_half_typed(tmp_path: object, s
             wire.ask("say", text="soon", line=shown)
             assert seat.wire.ask("detach")["detached"] == 1
             assert seat.wire.event("detached")["line"] == line
+
+
+@pytest.mark.parametrize("op", ["say", "bar"])
+def test_a_code_that_was_just_typed_where_no_input_line_is_shown_is_for_nobody_else(
+    tmp_path: object, op: str
+) -> None:
+    """The screen is not known to be newer than its last key, and its rest is still being typed."""
+    with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
+        seat = BarSeat(held.folder)
+        with contextlib.closing(seat):
+            seat.wait_for("ready")
+            seat.ours.sendall(b"co")
+            wait_to_hear(wire, b"co")
+            more = {"text": "soon"} if op == "say" else {"texts": [], "holds_keys": False}
+            assert wire.ask(op, line="hidden", **more)["ok"]
+            seat.ours.sendall(b"de")
+            wait_to_hear(wire, b"code")
+            assert wire.ask("status")["typed"] == 4, "nothing is typed into the middle of it"
+            assert seat.wire.ask("detach")["detached"] == 1
+            assert seat.wire.event("detached")["line"] == ""
+
+
+def test_a_line_that_is_carried_to_an_agent_without_pastes_submits_nothing(tmp_path: object) -> None:
+    """A bare line end is the Enter key to it: the words come in one line."""
+    with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("ready")
+        carried = "one\x1b[200~\n\x1b[201~two \x1b[200~three\nfour\x1b[201~"
+        seat = BarSeat(held.folder, held=carried)
+        with contextlib.closing(seat):
+            wait_to_hear(wire, b"one two three four")
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_relay.client.attach.held_terminal import HeldTerminal
     from agent_relay.client.attach.loop import AttachOutcome
     from agent_relay.client.attach.prompt import PendingAnswer
     from agent_relay.client.attach.session_loop import SessionPlace
@@ -142,7 +143,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
-        rest = _build_rest(folders, reconnect, notes, relay_key=relay_key, obey=obey, keep=held.keep)
+        rest = _build_rest(folders, reconnect, notes, relay_key=relay_key, obey=obey, held=held)
         loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
         return loop.run(answer)
 
@@ -154,12 +155,12 @@ def _build_rest(
     *,
     relay_key: int,
     obey: "Callable[[SessionPlace, str], Sequence[str] | PendingAnswer]",
-    keep: "Callable[[bytes], None]",
+    held: "HeldTerminal",
 ) -> "Callable[[SessionPlace], tuple[str, str]] | None":
     """Return what shows a person that every agent rests; `None` if there is no terminal.
 
-    Lines typed at the relay prompt go to `obey`, and what is typed for the next agent to `keep`. A
-    person who wants to see the agent's screen instead is told in `notes` how to come back.
+    Lines typed at the relay prompt go to `obey`, and what is typed for the next agent is `held`. A person
+    who wants to see the agent's screen instead is told in `notes` how to come back.
     """
     if not has_terminal():
         return None
@@ -173,14 +174,14 @@ def _build_rest(
         from agent_relay.client.attach.rest_screen import show_rest
         from agent_relay.client.attach.session_loop import SHOW_SCREEN
 
-        how, line, typed = show_rest(
+        how, line = show_rest(
             place,
+            held=held,
             reconnect=reconnect,
             agree_always=agree_always,
             relay_key=relay_key,
             on_relay_key=lambda text: obey(place, text),
         )
-        keep(typed)
         if how == SHOW_SCREEN:
             back = f"press the relay key and type /detach, then agent-relay attach {place.session}"
             notes.append(f"Every agent rests; keys go to {place.agent}. To choose what follows, {back}")
