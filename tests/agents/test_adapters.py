@@ -22,7 +22,6 @@ from tests.house import tree
 
 ADAPTER = """
 name = "{name}"
-letter = "z"
 title = "{title}"
 quit = [{{ signal = "SIGTERM", wait_s = 1 }}]
 [launch]
@@ -58,7 +57,6 @@ def _write_adapter(place: str, name: str, *, title: str = "Zed", program: str = 
 def _build(**changes: object) -> Adapter:
     plain = {
         "name": "zed",
-        "letter": "z",
         "title": "Zed",
         "quit": [{"signal": "SIGTERM", "wait_s": 1}],
         "launch": {"program": "zed"},
@@ -107,7 +105,7 @@ def test_a_users_adapter_stands_beside_and_above_the_shipped_ones(folders: Folde
     ("file", "text", "why"),
     [
         ("adapter.toml", "name = [", r"zed/adapter\.toml is not TOML"),
-        ("adapter.toml", 'name = "zed"\n', r"zed/adapter\.toml: letter"),
+        ("adapter.toml", 'name = "zed"\n', r"zed/adapter\.toml: title"),
         ("adapter.toml", None, "is not an adapter"),
         ("rules.toml", "[[limit", r"zed/rules\.toml is not TOML"),
         ("adapter.toml", f"name = {'1' * 5000}", r"zed/adapter\.toml cannot be read: .*4300 digits"),

@@ -13,7 +13,6 @@ def make(**launch: object) -> Adapter:
     return Adapter.parse(
         {
             "name": "ann",
-            "letter": "a",
             "title": "Ann",
             "keys": ["ANN_KEY", "SHARED_KEY"],
             "launch": {"program": "ann", **launch},

@@ -4,7 +4,6 @@ from agent_relay.domain.documents.adapter import Adapter
 
 TABLES: dict[str, object] = {
     "name": "zed",
-    "letter": "z",
     "title": "Zed",
     "launch": {"program": "zed", "args": ["--old"], "fresh_args": ["--new-session"]},
     "deliver": {"packet_by": "paste", "opening": "Go on."},
@@ -43,3 +42,8 @@ def test_an_adapter_of_an_earlier_release_still_names_its_one_version() -> None:
     assert (adapter.tested_versions, adapter.newest_tested) == (("1.2.3",), "1.2.3")
     newer = Adapter.parse({**TABLES, "tested_versions": ["1.10", "1.9"]})
     assert newer.newest_tested == "1.10"
+
+
+def test_settings_that_never_had_an_effect_are_passed_over() -> None:
+    """A user's adapter that still has them must not be left out for that."""
+    assert Adapter.parse({**TABLES, "letter": "z", "terminal_reset": "\x1b[0m"}) == Adapter.parse(TABLES)

@@ -9,7 +9,6 @@ from agent_relay.domain.documents.rules import Rules
 
 ADAPTER = {
     "name": "ann",
-    "letter": "a",
     "title": "Ann",
     "launch": {"program": "ann"},
     "deliver": {"packet_by": "args", "opening": "go"},
@@ -52,7 +51,7 @@ def test_a_mistake_in_the_configuration_has_its_place(tables: dict[str, object],
             {"launch": {"program": "ann", "env": {"A": "b", "C": 1}}},
             "launch.env.C: it must be a text, not a whole number",
         ),
-        ({"letter": "ab"}, "letter: its length must be at most 1"),
+        ({"sign_in": "a" * 81}, "sign_in: its length must be at most 80"),
         ({"budget_tokens": 5}, "budget_tokens: it must be at least 500"),
         ({"quit": [{"signal": "SIGTERM", "wait_s": 99}]}, "quit.0.wait_s: it must be at most 30"),
         (

@@ -113,7 +113,7 @@ def test_an_agent_that_needs_a_screen_is_refused(world: RelayWorld) -> None:
     os.makedirs(folder, mode=0o700)
     with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as file:
         file.write(
-            'name = "plain"\nletter = "p"\ntitle = "Plain"\nquit = []\n[launch]\nprogram = "cat"\n'
+            'name = "plain"\ntitle = "Plain"\nquit = []\n[launch]\nprogram = "cat"\n'
             '[deliver]\npacket_by = "paste"\nopening = "Go on."\n'
         )
     with open(f"{folder}/rules.toml", "w", encoding="utf-8") as file:

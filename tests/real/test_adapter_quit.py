@@ -2,6 +2,7 @@ import signal
 
 import pytest
 
+from agent_relay.terminal.restore import RESTORE
 from tests.support.provider.steps import Step, Tool, call, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
@@ -100,10 +101,10 @@ def test_an_agent_that_asks_for_permission_ends_without_getting_it(world: World,
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_a_killed_agent_left_on_is_turned_off_by_its_reset(world: World, agent: str) -> None:
+def test_what_a_killed_agent_left_on_is_turned_off_by_relay(world: World, agent: str) -> None:
     """The last quit step is SIGKILL, after which no agent tidies up."""
     leg = start(world, agent)
     wait_ready(leg)
     leg.terminal.kill()
-    leg.terminal.show(leg.adapter.terminal_reset)
+    leg.terminal.show(RESTORE.decode())
     assert leg.terminal.modes_left_on() == []

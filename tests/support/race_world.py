@@ -60,8 +60,7 @@ class RaceWorld(RelayWorld):
                 text = file.read()
             with open(path, "w", encoding="utf-8") as file:
                 program = os.path.join(CHECKOUT, "adapters", "demo", "agent.py")
-                text = text.replace("understudy", "extra").replace("../demo/agent.py", program)
-                file.write(text.replace('letter = "u"', 'letter = "e"'))
+                file.write(text.replace("understudy", "extra").replace("../demo/agent.py", program))
 
     def play(self, **scenes: list[Row]) -> None:
         """What each agent will do."""

@@ -42,7 +42,7 @@ def add_writer(
         text = file.read().replace('"demo"', '"writer"').replace("/demo/", "/writer/")
     text = text.replace("./agent.py", "./writer").replace('/demo"', '/writer"')
     if keys:
-        text = text.replace('letter = "d"', f'letter = "w"\nkeys = ["{keys}"]')
+        text = text.replace("\ntitle =", f'\nkeys = ["{keys}"]\ntitle =', 1)
     with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as file:
         file.write(text + NARRATIVE.format(copy=copy, limit_s=limit_s) + (FRESH if fresh else ""))
     with open(f"{folder}/writer", "w", encoding="utf-8") as file:

@@ -10,7 +10,6 @@ from agent_relay.usage.gather import load_specs
 from agent_relay.usage.record_files import UsageSpec
 
 ADAPTER = """name = "{name}"
-letter = "Y"
 title = "Yours"
 [launch]
 program = "yours"

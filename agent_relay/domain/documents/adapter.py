@@ -334,6 +334,10 @@ Produced = Literal["edits", "commands", "document", "record"]
 """The outputs of an agent: changed files, commands it ran, a handoff document, a record that relay reads."""
 
 
+_WITHOUT_EFFECT = frozenset({"letter", "terminal_reset"})
+"""Settings that never had an effect; adapters of users may still have them."""
+
+
 class Adapter(Strict, frozen=True, kw_only=True):
     """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that.
 
@@ -344,7 +348,6 @@ class Adapter(Strict, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}\Z")]
-    letter: Annotated[str, Meta(min_length=1, max_length=1)]
     title: str
     keys: tuple[str, ...] = ()
     sign_in_files: tuple[str, ...] = ()
@@ -352,7 +355,6 @@ class Adapter(Strict, frozen=True, kw_only=True):
     launch: Launch
     deliver: Deliver
     quit: tuple[QuitStep, ...]
-    terminal_reset: str = ""
     sources: tuple[SourceSpec, ...] = ()
     transcript: Transcript | None = None
     narrative: Narrative | None = None
@@ -372,6 +374,7 @@ class Adapter(Strict, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, tables: Mapping[str, object]) -> Self:
         """Return the adapter in `tables`, which may be of an earlier release. Raise MistakeError."""
+        tables = {key: value for key, value in tables.items() if key not in _WITHOUT_EFFECT}
         if "tested_version" in tables:
             rest = {key: value for key, value in tables.items() if key != "tested_version"}
             tables = {"tested_versions": (tables["tested_version"],), **rest}

@@ -287,7 +287,7 @@ def test_trust_shows_the_files_and_then_loads_them(world: World) -> None:
     os.makedirs(folder)
     with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
         stream.write(
-            'name = "zed"\nletter = "z"\ntitle = "Zed"\nquit = []\n'
+            'name = "zed"\ntitle = "Zed"\nquit = []\n'
             '[launch]\nprogram = "zed"\n[deliver]\npacket_by = "paste"\nopening = "go"\n'
         )
     assert "is not trusted, so it is ignored" in world.run("adapters", "list").out
