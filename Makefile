@@ -16,8 +16,8 @@ PYTEST := $(BIN)/python -m pytest -q
 AT_ONCE := -n $(shell expr 4 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 # Tests that start no program never wait, and each worker has to load all test modules first: one a core.
 COMPUTING_AT_ONCE := -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
-# The real agents compute more while they start.
-REAL_AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# The real agents compute more while they start. Each worker loads what it is given: their own folder is enough.
+REAL := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal -m real tests/real
 # What failed beside other tests is run once more, alone, and decides: a machine that stood still for seconds
 # is no fault of the product. Both runs stay in the output; a run that ended in any other way has failed.
 AGAIN := || { [ $$? = 1 ] && echo 'Running the failed tests once more, alone.' && \
@@ -61,7 +61,7 @@ test: $(VENV)/.dev ## everything; installs what it needs
 	.ci/system-packages
 	$(MAKE) --no-print-directory --jobs=2 agents-installed nothing-wrong
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench' $(AGAIN) -m 'not real and not bench'; }
-	$(PYTEST) $(REAL_AT_ONCE) -m real $(AGAIN) -m real; }
+	$(PYTEST) $(REAL) $(AGAIN) -m real tests/real; }
 
 every: ## the same with every case of every test (`make test` plays a share of the long rows of cases)
 	EVERY=1 $(MAKE) --no-print-directory test
@@ -77,7 +77,7 @@ nothing-wrong: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 real: $(VENV)/.dev agents-installed ## the tests that drive the four real CLIs
-	$(PYTEST) $(REAL_AT_ONCE) -m real
+	$(PYTEST) $(REAL)
 
 newest: $(VENV)/.dev ## play each agent's newest version through the scenes; WRITE=yes puts the table into docs/agents.md
 	$(BIN)/python -m tests.support.newest $(if $(WRITE),--write) $(WITH)

@@ -18,7 +18,10 @@ STARTING_FUNCTIONS = frozenset(
     {
         "agent_relay.client.autostart.connect_or_start",
         "agent_relay.client.autostart.start_daemon",
+        "agent_relay.engine.proxy_keeper.ProxyKeeper",
         "agent_relay.faces.cli.session.relay_prompt.run_prompt_line",
+        "agent_relay.system.headless.run_headless",
+        "agent_relay.system.limited_process.LimitedProcess",
         "agent_relay.system.spawn.spawn_program",
         "agent_relay.terminal.holder.child.spawn",
         "agent_relay.terminal.holder_client.start_holder",
