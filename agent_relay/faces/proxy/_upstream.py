@@ -66,12 +66,7 @@ class Upstreams:
             return await self._get_pool(leg, upstream).handle_async_request(request)
         except httpcore.ConnectTimeout as error:
             raise UnreachableError(f"no connection within {CONNECT_S:g} s") from error
-        except (
-            httpcore.ConnectError,
-            httpcore.ProxyError,
-            httpcore.UnsupportedProtocol,
-            ssl.SSLError,
-        ) as error:
+        except _REFUSED as error:
             raise UnreachableError(str(error) or type(error).__name__) from error
         except OSError as error:
             raise UnreachableError(error.strerror or type(error).__name__) from error

@@ -29,7 +29,6 @@ _MARKS = {"„": '“”"', "“": '”"', "«": "»", "「": "」", "『": "』
 _LINE_MARKS = {**_MARKS, "\u2018": "\u2019", "\u201a": "\u2018", "\u2039": "\u203a", "'": "'", "`": "`"}
 OPENING_MARKS = frozenset(_MARKS)
 CLOSING_MARKS = frozenset("".join(_MARKS.values()))
-_OPENING = compile_late('[„“«「『《"”]')
 _CLOSING = compile_late('[“”»」』》"]')
 _INTRODUCED = get_phrases("introduces-quotation")
 _WORD = compile_late(r"[\w'\u2019-]+")
