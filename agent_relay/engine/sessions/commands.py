@@ -387,12 +387,7 @@ async def hold_session(
                 return
         # The same one again, even if it was made just now.
         request = replace(request, session=host.session.id, fresh=False)
-        is_patient = await _see_end(host, patience_s)
-
-
-async def _see_end(host: Host, limit_s: float) -> bool:
-    """Wait until the end of its last turn is complete, at most so long; return whether it is."""
-    return await host.changes.wait_while(lambda: host.is_leaving, limit_s)
+        is_patient = await host.await_end(patience_s)
 
 
 @contextlib.asynccontextmanager

@@ -154,6 +154,10 @@ class Host:
         leg = self.session.living_leg
         return self.is_ending or (leg is not None and leg.headless and self.session.open_turn is None)
 
+    async def await_end(self, limit_s: float) -> bool:
+        """Wait until the end of its last turn is complete, at most so long; return whether it is."""
+        return await self.changes.wait_while(lambda: self.is_leaving, limit_s)
+
     async def look(self) -> Session:
         """Return the session with everything its journal shows by now.
 
