@@ -22,8 +22,7 @@ from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.legs.supervisor import LegSupervisor
 from agent_relay.engine.legs.terminal_messages import BarSender, SessionNotifier, show_message
 from agent_relay.engine.narrative_writer import NarrativeWriter
-from agent_relay.engine.publishing.checkpoint_keeper import CheckpointKeeper
-from agent_relay.engine.publishing.limited_work import HandoffPreparation, PacketPublisher, redact_event
+from agent_relay.engine.publishing import limited_work
 from agent_relay.engine.services import LaunchEnvironment, Services, SessionHost
 from agent_relay.engine.threads import DedicatedThread
 from agent_relay.redact.known_values import collect_known
@@ -57,7 +56,7 @@ class EffectRunner:
         self._live: dict[str, LegMonitor] = {}
         self._standbys = StandbySetups(services, self._live)
         self._bar = BarSender(services, host, self._live)
-        self._checkpoints = CheckpointKeeper(services, host, self._live)
+        self._checkpoints = limited_work.CheckpointKeeper(services, host, self._live)
         self._supervisor = LegSupervisor(services, host, self._live, self._bar, self._checkpoints.keep_last)
         self._notifier = SessionNotifier(services, len(host.events), self._live)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
@@ -74,13 +73,13 @@ class EffectRunner:
         # What is decided waits for this session's own folders only.
         self._deciding = DedicatedThread("deciding")
         self._building = LimitedProcess()
-        self._packets = PacketPublisher(self._load_and_publish, end=self._building.end)
+        self._packets = limited_work.PacketPublisher(self._load_and_publish, end=self._building.end)
         self._digesting = LimitedProcess()
         folders, end = narratives.digest_folders, self._digesting.end
         self._digests = DigestWriter(services, host, folders, self._load_and_digest, end=end)
         self._deliveries = SessionDeliveries(services, self._live, self._bar)
         self._relief = ContextRelief(narratives, self._live, services.config.context.build_wishes())
-        self._preparation = HandoffPreparation()
+        self._preparation = limited_work.HandoffPreparation()
         self._agent_timers = AgentTimers(services.clock, self._live)
 
     @property
@@ -134,7 +133,7 @@ class EffectRunner:
 
     async def redact(self, body: Body) -> Body:
         """Return `body` as it may be journalled. Raise RelayError if its secrets cannot be searched for."""
-        return await redact_event(body, known=self._secrets[1] | self._environment_secrets)
+        return await limited_work.redact_event(body, known=self._secrets[1] | self._environment_secrets)
 
     async def build_context(self, session: Session, *, may_stop_agent: bool = True) -> DecisionContext:
         """Return the facts from which the state machine may decide now.
