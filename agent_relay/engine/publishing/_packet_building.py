@@ -1,7 +1,6 @@
 """Build a handoff's packet, or the digest for its successor's document; runs in a process of its own.
 
-It writes nothing, and reads only what the packet is made of: a process that outlives its daemon does no
-harm.
+It writes nothing, and reads only what the packet is made of: one that outlives its daemon does no harm.
 """
 
 import os
@@ -179,13 +178,11 @@ def _build(
     loaded = order.get_adapter(leg.agent)
     is_asked = not is_under_way(session, handoff)
     previous = _read_previous(session, is_asked=is_asked) if order.extent is not Extent.TREE else None
-    occasion = _build_occasion(
-        order, handoff, leg, since=leg.starting_at if leg.resumes and previous else None
-    )
+    since = leg.starting_at if leg.resumes and previous else None
+    occasion = _build_occasion(order, handoff, leg, since=since)
     facts = _gather(order, loaded, leg)
-    doubt = handoff_facts.find_record_gap(
-        facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg
-    )
+    version, note = loaded.adapter.newest_tested, _find_note(session, leg)
+    doubt = handoff_facts.find_record_gap(facts, agent=leg.agent, version=version, leg=leg)
     facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
     tree = read_tree(session.cwd)
     touched = list_touched(tree.root, previous, facts, prefix=occasion.prefix)
@@ -196,7 +193,7 @@ def _build(
         signal=_find_signal(session, handoff),
         previous=previous,
         written=_read_narrative(order, leg, facts),
-        note=find_note(session, leg),
+        note=note,
         fresh_prompts=order.config.handoff.fresh_prompts,
     )
     additions = {
@@ -208,7 +205,6 @@ def _build(
         "last_screen": order.seen if doubt.is_wordless else "",
     }
     packet = packet.model_copy(update={name: text for name, text in additions.items() if text})
-    note = find_note(session, leg)
     packet = packet if note is None else handoff_facts.add_wishes(packet, note, facts)
     return packet, collect_fact_keys([facts], order.allow)
 
@@ -299,7 +295,7 @@ def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> OwnDocument |
     return OwnDocument(text, place_narrative(kept.agent, kept.moment, facts))
 
 
-def find_note(session: Session, leg: Leg) -> AgentNote | None:
+def _find_note(session: Session, leg: Leg) -> AgentNote | None:
     """Return what the agent last said of its work by its own tools since it was given a packet, if anything.
 
     It may have been resumed since then, in a leg of its own.
