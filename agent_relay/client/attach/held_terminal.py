@@ -98,6 +98,18 @@ class HeldTerminal:
             raise
         self._was_refused = False
         self._texts = outcome.bar if outcome.why == "ended" else []
+        self._take_typed(outcome, socket_path, rests=rests)
+        if self._texts:
+            self._terminal.write(_HELD_MODES + self._paint())
+        else:
+            self._leave()
+            if outcome.is_abrupt:
+                # The agent's screen stays, with the cursor in the middle of it.
+                self._terminal.move_below()
+        return outcome
+
+    def _take_typed(self, outcome: "AttachOutcome", socket_path: str, *, rests: bool) -> None:
+        """Keep what was typed on a leg, one that `rests` or not, for the next agent."""
         # The half-typed line of an agent that gives way goes to the next one; one that rests may continue.
         self._add(outcome.line if self._texts else b"")
         self._add(outcome.held)
@@ -108,14 +120,6 @@ class HeldTerminal:
         if goes_on:
             # The person types on; what stands unread would be dropped with the terminal's late answers.
             self._take_unread()
-        if self._texts:
-            self._terminal.write(_HELD_MODES + self._paint())
-        else:
-            self._leave()
-            if outcome.is_abrupt:
-                # The agent's screen stays, with the cursor in the middle of it.
-                self._terminal.move_below()
-        return outcome
 
     def _take_held(self, socket_path: str) -> bytes:
         """Return the half-typed line of another agent, if any, and what was typed after it."""

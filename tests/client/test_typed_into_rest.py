@@ -1,0 +1,101 @@
+"""What is typed while the resting screen comes: kept, shown to who asks, and nothing of a sign-in."""
+
+import re
+import time
+from collections.abc import Callable
+
+from tests.client.test_held_terminal import leg, wait_to_hear
+from tests.support.legs import Held, Wire
+from tests.support.switches import Switches, at_switches
+
+
+def _type_into_rest(switches: Switches, one: tuple[Held, Wire], line: str, seen: str) -> str:
+    """Type digits while every agent comes to rest, until the screen shows `seen`; return them."""
+    person, typed = switches.person, ""
+    person.wait_for("last words of ada")
+    switches.answer("resting", leg=one[0].folder, rest={"agents": []})
+
+    def type_on() -> bool:
+        nonlocal typed
+        if re.search(seen, person.text()):
+            return True
+        if len(typed) == 20:
+            one[1].ask("say", text="every agent rests", kind="rest", line=line)
+        typed += f"{len(typed) % 10}"
+        person.type(typed[-1:].encode())
+        person.look(0.05)
+        return False
+
+    person.wait_until(type_on, seen)
+    return typed
+
+
+def _press(switches: Switches, key: bytes, seen: Callable[[], bool]) -> None:
+    """Press `key` until it counts: one that comes right after another is not meant for the screen."""
+    again = 0.0
+
+    def look() -> bool:
+        nonlocal again
+        if not seen() and time.monotonic() >= again:
+            switches.person.type(key)
+            again = time.monotonic() + 3
+        return seen()
+
+    switches.person.wait_until(look, repr(key))
+
+
+def test_what_was_typed_while_the_resting_screen_came_is_shown_to_who_asks(tmp_path: object) -> None:
+    """It may be a password, and somebody may look on; who is asked for it by a key knows what it was."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        person = switches.person
+        typed = _type_into_rest(switches, (one, first), "typed", r"(2[5-9]|[3-9]\d|\d{3}) typed characters")
+        for _ in range(3):
+            person.look(1)
+        told = re.search(r"(\d+) typed characters are kept", person.text())
+        assert told is not None
+        count = int(told[1])
+        assert count > 20, "the half typed line, too"
+        assert typed[:9] not in person.text()
+        _press(switches, b"k", lambda: "continues: " in person.text())
+        shown = person.text().split("continues: ")[1].split()[0]
+        assert (len(shown), shown[:20]) == (count, typed[:20])
+        _press(switches, b"k", lambda: typed[:9] not in person.text())
+        _press(switches, b"l", lambda: "l leave" not in person.text())
+        person.wait_for("status 3")
+        assert re.search(r"\d+ typed characters were not delivered\.", person.text())
+        assert typed[21:30] not in person.text()
+
+
+def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(tmp_path: object) -> None:
+    """A password is for no agent."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        _type_into_rest(switches, (one, first), "typed", "d drop it")
+        _press(switches, b"d", lambda: "d drop it" not in switches.person.text())
+        switches.answer("busy", leg=two.folder)
+        switches.person.wait_for("I am bob")
+        switches.person.type(b"!")
+        wait_to_hear(switches, second, b"!")
+
+
+def test_nothing_typed_where_no_input_line_is_shown_is_kept(tmp_path: object) -> None:
+    """The rest of a sign-in's code is for no other agent, as its beginning is not."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        person = switches.person
+        _type_into_rest(switches, (one, first), "hidden", "l leave")
+        for _ in range(10):
+            person.type(b"7")
+            person.look(0.1)
+        assert "kept" not in person.text()
+        _press(switches, b"l", lambda: "l leave" not in person.text())
+        person.wait_for("status 3")
+        assert "delivered" not in person.text()
