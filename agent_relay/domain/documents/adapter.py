@@ -183,8 +183,7 @@ class SourceSpec(Strict, frozen=True):
     (`path` is a URL on this machine). `role` names the record source for the detector's rules.
     `names` are the dotted fields of a record that tell the leg's "native_id" and "transcript" path: the
     newest counts, because a user may begin another conversation in the same process; only records that
-    satisfy `names_where` tell it.
-    `snapshots` are asked each time an event stream is opened.
+    satisfy `names_where` tell it. `snapshots` are asked each time an event stream is opened.
     """
 
     role: Role
