@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.client.attach.rest_status import RestStatus, fit, list_lines, render_countdown
+from agent_relay.client.attach.rest_status import KeptText, RestStatus, fit, list_lines, render_countdown
 from agent_relay.domain.text.plain import count_columns
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)
@@ -40,9 +40,19 @@ def test_who_rests_until_when_is_said_with_the_keys_that_choose() -> None:
         "Every agent rests. First reset: ann at 21:00, in 2:40:00",
         "ann rests until 21:00   bob rests until 22:10   cas not installed",
         "Work will not continue automatically.",
-        "",
+        *("", ""),
         KEYS,
     ]
+
+
+def test_of_what_is_kept_only_its_length_is_said_until_somebody_asks() -> None:
+    """It may be a password, and somebody may look on."""
+    lines = list_lines(_rest(), NOW, kept=KeptText("secret"))
+    assert lines[3] == "6 typed characters are kept for the agent that continues."
+    assert lines[-1].endswith("v show its screen   k show what is kept   d drop it   l leave")
+    lines = list_lines(_rest(), NOW, kept=KeptText("secret", is_shown=True))
+    assert lines[3] == "Kept for the agent that continues: secret"
+    assert "k hide what is kept" in lines[-1]
 
 
 def test_only_keys_that_do_something_are_named() -> None:
