@@ -33,6 +33,7 @@ from agent_relay.packet import handoff_facts
 from agent_relay.packet.freshness import list_later, list_touched, verify_freshness
 from agent_relay.packet.render import mark_stale
 from agent_relay.redact.known_values import AllowList, build_allow
+from agent_relay.redact.packet import collect_fact_keys
 from agent_relay.redact.text import redact_text, redact_words
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store import packets
@@ -252,9 +253,9 @@ def _list_later(
     facts = handoff_facts.add_newest_prompt(
         facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known)
     )
-    later = list_later(facts, leg.agent, packet)
-    allow = get_allow(services)
-    return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
+    later, allow = list_later(facts, leg.agent, packet), get_allow(services)
+    clean = partial(redact_text, known=known, allow=allow, keys=collect_fact_keys([facts], allow))
+    return (*notes, *(clean(note).text for note in later))
 
 
 def get_allow(services: Services) -> AllowList:
