@@ -19,7 +19,7 @@ from agent_relay.faces.cli.session.attach import follow, measure
 from agent_relay.faces.cli.session.handoff import find_predecessor
 from agent_relay.faces.cli.session.lookup import find_session
 from agent_relay.faces.cli.session.relay_prompt import describe
-from agent_relay.faces.cli.session.slash_commands import check_words, split_words, take_text
+from agent_relay.faces.cli.session.slash_commands import add_session, check_words, split_words, take_text
 from agent_relay.faces.render.output import render_moment
 from agent_relay.faces.shell._agent_switch import Ask, DocumentJob, find_next
 from agent_relay.faces.shell._conversation import Conversation, find_place, find_resting, is_shared
@@ -129,11 +129,7 @@ async def hand_off(shell: ShellFace, rest: str) -> None:
     words = split_words(rest) if rest.partition(" ")[0] in known else []
     if words:
         session = shell.conversation.session
-        if words[0] == "history" and len(words) == 1 and session:
-            words.append(session)
-        if words[0] == "plan" and "--session" not in words and session:
-            words += ["--session", session]
-        shell.run_plain(["handoff", *words])
+        shell.run_plain(["handoff", *(add_session("handoff", words, session) if session else words)])
         shell.conversation.refresh()
         return
     focus = take_text("handoff", rest, words=known)

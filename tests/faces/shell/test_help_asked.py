@@ -121,3 +121,33 @@ def test_before_the_first_message_each_command_says_what_it_lacks(
     with pytest.raises(RelayError) as caught:
         type_line(shell, line)
     assert caught.value.sentence == sentence
+
+
+class AskingShell(IdleShell):
+    """A shell that keeps the plain commands it is asked to run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.conversation.refresh = lambda: None
+
+    def run_plain(self, words: Sequence[str]) -> int:
+        self.asked.append(" ".join(words).replace(SESSION, "S"))
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/handoff history", "handoff history S"),
+        ("/handoff history --json", "handoff history S --json"),
+        ("/handoff history 01ABC", "handoff history 01ABC"),
+        ("/handoff plan --json", "handoff plan --json --session S"),
+        ("/handoff list", "handoff list"),
+    ],
+)
+def test_a_command_about_handoffs_is_about_the_shells_session(line: str, words: str) -> None:
+    """With an option it was about the newest session of the folder."""
+    shell = AskingShell()
+    type_line(shell, line)
+    assert shell.asked == [words]

@@ -24,10 +24,11 @@ def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
     if name == word or name not in KEY_COMMANDS or name not in COMMANDS:
         return ()
     words = split_words(rest)
-    return (name, *_add_session(name, words, session))
+    return (name, *add_session(name, words, session))
 
 
-def _add_session(name: str, words: list[str], session: str) -> list[str]:
+def add_session(name: str, words: list[str], session: str) -> list[str]:
+    """Return the words of the command `name` with this session, unless they name another or need none."""
     if name == "packet" and not words:
         return ["show", session]
     if name == "recall" and "--session" not in words:
