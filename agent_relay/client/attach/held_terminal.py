@@ -102,6 +102,9 @@ class HeldTerminal:
         if self._texts:
             self._terminal.write(_HELD_MODES + self._paint())
         else:
+            if self._left[0]:
+                # The resting screen reads on, and no key is lost in between.
+                self._terminal.leave(drops_unread=False)
             self._leave()
             if outcome.is_abrupt:
                 # The agent's screen stays, with the cursor in the middle of it.
@@ -118,7 +121,6 @@ class HeldTerminal:
         self._left = (socket_path, outcome.line) if goes_on else ("", b"")
         self._is_covert = goes_on or (rests and self._is_covert)
         if goes_on:
-            # The person types on; what stands unread would be dropped with the terminal's late answers.
             self._take_unread()
 
     def _take_held(self, socket_path: str) -> bytes:

@@ -47,11 +47,13 @@ class KeptText:
         self.text, self.is_shown = text, is_shown
 
     def describe(self) -> str:
-        """Return the line about it: how much it is, or what; it may be a password. Empty for no text."""
-        if not self.text or self.is_shown:
-            return f"Kept for the agent that continues: {self.text}" if self.text else ""
+        """Return the line about it, with its keys: how much it is, or what. Empty for no text."""
+        if not self.text:
+            return ""
+        if self.is_shown:
+            return _APART.join((f"Kept for the agent that continues: {self.text}", "k hide it", "d drop it"))
         many = f"{len(self.text)} typed characters are" if len(self.text) > 1 else "1 typed character is"
-        return f"{many} kept for the agent that continues."
+        return _APART.join((f"{many} kept for the agent that continues.", "k show it", "d drop it"))
 
 
 NOTHING_KEPT = KeptText()
@@ -71,7 +73,7 @@ def list_lines(
         return [notice, _CHOICE, *named, "Esc  back"]
     agents = _APART.join(f"{name} {why}" for name, why, _ in rest.agents if why)
     plan = rest.plan if not rest.back else ""
-    return [_tell_reset(rest, now), agents, plan, kept.describe(), notice, _list_keys(rest, kept)]
+    return [_tell_reset(rest, now), agents, plan, kept.describe(), notice, _list_keys(rest)]
 
 
 def fit(lines: "Sequence[str]", rows: int, cols: int) -> "list[str]":
@@ -108,7 +110,7 @@ def _tell_reset(rest: RestStatus, now: "datetime") -> str:
     )
 
 
-def _list_keys(rest: RestStatus, kept: KeptText) -> str:
+def _list_keys(rest: RestStatus) -> str:
     keys = ["Enter continue"] if rest.back else []
     if rest.agreed:
         keys.append("w do not continue at reset")
@@ -118,7 +120,6 @@ def _list_keys(rest: RestStatus, kept: KeptText) -> str:
         keys.append("a always continue at reset")
     keys += ["n use another agent now"] if rest.others else []
     keys += ["v show its screen"] if rest.has_leg else []
-    keys += [f"k {'hide' if kept.is_shown else 'show'} what is kept", "d drop it"] if kept.text else []
     return _APART.join([*keys, "l leave"])
 
 

@@ -144,15 +144,19 @@ class UserTerminal:
         self._entered = True
         termios.tcsetattr(self.source, termios.TCSANOW, modes)
 
-    def leave(self) -> None:
-        """Turn off every mode an agent can have set, and restore the line discipline. Harmless twice."""
+    def leave(self, *, drops_unread: bool = True) -> None:
+        """Turn off every mode an agent can have set, and restore the line discipline. Harmless twice.
+
+        Without `drops_unread`, whoever reads the terminal next gets the keys that nobody has read.
+        """
         if not self._entered or self._saved is None:
             return
         self._entered = False
         self.write(RESTORE)
         try:
-            # Late answers of the terminal to an agent's questions must not become words at a prompt.
-            termios.tcflush(self.source, termios.TCIFLUSH)
+            if drops_unread:
+                # Late answers of the terminal to an agent's questions must not become words at a prompt.
+                termios.tcflush(self.source, termios.TCIFLUSH)
             termios.tcsetattr(self.source, termios.TCSANOW, self._saved)
         except termios.error:
             return

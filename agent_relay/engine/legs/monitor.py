@@ -108,8 +108,8 @@ class LegMonitor:
         return self._state_tracker.input
 
     @property
-    def shown_input(self) -> "InputState":
-        """The state of the input line when it was last shown since the last Enter."""
+    def shown_input(self) -> "InputState | None":
+        """The state of the input line when it was last shown since the last Enter; `None` if not known."""
         return self._state_tracker.shown_input
 
     @property
