@@ -36,7 +36,9 @@ ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
 _UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"
 _RESTART = "Run: agent-relay daemon restart"
-_OTHER_HOME = "To run a separate daemon, set AGENT_RELAY_HOME to a folder; to stop that one: kill"
+_OTHER_HOME = (
+    "To run a separate daemon, set AGENT_RELAY_HOME to a folder; to stop the other daemon, run: kill"
+)
 
 
 class NobodyListensError(DaemonUnreachableError):

@@ -125,7 +125,7 @@ async def attempt(work: Awaitable[_Found]) -> _Found | Failed:
 class BackgroundTasks:
     """Tasks that nobody waits for, until they end or are cancelled. Use it from the event loop only.
 
-    With `report` that gets the errors of those that fail.
+    `report`, if given, is called with the error of each task that fails.
     """
 
     def __init__(self, report: Callable[[BaseException], None] | None = None) -> None:

@@ -14,7 +14,7 @@ from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values import BY_CONFIG, is_later, replace
 from agent_relay.session import returns
 from agent_relay.session.decision import NOTHING, DecisionContext, Outcome
-from agent_relay.session.handoffs import begin_handoff, replace_agent
+from agent_relay.session.handoffs import begin_handoff, find_fault, replace_agent
 from agent_relay.session.requests import find_begun, roll_back_first
 
 TYPE_CHECKING = False
@@ -185,7 +185,10 @@ def go_on_asked(session: Session, world: DecisionContext) -> Outcome:
     if not name:
         why = "; ".join(skipped) or "the order names no agent"
         raise NobodyAvailableError(f"cannot go on ({why})")
-    return begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
+    begun = begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
+    if not begun.bodies:
+        raise NobodyAvailableError(f"cannot go on ({find_fault(name, world)})")
+    return begun
 
 
 def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:

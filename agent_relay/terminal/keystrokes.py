@@ -189,7 +189,7 @@ class KeyScanner:
         # This agent wants no paste marks, but another may.
         self.line.add(data[at:stop] + PASTE_END * (not self.in_paste), stop - at)
         # Without marks a line end would be the Enter key.
-        words = data[at:stop].translate(_LINE_ENDS)
+        words = data[at:stop].replace(b"\r\n", b"\n").translate(_LINE_ENDS)
         return words, len(data) if self.in_paste else stop + len(PASTE_END)
 
     def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
@@ -252,7 +252,11 @@ def _read_key(number: int, modifiers: int, shifted: int) -> bytes:
         return b""
     plain = _encode(shifted if held and shifted else code)
     upper = plain.decode().upper().encode()
-    return upper if bool(held) != bool(modifiers & _CAPS) and len(upper) == len(plain) else plain
+    return (
+        upper
+        if bool(held) != bool(modifiers & _CAPS) and len(upper.decode()) == len(plain.decode())
+        else plain
+    )
 
 
 def _edited(sequence: bytes) -> bytes:

@@ -49,9 +49,9 @@ def test_of_what_is_kept_only_its_length_is_said_until_somebody_asks() -> None:
     """It may be a password, and somebody may look on."""
     lines = list_lines(_rest(), NOW, kept=KeptText("secret"))
     told = "6 typed characters are kept for the agent that continues."
-    assert lines[3] == f"{told}   k show it   d drop it"
+    assert lines[3] == f"{told}   k show it   d discard it"
     lines = list_lines(_rest(), NOW, kept=KeptText("secret", is_shown=True))
-    assert lines[3] == "Kept for the agent that continues: secret   k hide it   d drop it"
+    assert lines[3] == "Kept for the agent that continues: secret   k hide it   d discard it"
 
 
 def test_only_keys_that_do_something_are_named() -> None:

@@ -76,8 +76,8 @@ def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(tmp_path: o
         leg(f"{tmp_path}/two", "bob") as (two, second),
         at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
     ):
-        _type_into_rest(switches, (one, first), "typed", "d drop it")
-        _press(switches, b"d", lambda: "d drop it" not in switches.person.text())
+        _type_into_rest(switches, (one, first), "typed", "d discard it")
+        _press(switches, b"d", lambda: "d discard it" not in switches.person.text())
         switches.answer("busy", leg=two.folder)
         switches.person.wait_for("I am bob")
         switches.person.type(b"!")

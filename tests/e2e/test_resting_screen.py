@@ -51,12 +51,15 @@ def resting_person(world: RelayWorld, *, rows: int = 24, cols: int = 80) -> Iter
 
 
 def press(person: Person, key: bytes, seen: Callable[[], bool], what: str) -> None:
-    """Press `key` until it counts: one that comes right after the screen does is not meant for it."""
+    """Press `key` until it counts: one that comes right after the screen does is not meant for it.
+
+    It is pressed once at least: a screen that is half painted looks like another one.
+    """
     again = 0.0
 
     def look() -> bool:
         nonlocal again
-        if seen():
+        if again and seen():
             return True
         if time.monotonic() >= again:
             person.type(key)

@@ -144,6 +144,14 @@ def test_an_agent_that_works_again_is_offered_no_more() -> None:
     assert story.now.offer == ""
 
 
+def test_who_cannot_be_started_after_the_reset_is_told_why() -> None:
+    """The key seemed to do something, and nothing happened."""
+    story = reset_window(_rest()).happens(ResetPassed(), now=RESET)
+    story.availability["ann"] = Availability(installed=True, fault="no space is left")
+    with pytest.raises(NobodyAvailableError, match="no space is left"):
+        story.happens(ContinueAsked(), now=RESET)
+
+
 def test_nobody_goes_on_before_any_reset() -> None:
     """A key that cannot do what it says names who rests until when."""
     with pytest.raises(NobodyAvailableError, match="ann: rests until"):

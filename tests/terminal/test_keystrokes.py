@@ -129,6 +129,7 @@ def test_the_half_typed_line_is_counted(data: bytes, count: int) -> None:
         (b"\x1b[228u\x1b[228;1:2u\x1b[228;1:3u", "\u00e4\u00e4".encode()),
         (b"\x1b[228:196;2u\x1b[252;2u\x1b[252;65u\x1b[97;66u", "\u00c4\u00dc\u00dca".encode()),
         (b"\x1b[128512u\x1b[0;;101:769u\x1b[49;2;33u\x1b[55296u\x1b[57344u", "\U0001f600e\u0301!".encode()),
+        (b"\x1b[223;2u\x1b[223;65u", "\u00df\u00df".encode()),
         (b"\x1b[57400;129u\x1b[57417u\x1b[57409u", b"1\x1b[D."),
         (b"ab\x1b[57414u", b""),
         (b"ab\x1b[13;3u\x1b[106;5u\x1b[27;2;13~c", b"ab" + b"\x1b[200~\n\x1b[201~" * 3 + b"c"),
@@ -247,6 +248,13 @@ def test_all_pastes_of_one_reading_lose_their_marks() -> None:
     keys = scanner()
     keys.bare = True
     assert keys.feed(b"a\x1b[200~b\x1b[201~c\x1b[200~d\x1b[201~") == (b"abcd", None)
+
+
+def test_each_line_end_of_a_paste_that_loses_its_marks_is_one_space() -> None:
+    """It would be the Enter key."""
+    keys = scanner()
+    keys.bare = True
+    assert keys.feed(b"\x1b[200~a\r\nb\rc\nd\x1b[201~") == (b"a b c d", None)
 
 
 def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart() -> None:

@@ -34,7 +34,8 @@ _UNDELIVERED_COLUMNS = 200
 class HeldTerminal:
     """The terminal over several legs; a context manager that restores it whatever happens.
 
-    `is_private` is whether what the person was typing when the session came to rest is for nobody else.
+    `is_private` is true if the agent that came to rest showed no input line, as at a sign-in: what was typed
+    must reach no other agent.
     `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none; it
     raises RelayError if that is not possible.
     """
@@ -115,9 +116,10 @@ class HeldTerminal:
         """Keep what was typed on a leg, one that `rests` or not, for the next agent."""
         # The half-typed line of an agent that gives way goes to the next one; one that rests may continue.
         self._add(outcome.line if self._texts else b"")
-        self._add(outcome.held)
         self.is_private = outcome.is_private
-        goes_on = outcome.why == "resting" and not outcome.is_private
+        # At a sign-in nothing that was typed is for another agent.
+        self._add(b"" if outcome.why == "resting" and self.is_private else outcome.held)
+        goes_on = outcome.why == "resting" and not self.is_private
         self._left = (socket_path, outcome.line) if goes_on else ("", b"")
         self._is_covert = goes_on or (rests and self._is_covert)
         if goes_on:

@@ -371,6 +371,10 @@ def _read_text(units: "Sequence[bytes]") -> str:
     for unit in units:
         if unit in _ERASE:
             text = text[:-1]
+        elif unit == b"\x15":
+            text = ""
+        elif unit == b"\x17":
+            text = text.rstrip().rpartition(" ")[0]
         elif unit >= b" " or unit in _RETURN:
             text += unit.decode("utf-8", "replace").replace("\r", "\n").replace("\n", "\u23ce")
     return text

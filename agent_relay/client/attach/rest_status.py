@@ -51,9 +51,11 @@ class KeptText:
         if not self.text:
             return ""
         if self.is_shown:
-            return _APART.join((f"Kept for the agent that continues: {self.text}", "k hide it", "d drop it"))
+            return _APART.join(
+                (f"Kept for the agent that continues: {self.text}", "k hide it", "d discard it")
+            )
         many = f"{len(self.text)} typed characters are" if len(self.text) > 1 else "1 typed character is"
-        return _APART.join((f"{many} kept for the agent that continues.", "k show it", "d drop it"))
+        return _APART.join((f"{many} kept for the agent that continues.", "k show it", "d discard it"))
 
 
 NOTHING_KEPT = KeptText()

@@ -121,6 +121,7 @@ class AgentStateTracker:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
         self.shown_input: InputState | None = "hidden"
+        self._is_typed = False
         self.screen: Screen | None = None
         self.moment = 0
         """Number of times the agent was reported to work, whatever its screen showed."""
@@ -147,9 +148,11 @@ class AgentStateTracker:
             self.shown_input = self.input
         return before is None or (before.rows, before.title) != (screen.rows, screen.title)
 
-    def end_line(self) -> None:
-        """Believe only a newer screen: what is typed next may be for something else."""
-        self.shown_input = None
+    def see_typing(self, *, is_typed: bool) -> None:
+        """Note whether a person types a line; once it was sent, only a newer screen is believed."""
+        if self._is_typed and not is_typed:
+            self.shown_input = None
+        self._is_typed = is_typed
 
     def say_working(self) -> bool:
         """Set the state to busy until a newer screen shows another; return whether it was not busy."""

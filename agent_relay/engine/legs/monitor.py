@@ -244,8 +244,8 @@ class LegMonitor:
             match event.get("event"):
                 case "settled":
                     await self._look()
-                case "clients" if not event.get("typed"):
-                    self._state_tracker.end_line()
+                case "clients":
+                    self._state_tracker.see_typing(is_typed=bool(event.get("typed")))
                 case "exit":
                     return await self._collect(event)
                 case "fault":

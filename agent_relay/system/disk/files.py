@@ -179,7 +179,7 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
 
 
 def read_object(path: str, *, limit_bytes: int) -> dict[str, object]:
-    """Return the JSON object in one of our own files; an empty one if there is none that can be read."""
+    """Return the JSON object in one of our own files; empty if it is missing or unreadable."""
     try:
         found = parse_json(read_bounded(path, limit_bytes=limit_bytes))
     except (RelayError, OSError, ValueError, RecursionError):
