@@ -250,13 +250,9 @@ def _read_key(number: int, modifiers: int, shifted: int) -> bytes:
         return b"\n" if held else b"\r"
     if held & ~_SHIFT:
         return b""
-    plain = _encode(shifted if held and shifted else code)
-    upper = plain.decode().upper().encode()
-    return (
-        upper
-        if bool(held) != bool(modifiers & _CAPS) and len(upper.decode()) == len(plain.decode())
-        else plain
-    )
+    sign = _encode(shifted if held and shifted else code).decode()
+    is_upper = bool(held) != bool(modifiers & _CAPS) and len(sign.upper()) == len(sign)
+    return (sign.upper() if is_upper else sign).encode()
 
 
 def _edited(sequence: bytes) -> bytes:
