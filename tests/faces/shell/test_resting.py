@@ -101,7 +101,7 @@ def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why() -> N
             r"(?s)→ Your next message goes to demo\.\s+demo rests until .*"
             r"until then your messages go to another agent\. To use demo"
         )
-        assert "/limits clear demo" in " ".join(person.screen.split())
+        assert "/limitscleardemo" in "".join(person.screen.split())
         person.type("hello")
         person.wait_for(r"demo is not available \(rests until [^)]+\); understudy takes this turn")
         person.wait_idle()
