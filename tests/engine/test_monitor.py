@@ -1,7 +1,6 @@
 """What one leg's watch tells of, in whatever order a limit's sights arrive."""
 
 import asyncio
-import contextlib
 import itertools
 import json
 from collections.abc import Awaitable, Callable
@@ -18,7 +17,6 @@ from agent_relay.domain.session import Leg
 from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.terminal.holder_client import HolderConnection
-from tests.support.bar_seat import BarSeat
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python
 from tests.support.monitored import Reports, build_monitor
@@ -271,41 +269,3 @@ def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
 
     asyncio.run(main())
     assert looked == []
-
-
-SIGN_IN = """
-say("\\x1b[?2004h> ")
-while (typed := os.read(0, 64)) not in (b"\\r", b"?"): say(typed.decode())
-say("\\x1b[2J\\x1b[HCode: ")
-while True: say(os.read(0, 64).decode())
-"""
-
-
-@pytest.mark.parametrize(("key", "shown"), [(b"\r", "hidden"), (b"?", "typed")])
-def test_an_input_line_that_was_sent_says_nothing_of_what_is_typed_next(
-    tmp_path: Path, key: bytes, shown: str
-) -> None:
-    """It may have been the command that signs in, and what is typed now a code; a question hides it only."""
-
-    async def main(held: Held) -> None:
-        loaded = get_adapter("demo")
-        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300, frozenset())
-        monitor = build_monitor(Leg("leg", "demo", 1, starting_at=datetime.now(UTC)), config)
-        monitor.connect(await HolderConnection.open(held.folder), 0, 0, 0)
-        running = asyncio.create_task(monitor.run())
-        seat = BarSeat(held.folder)
-        with contextlib.closing(seat):
-            await until(lambda: monitor.input == "empty")
-            seat.ours.sendall(b"/login")
-            await until(lambda: monitor.input == "typed")
-            seat.ours.sendall(key)
-            await until(lambda: monitor.input == "hidden")
-            seat.ours.sendall(b"7")
-            await until(lambda: monitor.screen is not None and "Code: 7" in monitor.screen.text())
-            assert monitor.shown_input == shown
-        running.cancel()
-        await monitor.end()
-        await monitor.holder.close()
-
-    with hold(str(tmp_path / "leg"), raw_python(SIGN_IN)) as held:
-        asyncio.run(main(held))

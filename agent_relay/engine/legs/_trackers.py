@@ -113,15 +113,14 @@ class SignalFilter:
 class AgentStateTracker:
     """Tracks an agent: `state` is the last one read, `input` what the input line of `screen` holds.
 
-    `shown_input` is what it held when it was last shown since the last Enter, as a question may hide it;
-    "hidden" if it has not been shown since then, `None` while no screen has been seen since then.
+    `shown_input` is what it held when it was last shown, as a question may hide it; "hidden" if it has never
+    been shown, as at a sign-in.
     """
 
     def __init__(self, leg: Leg, config: MonitorConfig) -> None:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
-        self.shown_input: InputState | None = "hidden"
-        self._is_typed = False
+        self.shown_input: InputState = "hidden"
         self.screen: Screen | None = None
         self.moment = 0
         """Number of times the agent was reported to work, whatever its screen showed."""
@@ -144,15 +143,9 @@ class AgentStateTracker:
         """Take `screen`, asked for at `moment`; return whether it differs from the one before."""
         before, self.screen, self._seen_at = self.screen, screen, moment
         self.input = read_input(self._rules, screen)
-        if self.input != "hidden" or self.shown_input is None:
+        if self.input != "hidden":
             self.shown_input = self.input
         return before is None or (before.rows, before.title) != (screen.rows, screen.title)
-
-    def see_typing(self, *, is_typed: bool) -> None:
-        """Note whether a person types a line; once it was sent, only a newer screen is believed."""
-        if self._is_typed and not is_typed:
-            self.shown_input = None
-        self._is_typed = is_typed
 
     def say_working(self) -> bool:
         """Set the state to busy until a newer screen shows another; return whether it was not busy."""

@@ -108,8 +108,8 @@ class LegMonitor:
         return self._state_tracker.input
 
     @property
-    def shown_input(self) -> "InputState | None":
-        """The state of the input line when it was last shown since the last Enter; `None` if not known."""
+    def shown_input(self) -> "InputState":
+        """The state of the input line when it was last shown; "hidden" if it never was."""
         return self._state_tracker.shown_input
 
     @property
@@ -244,8 +244,6 @@ class LegMonitor:
             match event.get("event"):
                 case "settled":
                     await self._look()
-                case "clients":
-                    self._state_tracker.see_typing(is_typed=bool(event.get("typed")))
                 case "exit":
                     return await self._collect(event)
                 case "fault":

@@ -45,7 +45,7 @@ Requests, their fields, their answers:
   key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
   What a child that has ended was not given stays its client's. The first one is in the spec. With `line`
   "empty", the daemon saw the child's input line empty, and what was typed no longer counts as half typed;
-  with "hidden", the screens since the last Enter show none, and what was typed is not reported as half typed
+  with "hidden", none was ever shown, as at a sign-in, and what was typed is not reported as half typed
 * `asking`, `texts`: the child asks something. Until the next `bar`, nothing of what is held or is still being
   typed is given to it; where there is any, or a terminal brings some along, `texts` are the bar, and what is
   typed below it goes to the child. Where there is none, there is no bar
