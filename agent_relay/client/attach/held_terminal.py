@@ -34,8 +34,8 @@ _UNDELIVERED_COLUMNS = 200
 class HeldTerminal:
     """The terminal over several legs; a context manager that restores it whatever happens.
 
-    `is_private` is true if the agent that came to rest showed no input line, as at a sign-in: what was typed
-    must reach no other agent.
+    `is_private` is true if the agent that came to rest never showed an input line, as at a sign-in: what was
+    typed must reach no other agent.
     `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none; it
     raises RelayError if that is not possible.
     """

@@ -41,7 +41,7 @@ class AttachOutcome:
     (the holder is gone without a message; `status` is -1). `held` is what was typed and the agent was not
     given, `line` the keys that retype its half-typed input line, `bar` the texts of the bar that the terminal
     shows, if any. `is_abrupt` is true if the agent had no chance to tidy up its screen, `is_private` if what
-    is being typed is for nobody else: the agent shows no input line.
+    is being typed must reach no other agent: this one has never shown an input line.
     """
 
     def __init__(self, why: str, status: int = -1, *, is_abrupt: bool = False) -> None:

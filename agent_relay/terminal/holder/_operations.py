@@ -295,7 +295,7 @@ def _say(holder: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[
 def _see_line(holder: Holder, message: dict[str, object]) -> None:
     """Forget a half-typed line that the screen shows to be empty: it was an answer, or was erased.
 
-    Where no input line was shown since it was begun, it is no other agent's: maybe the code of a sign-in.
+    Where no input line was ever shown, it is no other agent's: maybe the code of a sign-in.
     """
     age_s, shown = holder.key_age_s(), message.get("line")
     if shown == "hidden":
