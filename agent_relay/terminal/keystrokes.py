@@ -156,12 +156,14 @@ class KeyScanner:
         return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
-        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on."""
+        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on.
+
+        Within a paste that loses its marks it stays: it may be how the mark of its end begins.
+        """
         self._forget_answer()
-        held, self.held = self.held, b""
         if self.in_paste:
-            # It began the mark of the paste's end, maybe, and is passed on; the end is looked for from there.
-            self._recent, self.bare = held, False
+            return b""
+        held, self.held = self.held, b""
         self._count(held)
         return held
 
@@ -189,8 +191,7 @@ class KeyScanner:
         # This agent wants no paste marks, but another may.
         self.line.add(data[at:stop] + PASTE_END * (not self.in_paste), stop - at)
         # Without marks a line end would be the Enter key.
-        words = data[at:stop].replace(b"\r\n", b"\n").translate(_LINE_ENDS)
-        return words, len(data) if self.in_paste else stop + len(PASTE_END)
+        return data[at:stop].translate(_LINE_ENDS), len(data) if self.in_paste else stop + len(PASTE_END)
 
     def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
         """Return the rest of the paste that goes on at `at`, and where that ends in `data`."""

@@ -250,11 +250,11 @@ def test_all_pastes_of_one_reading_lose_their_marks() -> None:
     assert keys.feed(b"a\x1b[200~b\x1b[201~c\x1b[200~d\x1b[201~") == (b"abcd", None)
 
 
-def test_each_line_end_of_a_paste_that_loses_its_marks_is_one_space() -> None:
-    """It would be the Enter key."""
+def test_line_ends_of_a_paste_that_loses_its_marks_are_spaces() -> None:
+    """They would be the Enter key."""
     keys = scanner()
     keys.bare = True
-    assert keys.feed(b"\x1b[200~a\r\nb\rc\nd\x1b[201~") == (b"a b c d", None)
+    assert keys.feed(b"\x1b[200~a\r\nb\rc\nd\x1b[201~") == (b"a  b c d", None)
 
 
 def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart() -> None:
@@ -262,8 +262,17 @@ def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart(
     keys = scanner()
     keys.bare = True
     assert keys.feed(b"\x1b[200~b\x1b[2") == (b"b", None)
-    assert keys.release() == b"\x1b[2"
-    assert keys.feed(b"01~\x1d") == (b"01~", b"")
+    assert keys.release() == b""
+    assert keys.feed(b"01~\x1d") == (b"", b"")
+
+
+def test_line_ends_after_a_pause_in_a_paste_that_loses_its_marks_are_spaces_too() -> None:
+    """An escape character before the pause let them through, and each was the Enter key."""
+    keys = scanner()
+    keys.bare = True
+    assert keys.feed(b"\x1b[200~b\x1b") == (b"b", None)
+    assert keys.release() == b""
+    assert keys.feed(b"rm\rx\x1b[201~") == (b"\x1brm x", None)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,8 @@ class TerminalInput:
     def type(self, terminal: "Terminal", data: bytes) -> None:
         """Process what its client read, pastes between marks; without them if the program wants none."""
         if data:
-            terminal.keys.bare = not terminal.holds and not self._output.wants_marks()
+            if not terminal.keys.in_paste:
+                terminal.keys.bare = not terminal.holds and not self._output.wants_marks()
             self._take(terminal, data)
 
     def _end(self, terminal: "Terminal") -> None:
