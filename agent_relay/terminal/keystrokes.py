@@ -156,13 +156,10 @@ class KeyScanner:
         return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
-        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on.
-
-        Within a paste that loses its marks it stays: it may be how the mark of its end begins.
-        """
+        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on."""
         self._forget_answer()
         if self.in_paste:
-            return b""
+            return b""  # The mark of its end may have begun.
         held, self.held = self.held, b""
         self._count(held)
         return held

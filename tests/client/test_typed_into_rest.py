@@ -1,11 +1,15 @@
 """What is typed while the resting screen comes: kept, shown to who asks, and nothing of a sign-in."""
 
 import re
+import termios
 import time
 from collections.abc import Callable
 
+import pytest
+
 from tests.client.test_held_terminal import leg, wait_to_hear
 from tests.support.legs import Held, Wire
+from tests.support.person import Person
 from tests.support.switches import Switches, at_switches
 
 
@@ -82,6 +86,41 @@ def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(tmp_path: o
         switches.person.wait_for("I am bob")
         switches.person.type(b"!")
         wait_to_hear(switches, second, b"!")
+
+
+def read_flags(person: Person) -> int:
+    """Return the local modes of the person's terminal."""
+    return int(termios.tcgetattr(person.slave)[3])
+
+
+@pytest.mark.parametrize(("line", "is_kept"), [("typed", True), ("hidden", False)])
+def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
+    tmp_path: object, line: str, *, is_kept: bool
+) -> None:
+    """The terminal was the shell's in that moment: it showed a password, and Enter was lost."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        person = switches.person
+        person.wait_for("last words of ada")
+        with switches.hanging():
+            switches.answer("resting", leg=one.folder, rest={"agents": []})
+            first.ask("say", text="every agent rests", kind="rest", line=line)
+            person.wait_until(
+                lambda: bool(read_flags(person) & termios.ISIG), "the agent has the keys no more"
+            )
+            assert not read_flags(person) & termios.ECHO
+            person.type(b"pass\rword")
+            person.look(0.5)
+            assert "pass" not in person.text()
+        person.wait_for("l leave")
+        assert "pass" not in person.text()
+        switches.answer("busy", leg=two.folder)
+        person.wait_for("I am bob")
+        person.type(b"!")
+        wait_to_hear(switches, second, b"pass\rword!" if is_kept else b"!")
 
 
 def test_nothing_typed_where_no_input_line_is_shown_is_kept(tmp_path: object) -> None:

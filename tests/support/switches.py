@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from tests.support.person import ROOT, Person, at_terminal
 
 _CLIENT = """
-import json, os, select, sys
+import json, os, select, sys, time
 sys.path.insert(0, sys.argv[1])
 from agent_relay.client.attach.held_terminal import HeldTerminal
 from agent_relay.client.attach.rest_screen import show_rest
@@ -20,6 +20,7 @@ folder = sys.argv[2]
 class Daemon:
     notice = os.open(f"{folder}/notices", os.O_RDWR)
     def request(self, op, **_):
+        while os.path.exists(f"{folder}/hangs"): time.sleep(0.01)
         with open(f"{folder}/answer") as file: return json.load(file)
     def subscribe(self): pass
     def notices(self, *, limit_s):
@@ -93,6 +94,15 @@ class Switches:
         """Nothing can be held back from now on."""
         with open(f"{self.folder}/refuses", "w", encoding="utf-8"):
             pass
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Meanwhile the daemon answers nothing."""
+        hangs = f"{self.folder}/hangs"
+        with open(hangs, "w", encoding="utf-8"):
+            pass
+        yield
+        os.remove(hangs)
 
     def held_back(self) -> int:
         """How often it was asked to hold the switch back."""

@@ -50,6 +50,8 @@ class HeldTerminal:
         self._texts: list[str] = []
         self._message = ""
         self._was_refused = False
+        # Whether the agent's screen is gone and the resting screen is not yet there.
+        self._is_paused = False
         self._held: HeldKeys | None = None
         self._keys: KeyScanner | None = None
         # The resting agent, and the keys that retype its half-typed line.
@@ -78,6 +80,7 @@ class HeldTerminal:
         """
         was_held, held = self.is_held, b"" if rests else self._take_held(socket_path)
         self._message = ""
+        self.end_pause()
         if self._signals is None:
             self._enter(self._terminal.__enter__)
         try:
@@ -103,10 +106,11 @@ class HeldTerminal:
         if self._texts:
             self._terminal.write(_HELD_MODES + self._paint())
         else:
-            if self._left[0]:
-                # The resting screen reads on, and no key is lost in between.
-                self._terminal.leave(drops_unread=False)
-            self._leave()
+            if outcome.why == "resting":
+                self._terminal.pause()
+                self._is_paused = True
+            else:
+                self._leave()
             if outcome.is_abrupt:
                 # The agent's screen stays, with the cursor in the middle of it.
                 self._terminal.move_below()
@@ -145,6 +149,7 @@ class HeldTerminal:
         if not told:
             self._leave()
             return
+        self.end_pause()
         was_held, self._texts = self.is_held, told
         if not was_held:
             self._message = ""
@@ -185,6 +190,12 @@ class HeldTerminal:
     def drop_kept(self) -> None:
         """Give nothing of that to any other agent."""
         self._held, self._left = None, ("", b"")
+
+    def end_pause(self) -> None:
+        """Give the terminal to whoever is next, with the keys that nobody has read if they may have them."""
+        if self._is_paused:
+            self._terminal.leave(drops_unread=self.is_private)
+            self._leave()
 
     def keep(self, typed: bytes) -> None:
         """Hold for the next agent what was typed at the resting screen."""
@@ -238,6 +249,7 @@ class HeldTerminal:
     def _leave(self) -> None:
         if self._signals is None:
             return
+        self._is_paused = False
         if self._texts:
             self._terminal.write(self._erase())
             self._texts = []

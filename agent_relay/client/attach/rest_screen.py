@@ -61,6 +61,7 @@ def show_rest(
     work goes on by itself at every reset. The terminal is restored on every way out. Raises SystemExit with
     128 + number on SIGTERM, SIGHUP, SIGINT and SIGQUIT, or when the terminal is gone.
     """
+    held.end_pause()
     with Signals() as signals, UserTerminal(over=True) as terminal:
         screen = _RestScreen(
             place,

@@ -161,6 +161,19 @@ class UserTerminal:
         except termios.error:
             return
 
+    def pause(self) -> None:
+        """Turn off every mode an agent can have set, but go on keeping keys, unread and not echoed.
+
+        What is printed meanwhile needs no special line ends, and Ctrl-C interrupts; `leave` ends it.
+        """
+        if not self._entered:
+            return
+        self.write(RESTORE)
+        modes = termios.tcgetattr(self.source)
+        modes[1] |= termios.OPOST
+        modes[3] |= termios.ISIG
+        termios.tcsetattr(self.source, termios.TCSANOW, modes)
+
     def move_below(self) -> None:
         """Move the cursor to a new row at the bottom, below all that an agent left on the screen."""
         if os.isatty(self.target):
