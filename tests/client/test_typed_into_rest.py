@@ -123,6 +123,29 @@ def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
         wait_to_hear(switches, second, b"pass\rword!" if is_kept else b"!")
 
 
+def test_keys_that_edit_the_line_do_so_in_what_is_kept_of_it(tmp_path: object) -> None:
+    """Words that were taken back with Ctrl-W or Ctrl-U came back with the next agent."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        person = switches.person
+        person.wait_for("last words of ada")
+        with switches.hanging():
+            switches.answer("resting", leg=one.folder, rest={"agents": []})
+            first.ask("say", text="every agent rests", kind="rest", line="typed")
+            person.wait_until(
+                lambda: bool(read_flags(person) & termios.ISIG), "the agent has the keys no more"
+            )
+            person.type(b"one\x15two three\x17fours\x7f")
+        person.wait_for("8 typed characters are kept")
+        _press(switches, b"k", lambda: "continues: two four" in person.text())
+        switches.answer("busy", leg=two.folder)
+        person.wait_for("I am bob")
+        wait_to_hear(switches, second, b"one\x15two three\x17fours\x7f")
+
+
 def test_nothing_typed_where_no_input_line_is_shown_is_kept(tmp_path: object) -> None:
     """The rest of a sign-in's code is for no other agent, as its beginning is not."""
     with (

@@ -10,6 +10,7 @@ from agent_relay.domain.events import session as words
 from agent_relay.domain.events import work
 from agent_relay.domain.events.codec import parse_event, render_event
 from agent_relay.domain.events.session import KNOWN, Body, Event
+from agent_relay.domain.session import Asker, Terms
 
 AT = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 SEEN = words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until="")
@@ -32,6 +33,12 @@ def test_an_event_is_read_as_it_was_written(body: Body) -> None:
     """The journal is the truth: nothing of it may change on the way."""
     event = Event(7, AT, 2, body)
     assert parse_event(json.loads(json.dumps(render_event(event)))) == event
+
+
+def test_all_that_was_asked_of_a_handoff_is_journalled() -> None:
+    """A term that the event lacks would be forgotten at the next start of the daemon."""
+    asked = {*Terms.__struct_fields__, *Asker.__struct_fields__}
+    assert asked <= set(work.HandoffBegun.__struct_fields__)
 
 
 def test_every_event_has_its_own_name() -> None:

@@ -24,6 +24,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_VALUES)
 def test_it_writes_and_reads_what_json_does(value: object) -> None:
     """It is the same code reached by a shorter way; a new Python could change that."""

@@ -40,7 +40,7 @@ _BELL = b"\x07"
 _RETURN = frozenset((b"\r", b"\n"))
 _LEAVE = frozenset((b"l", b"q", b"\x03"))
 _ERASE = frozenset((b"\x08", b"\x7f"))
-_EDITS = _ERASE | {b"\r"}
+_EDITS = _ERASE | {b"\r", b"\x15", b"\x17"}
 """Editing keys that are kept, too, of a text that is being typed when the screen appears."""
 
 
@@ -278,7 +278,7 @@ class _RestScreen:
             is_pasted = is_paste or unit in (PASTE_BEGIN, PASTE_END)
             is_paste = unit == PASTE_BEGIN or (is_paste and unit != PASTE_END)
             is_text = unit >= b" " and unit not in _EDITS
-            if is_pasted or is_text or (self._typed and unit in _EDITS):
+            if is_pasted or is_text or (unit in _EDITS and (self._typed or self._held.get_kept())):
                 self._typed.append(unit)
         self._kept.text = _read_text([*_split(self._held.get_kept()), *(self._typed if self.kept else ())])
 
@@ -375,7 +375,7 @@ def _read_text(units: "Sequence[bytes]") -> str:
         elif unit == b"\x15":
             text = ""
         elif unit == b"\x17":
-            text = text.rstrip().rpartition(" ")[0]
+            text = text[: text.rstrip().rfind(" ") + 1]
         elif unit >= b" " or unit in _RETURN:
             text += unit.decode("utf-8", "replace").replace("\r", "\n").replace("\n", "\u23ce")
     return text
