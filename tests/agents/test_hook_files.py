@@ -98,6 +98,7 @@ def test_what_the_user_wrote_is_in_the_file_meanwhile(tmp_path: Path, before: st
     assert all(byte in rest for byte in before.encode())
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

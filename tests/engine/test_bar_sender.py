@@ -4,6 +4,8 @@ import asyncio
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from agent_relay.domain.inputs import Delivered
 from agent_relay.domain.session import Session
 from agent_relay.engine.legs.terminal_messages import BarSender
@@ -158,6 +160,7 @@ def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
     """It waited for its turn on a busy machine, or its connection was lost."""
 

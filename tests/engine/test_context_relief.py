@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import pytest
+
 from agent_relay.domain.inputs import LegQuiet
 from agent_relay.domain.limits import NO_WISHES
 from agent_relay.engine._idle_agent import ContextRelief
@@ -51,6 +53,7 @@ def await_quiet(*states: str) -> LegQuiet | None:
     return asyncio.run(look())
 
 
+@pytest.mark.slow
 def test_work_that_is_seen_late_is_waited_out() -> None:
     """Records of a short turn may be ahead of its screen; nobody else would ask again."""
     assert await_quiet("busy", "busy", "asking", "ready", "ready") == LegQuiet("L1")

@@ -45,6 +45,7 @@ def test_a_megabyte_of_one_character_takes_no_longer_than_one_of_prose(sign: str
     assert _measure(sign * (1 << 20)) < prose * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pwd ", "pwd=", "pwd=\n", "secret=", "token=", "password="])
 def test_a_telling_name_again_and_again_costs_a_few_times_what_prose_does(name: str) -> None:
     """Each one's line was searched from each of its last three hundred characters: fifteen times prose.

@@ -188,6 +188,7 @@ def test_a_command_that_says_too_much_is_ended_at_once(repository: Path) -> None
     assert [answer.ending for answer in answers] == [Ending.LONG, Ending.ANSWERED]
 
 
+@pytest.mark.slow
 def test_a_git_that_hangs_is_ended_with_everything_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

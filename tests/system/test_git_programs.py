@@ -268,6 +268,7 @@ def test_a_worktree_of_a_bare_repository_is_a_work_tree_as_any(tmp_path: Path, g
     assert remove_worktree(str(root), tree, branch="race-1-ann") == ""
 
 
+@pytest.mark.slow
 def test_git_is_started_in_one_place() -> None:
     """What keeps it from running programs is written there."""
     found = set()

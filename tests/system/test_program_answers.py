@@ -50,6 +50,7 @@ def test_one_byte_too_many_is_too_long() -> None:
     assert ask({"it": command})["it"].ending is Ending.LONG
 
 
+@pytest.mark.slow
 def test_those_who_are_late_are_killed_with_what_they_started() -> None:
     """Who answered has answered, whoever else hangs; one who closes its output and stays is late too."""
     mine = {pid for pid, _ in children(os.getpid())}

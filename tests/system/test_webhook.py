@@ -184,6 +184,7 @@ def test_an_answer_that_is_none_ends_a_try_and_not_the_telling(answer: bytes) ->
     assert heard.count.trouble.startswith("it cannot be reached")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_receiver_that_answers_drip_by_drip_is_hung_up_on(scheme: str) -> None:
     """Each byte would begin a socket's limit anew: one receiver would keep all later events for ever."""

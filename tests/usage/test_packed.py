@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_pooled_answers_are_the_same_packed(files: list[list[list[UsageRecord]]]
     assert _tell(packed) == _tell(plain)
 
 
+@pytest.mark.slow
 @given(
     st.lists(_transcripts(), max_size=4),
     st.sampled_from(GROUPINGS),

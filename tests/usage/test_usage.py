@@ -250,6 +250,7 @@ def _insert(database: sqlite3.Connection, key: str, at: int, output: int) -> Non
     database.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
 def test_a_database_is_read_while_its_agent_writes(tmp_path: Path, mode: str) -> None:
     """The agent runs on: what it has committed counts, its lock stops nobody, nothing of it is touched."""

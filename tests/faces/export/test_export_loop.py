@@ -26,6 +26,7 @@ class FailingReader(ExportReader):
         raise next(self._errors)
 
 
+@pytest.mark.slow
 def test_figures_that_stand_still_are_said_to(tmp_path: os.PathLike[str]) -> None:
     """A dashboard showed what was true an hour ago, and nobody was told."""
     folders = Folders(f"{tmp_path}/config", f"{tmp_path}/state", f"{tmp_path}/run")

@@ -29,6 +29,7 @@ def _list_listeners() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
 
 
+@pytest.mark.slow
 def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

@@ -53,12 +53,14 @@ def check(shown: str) -> None:
     shown.encode()
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=4))
 def test_any_words_in_any_pieces_are_shown(pieces: list[str]) -> None:
     """An agent quotes whatever it has read."""
     check(show(*(say(piece, more=True) for piece in pieces), columns=30, is_colour=True))
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_any_tool_any_change_any_plan_and_any_thought_are_shown(first: str, second: str) -> None:
     """Their inputs and outputs are files and programs of anybody."""
@@ -74,6 +76,7 @@ def test_any_tool_any_change_any_plan_and_any_thought_are_shown(first: str, seco
     check(show(*events, columns=30, is_colour=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

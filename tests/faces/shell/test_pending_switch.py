@@ -38,6 +38,7 @@ BUSY, FREE = {"handoff": "begun"}, {"handoff": ""}
 UNDER_WAY = WrongUseError("a handoff to understudy is under way")
 
 
+@pytest.mark.slow
 def test_it_is_asked_for_when_nobody_takes_over_any_more() -> None:
     """A handoff that begins between the two questions is waited for, too."""
     daemon = Daemon(BUSY, FREE, UNDER_WAY, BUSY, FREE, {"passed": True})
