@@ -55,7 +55,7 @@ rooms: $(VENV)/.dev ## the import contracts between rooms
 	$(BIN)/lint-imports
 
 fast: $(VENV)/.dev ## the tests that start no programs
-	$(PYTEST) $(COMPUTING_AT_ONCE) -m 'not slow and not real and not bench'
+	$(PYTEST) $(COMPUTING_AT_ONCE) --hypothesis-profile=quick -m 'not slow and not real and not bench'
 
 test: $(VENV)/.dev ## everything; installs what it needs
 	.ci/system-packages

@@ -154,10 +154,12 @@ def test_a_run_that_left_only_its_database_and_log_is_judged_with_its_screen(
     assert agree(list_found(result), [parse(line) for line in acts]), list_found(result)
 
 
-@pytest.mark.parametrize("entry", [e for e in TRUTH if e["truth"] == "none"], ids=name)
-def test_no_harmless_recording_has_a_limit_that_acts(entry: dict[str, str]) -> None:
+def test_no_harmless_recording_has_a_limit_that_acts() -> None:
     """The truth itself must be sound: nothing called harmless lists a limit."""
-    assert all(line.split()[1] == "auth" for line in entry.get("acts", []))
+    acts = [
+        (entry["name"], act) for entry in TRUTH if entry["truth"] == "none" for act in entry.get("acts", [])
+    ]
+    assert [(name, act) for name, act in acts if act.split()[1] != "auth"] == []
 
 
 @pytest.mark.share(4)

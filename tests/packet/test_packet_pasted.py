@@ -25,23 +25,19 @@ def render_prompt(kind: str, shape: str, language: str, gap: str) -> tuple[str, 
     return "\n".join(above) + gap + paste + "\n\n" + words["below"], [*above, words["below"]]
 
 
-PASTES = [
-    (kind, shape, language)
-    for kind in ("shapes", "framed")
-    for shape, language in product(SHAPES[kind], LANGUAGES)
-]
+PASTES = [(kind, shape) for kind in ("shapes", "framed") for shape in SHAPES[kind]]
 
 
-@pytest.mark.parametrize(("kind", "shape", "language"), PASTES)
-def test_an_order_in_a_paste_is_not_the_users(kind: str, shape: str, language: str) -> None:
+@pytest.mark.parametrize(("kind", "shape"), PASTES)
+def test_an_order_in_a_paste_is_not_the_users(kind: str, shape: str) -> None:
     """A successor would obey a stranger's order that stands among the user's words."""
-    for gap in GAPS:
+    for language, gap in product(LANGUAGES, GAPS):
         text, own = render_prompt(kind, shape, language, gap)
         split = split_pasted(text)
         planted = LANGUAGES[language]["planted"]
-        assert planted not in split.own
-        assert planted in "\n".join(split.pasted)
-        assert [line for line in split.own.split("\n") if line] == own
+        assert planted not in split.own, text
+        assert planted in "\n".join(split.pasted), text
+        assert [line for line in split.own.split("\n") if line] == own, text
 
 
 @pytest.mark.parametrize("prompt", PROMPTS["mixed"], ids=lambda prompt: prompt["text"].strip()[:40])
@@ -64,10 +60,10 @@ def test_what_the_user_wrote_stays_the_users(name: str) -> None:
     assert split.own == text
 
 
-@pytest.mark.parametrize(("kind", "shape", "language"), PASTES)
-def test_what_is_left_stays_the_users_when_it_is_split_again(kind: str, shape: str, language: str) -> None:
+@pytest.mark.parametrize(("kind", "shape"), PASTES)
+def test_what_is_left_stays_the_users_when_it_is_split_again(kind: str, shape: str) -> None:
     """A question below a paste is not the next paste; an order there may be read as one, which is safe."""
-    for gap in GAPS:
+    for language, gap in product(LANGUAGES, GAPS):
         own = split_pasted(render_prompt(kind, shape, language, gap)[0]).own
         assert split_pasted(own).own == own
 
