@@ -189,7 +189,7 @@ _TEMPLATE_BYTES = 256 << 10
 def build_renderer(
     loaded: LoadedAdapter, folder: str, *, has_session: bool = True
 ) -> "Callable[[ResumePacket], str]":
-    """Build a function from a packet to the text its target reads; the template is compiled now, once.
+    """Build a function from a packet to the text its target reads; the template is compiled now.
 
     An adapter without a template of its own gets the shared one. `folder` is the session's, to name in
     the text; without a session nothing can be recalled from it. Raises ConfigurationError if a template
@@ -198,7 +198,7 @@ def build_renderer(
     # Most who load an adapter render no packet, and what compiles templates is dear to load.
     from agent_relay.packet.render import SHARED, compile_template, render_packet
 
-    templates = {SHARED: _read_template(os.path.join(find_builtin_folder(), TEMPLATE))}
+    templates = {SHARED: _read_shared_template()}
     own = os.path.join(loaded.folder, loaded.adapter.template)
     if has_template(loaded.folder, loaded.adapter.template):
         templates[TEMPLATE] = _read_template(own)
@@ -207,6 +207,20 @@ def build_renderer(
     return lambda packet: render_packet(
         packet, template=template, title=title, folder=folder, has_session=has_session
     )
+
+
+def prepare_renderers() -> None:
+    """Compile the template that all agents share, which each process would else do before its first packet.
+
+    Raises ConfigurationError if it cannot be used.
+    """
+    from agent_relay.packet.render import SHARED, compile_template
+
+    compile_template({SHARED: _read_shared_template()}, title="all agents")
+
+
+def _read_shared_template() -> str:
+    return _read_template(os.path.join(find_builtin_folder(), TEMPLATE))
 
 
 def _read_template(path: str) -> str:

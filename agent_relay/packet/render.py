@@ -5,6 +5,7 @@ Everything quoted is made harmless, and what an agent said in a conversation it 
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from jinja2 import ChainableUndefined, DictLoader, Template, TemplateError
@@ -31,13 +32,28 @@ _LINE = "\x00"
 
 
 def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
-    """Compile the template for packets to the agent called `title`.
+    """Compile the template for packets to the agent called `title`; the same templates only once.
 
     `templates` holds the adapter's own, or nothing, under `resume.md.j2`, and the shared one under
     `SHARED`. Raises ConfigurationError if it cannot be used.
     """
+    try:
+        return _compile(templates.get(_OWN), templates.get(SHARED, ""))
+    except (TemplateError, RecursionError) as problem:
+        raise ConfigurationError(f"the packet template of {title} cannot be used: {problem}") from problem
+
+
+@lru_cache(maxsize=64)
+def _compile(own: str | None, shared: str) -> Template:
+    environment = _build_environment(shared)
+    return environment.get_template(SHARED) if own is None else environment.from_string(own)
+
+
+@lru_cache(maxsize=4)
+def _build_environment(shared: str) -> SandboxedEnvironment:
+    """Build what compiles templates that extend `shared`, and compile that: it takes 80 ms, others 1 ms."""
     environment = SandboxedEnvironment(
-        loader=DictLoader(dict(templates)),
+        loader=DictLoader({SHARED: shared}),
         autoescape=False,
         undefined=ChainableUndefined,
         trim_blocks=True,
@@ -49,10 +65,8 @@ def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
         line=_over_lines(join_lines),
         item=_over_lines(indent_item),
     )
-    try:
-        return environment.get_template(_OWN if _OWN in templates else SHARED)
-    except (TemplateError, RecursionError) as problem:
-        raise ConfigurationError(f"the packet template of {title} cannot be used: {problem}") from problem
+    environment.get_template(SHARED)
+    return environment
 
 
 def render_packet(
