@@ -5,11 +5,14 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_relay.agents.adapters import prepare_renderers
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
 from agent_relay.daemon._tool_server import build_mcp_handlers
+from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.protocol.operations import OPERATIONS, Handler, NoticeSender, Peer
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.proxy_keeper import ProxyKeeper
@@ -121,9 +124,12 @@ _HALF_REPLACED = (
 
 
 async def load_rest() -> None:
-    """Load all of `MODULES` and every reader of usage, in a thread; log what cannot be loaded."""
+    """Load `MODULES`, every reader of usage and the template of packets, in a thread; log what cannot be."""
     await asyncio.sleep(AFTER_S)
     await asyncio.to_thread(load_each, MODULES)
+    # Whoever renders a packet says why that is not possible.
+    with suppress(ConfigurationError):
+        await asyncio.to_thread(prepare_renderers)
     _log.info("preloaded modules=%d", len(MODULES))
 
 
