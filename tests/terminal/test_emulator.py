@@ -264,8 +264,8 @@ def test_sizes_change_and_text_reflows() -> None:
     emulator.feed(b"abcdefghijkl")
     emulator.resize(8, 4)
     assert emulator.text() == ["abcdefgh", "ijkl", "", ""]
-    assert emulator.wrapped(0)
-    assert not emulator.wrapped(1)
+    assert emulator.look_at(0, 0)[1]
+    assert not emulator.look_at(0, 1)[1]
 
 
 def test_finding_the_library_does_not_import_its_package() -> None:

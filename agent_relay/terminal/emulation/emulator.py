@@ -161,23 +161,26 @@ class Emulator:
         check(self._lib.ghostty_terminal_grid_ref(self._handle, point, byref(ref)), f"grid_ref {x},{y}")
         return ref
 
-    def wrapped(self, y: int) -> bool:
-        """Return whether row `y` goes on in the next one because it was full, not because a line ended."""
-        row, value = ctypes.c_uint64(), ctypes.c_bool()
-        self._lib.ghostty_grid_ref_row(byref(self._ref(ghostty.POINT_ACTIVE, 0, y)), byref(row))
-        self._lib.ghostty_row_get(row, ghostty.ROW_WRAP, byref(value))
-        return value.value
-
     def color(self, x: int, y: int) -> str:
         """Return the foreground of a cell: `palette:<0-255>`, `rgb:<rrggbb>`, or empty for the default."""
-        style = ghostty.Style(ctypes.sizeof(ghostty.Style))
-        self._lib.ghostty_grid_ref_style(byref(self._ref(ghostty.POINT_ACTIVE, x, y)), byref(style))
+        return self.look_at(x, y)[0]
+
+    def look_at(self, x: int, y: int) -> tuple[str, bool]:
+        """Return the `color` of a cell, and whether its row goes on in the next one.
+
+        It does if it was full, not if a line ended.
+        """
+        ref, style = self._ref(ghostty.POINT_ACTIVE, x, y), ghostty.Style(ctypes.sizeof(ghostty.Style))
+        row, wraps = ctypes.c_uint64(), ctypes.c_bool()
+        self._lib.ghostty_grid_ref_row(byref(ref), byref(row))
+        self._lib.ghostty_row_get(row, ghostty.ROW_WRAP, byref(wraps))
+        self._lib.ghostty_grid_ref_style(byref(ref), byref(style))
         color = style.foreground
         if color.tag == ghostty.COLOR_PALETTE:
-            return f"palette:{color.value & 0xFF}"
+            return f"palette:{color.value & 0xFF}", wraps.value
         if color.tag == ghostty.COLOR_RGB:
-            return f"rgb:{(color.value & 0xFFFFFF).to_bytes(3, 'little').hex()}"
-        return ""
+            return f"rgb:{(color.value & 0xFFFFFF).to_bytes(3, 'little').hex()}", wraps.value
+        return "", wraps.value
 
     def codepoint(self, x: int, y: int) -> int:
         """Return the code point in a cell; 0 if it is empty or the second half of a wide character."""

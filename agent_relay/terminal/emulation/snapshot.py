@@ -1,5 +1,6 @@
 """A screen as JSON values, taken from an emulator, without dataclasses."""
 
+import re
 import unicodedata
 
 from agent_relay.terminal.emulation.emulator import Emulator
@@ -8,6 +9,7 @@ from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
 # How far a cell may lie from where its character's index says, the nearest first: terminals dispute the width
 # of some emoji.
 _NEARBY = (0, -1, 1, -2, 2, -3, 3, -4, 4)
+_WORD = re.compile(r"[^\W_]")
 
 
 def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
@@ -22,12 +24,17 @@ def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
     return next((at for at in there if emulator.codepoint(at, y) == wanted), min(max(x, 0), last))
 
 
-def _color(emulator: Emulator, y: int, line: str) -> str:
-    """Return the color of the row's first letter or digit, past boxes and bullets; else of its first sign."""
-    index = next((at for at, sign in enumerate(line) if sign.isalnum()), -1)
-    if index < 0:
-        index = len(line) - len(line.lstrip())
-    return emulator.color(_column(emulator, y, line, index), y)
+def _describe(emulator: Emulator, y: int, line: str) -> list[object]:
+    """Return the row, whether it goes on in the next one, and the color of its words.
+
+    That is the color of its first letter or digit, past boxes and bullets; else of its first sign.
+    """
+    if not line:
+        return ["", False, ""]
+    word = _WORD.search(line)
+    index = word.start() if word else len(line) - len(line.lstrip())
+    color, wraps = emulator.look_at(_column(emulator, y, line, index), y)
+    return [line, wraps, color]
 
 
 def snapshot(
@@ -41,13 +48,8 @@ def snapshot(
 
     `scrolled` are the rows that scrolled away and `seen` the agent's own states since the previous snapshot.
     """
-    lines = emulator.text()
-    rows = [
-        [line, emulator.wrapped(y), _color(emulator, y, line)] if line else ["", False, ""]
-        for y, line in enumerate(lines)
-    ]
     return {
-        "rows": rows,
+        "rows": [_describe(emulator, y, line) for y, line in enumerate(emulator.text())],
         "cols": emulator.cols,
         "title": emulator.title(),
         "cursor": list(emulator.cursor()),
