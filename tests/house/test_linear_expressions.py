@@ -122,6 +122,7 @@ def test_every_expression_is_found() -> None:
     assert strays == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", adapter_names())
 def test_every_rule_of_our_adapters_takes_as_long_as_its_text(agent: str) -> None:
     """They are not looked at when they are loaded, as a user's are: that would cost every start."""

@@ -160,6 +160,7 @@ def read_whole(packet: ResumePacket, agent: str) -> str:
     return "\n".join(line.removeprefix(">").removeprefix(" ") for line in text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.parametrize("kind", ["asked", "compacted"])
 def test_four_thousand_characters_arrive_whole(agent: str, kind: str) -> None:

@@ -124,6 +124,7 @@ _LINES = [
 _LINES += ["from x:\n\n", "Hi,\n\n", "{code}\n", "x,y,z\n", "$ a\n", "2026-01-01 10:00:00 a\nb\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", _SIGNS)
 def test_a_megabyte_of_one_sign_takes_no_longer_than_some_of_prose(sign: str) -> None:
     """Texts come from anybody; quadratic time would block the daemon."""

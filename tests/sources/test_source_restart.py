@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place, until
@@ -41,6 +43,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_reader_killed_again_and_again_loses_and_repeats_nothing(tmp_path: Path) -> None:
     """The daemon keeps the state with what it did about the records; `kill -9` may come at any moment."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

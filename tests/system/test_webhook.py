@@ -142,6 +142,7 @@ def test_a_proxy_of_the_environment_is_not_told_what_is_for_this_machine(
     assert len(receiver.heard) == 1
 
 
+@pytest.mark.slow
 def test_the_oldest_events_give_way_where_too_many_wait(receivers: list[Receiver]) -> None:
     """A receiver that is gone for a night must not fill memory; who tells it never waits."""
     receiver, hook, _, heard = receive_counted(receivers, 200)

@@ -208,6 +208,7 @@ def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Pat
     assert (_count(last), last.skipped) == (36, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [BLOCK_BYTES, LINE_BYTES])
 @pytest.mark.parametrize("more", [-2, -1, 0, 1, 2])
 def test_lines_about_as_large_as_can_be_read_at_once_are_read(tmp_path: Path, size: int, more: int) -> None:
