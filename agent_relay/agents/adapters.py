@@ -210,7 +210,7 @@ def build_renderer(
 
 
 def prepare_renderers() -> None:
-    """Compile the template that all agents share, which each process would else do before its first packet.
+    """Compile the template that all agents share, so that the first packet does not wait for it.
 
     Raises ConfigurationError if it cannot be used.
     """

@@ -5,7 +5,6 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -127,10 +126,16 @@ async def load_rest() -> None:
     """Load `MODULES`, every reader of usage and the template of packets, in a thread; log what cannot be."""
     await asyncio.sleep(AFTER_S)
     await asyncio.to_thread(load_each, MODULES)
-    # Whoever renders a packet says why that is not possible.
-    with suppress(ConfigurationError):
-        await asyncio.to_thread(prepare_renderers)
+    await asyncio.to_thread(_compile_template)
     _log.info("preloaded modules=%d", len(MODULES))
+
+
+def _compile_template() -> None:
+    try:
+        prepare_renderers()
+    except (*_HALF_REPLACED, ConfigurationError) as error:
+        # Whoever renders a packet says why that is not possible.
+        _log.warning("template-not-compiled why=%s", type(error).__name__)
 
 
 def build_loaders(modules: "Iterable[str]" = MODULES) -> dict[str, Callable[[], object]]:

@@ -169,10 +169,13 @@ class UserTerminal:
         if not self._entered:
             return
         self.write(RESTORE)
-        modes = termios.tcgetattr(self.source)
-        modes[1] |= termios.OPOST
-        modes[3] |= termios.ISIG
-        termios.tcsetattr(self.source, termios.TCSANOW, modes)
+        try:
+            modes = termios.tcgetattr(self.source)
+            modes[1] |= termios.OPOST
+            modes[3] |= termios.ISIG
+            termios.tcsetattr(self.source, termios.TCSANOW, modes)
+        except termios.error:
+            return
 
     def move_below(self) -> None:
         """Move the cursor to a new row at the bottom, below all that an agent left on the screen."""
