@@ -12,7 +12,7 @@ from agent_relay.domain.events.work import PacketPublished, PacketSaved
 from agent_relay.domain.session import Leg
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
-from tests.support.relay_world import RelayWorld
+from tests.support.relay_world import RelayWorld, wait_until
 
 
 def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> None:
@@ -48,10 +48,12 @@ def _leave_record(world: RelayWorld) -> tuple[str, Leg]:
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
+    checkpoints = f"{world.project}/.agent-relay/sessions/{session}/checkpoints.jsonl"
+    wait_until(lambda: os.path.exists(checkpoints), "there is a checkpoint of the turn")
     world.ask("session.stop", session=session)
     found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
     assert found.leg is not None
-    os.unlink(f"{world.project}/.agent-relay/sessions/{session}/checkpoints.jsonl")
+    os.unlink(checkpoints)
     return session, found.leg
 
 
