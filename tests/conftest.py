@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 restore_default_signals()
-# An example of a property takes as long as the machine is busy.
+# How long an example takes depends on how busy the machine is.
 settings.register_profile("house", deadline=None)
 # For `make check`, which is run again and again.
 settings.register_profile("quick", deadline=None, max_examples=20)

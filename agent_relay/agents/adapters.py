@@ -212,7 +212,7 @@ def build_renderer(
 def prepare_renderers() -> None:
     """Compile the template that all agents share, so that the first packet does not wait for it.
 
-    Raises ConfigurationError if it cannot be used.
+    Raises RelayError if the template cannot be read or used.
     """
     from agent_relay.packet.render import SHARED, compile_template
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent_relay.agents.adapters import prepare_renderers
 from agent_relay.agents.catalog import AdapterCatalog, read_catalog
 from agent_relay.daemon._tool_server import build_mcp_handlers
-from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.protocol.operations import OPERATIONS, Handler, NoticeSender, Peer
 from agent_relay.engine.narrative_writer import NarrativeWriter
 from agent_relay.engine.proxy_keeper import ProxyKeeper
@@ -123,7 +123,7 @@ _HALF_REPLACED = (
 
 
 async def load_rest() -> None:
-    """Load `MODULES`, every reader of usage and the template of packets, in a thread; log what cannot be."""
+    """Load `MODULES`, every reader of usage and the template of packets, in a thread; log what fails."""
     await asyncio.sleep(AFTER_S)
     await asyncio.to_thread(load_each, MODULES)
     await asyncio.to_thread(_compile_template)
@@ -133,8 +133,8 @@ async def load_rest() -> None:
 def _compile_template() -> None:
     try:
         prepare_renderers()
-    except (*_HALF_REPLACED, ConfigurationError) as error:
-        # Whoever renders a packet says why that is not possible.
+    except (*_HALF_REPLACED, RelayError) as error:
+        # Rendering a packet will report why.
         _log.warning("template-not-compiled why=%s", type(error).__name__)
 
 

@@ -32,7 +32,7 @@ _LINE = "\x00"
 
 
 def compile_template(templates: Mapping[str, str], *, title: str) -> Template:
-    """Compile the template for packets to the agent called `title`; the same templates only once.
+    """Compile the template for packets to the agent called `title`; equal templates are compiled once.
 
     `templates` holds the adapter's own, or nothing, under `resume.md.j2`, and the shared one under
     `SHARED`. Raises ConfigurationError if it cannot be used.
@@ -51,7 +51,7 @@ def _compile(own: str | None, shared: str) -> Template:
 
 @lru_cache(maxsize=4)
 def _build_environment(shared: str) -> SandboxedEnvironment:
-    """Build what compiles templates that extend `shared`, and compile that: it takes 80 ms, others 1 ms."""
+    """Build the environment of templates that extend `shared`, and compile that: 80 ms, the others 1 ms."""
     environment = SandboxedEnvironment(
         loader=DictLoader({SHARED: shared}),
         autoescape=False,

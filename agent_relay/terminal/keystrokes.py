@@ -156,7 +156,7 @@ class KeyScanner:
         return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
-        """Return what was held, because nothing followed: it was the Escape key, and no answer goes on."""
+        """Return what was held as nothing followed, such as the Escape key; in a paste, release nothing."""
         self._forget_answer()
         if self.in_paste:
             return b""  # The mark of its end may have begun.

@@ -192,7 +192,7 @@ class HeldTerminal:
         self._held, self._left = None, ("", b"")
 
     def end_pause(self) -> None:
-        """Give the terminal to whoever is next, with the keys that nobody has read if they may have them."""
+        """End the pause; unread keys stay for the next reader, unless they are private."""
         if self._is_paused:
             self._terminal.leave(drops_unread=self.is_private)
             self._leave()
@@ -208,7 +208,7 @@ class HeldTerminal:
 
         Of what was typed at the resting screen it tells how much it was, not what.
         """
-        if self.is_held:
+        if self.is_held or (self._is_paused and not self.is_private):
             self._take_unread()
         self._leave()
         held = self._held.take() if self._held is not None else b""

@@ -175,6 +175,8 @@ class SessionLoop:
             if (place.is_stuck and waited_s > STUCK_S) or (again and place.leg and waited_s > PATIENCE_S):
                 return place
             if not spoken and waited_s > PATIENCE_S and not self._is_held():
+                if self._held is not None:
+                    self._held.end_pause()
                 self._say(f"Waiting: the session is {place.state} ({place.trouble or place.agent}) …")
                 spoken = True
         raise RelayError(

@@ -151,7 +151,6 @@ class UserTerminal:
         """
         if not self._entered or self._saved is None:
             return
-        self._entered = False
         self.write(RESTORE)
         try:
             if drops_unread:
@@ -159,12 +158,14 @@ class UserTerminal:
                 termios.tcflush(self.source, termios.TCIFLUSH)
             termios.tcsetattr(self.source, termios.TCSANOW, self._saved)
         except termios.error:
-            return
+            pass
+        # After it is so: who is interrupted before leaves once more.
+        self._entered = False
 
     def pause(self) -> None:
-        """Turn off every mode an agent can have set, but go on keeping keys, unread and not echoed.
+        """Turn off every mode an agent can have set, but leave keys unread and unechoed; `leave` ends it.
 
-        What is printed meanwhile needs no special line ends, and Ctrl-C interrupts; `leave` ends it.
+        What is printed meanwhile may use plain line feeds, and Ctrl-C interrupts.
         """
         if not self._entered:
             return
@@ -173,6 +174,9 @@ class UserTerminal:
             modes = termios.tcgetattr(self.source)
             modes[1] |= termios.OPOST
             modes[3] |= termios.ISIG
+            # These two would stop nobody, and the kernel would drop the keys that are unread.
+            unused = bytes((os.fpathconf(self.source, "PC_VDISABLE"),))
+            modes[6][termios.VSUSP] = modes[6][termios.VQUIT] = unused
             termios.tcsetattr(self.source, termios.TCSANOW, modes)
         except termios.error:
             return

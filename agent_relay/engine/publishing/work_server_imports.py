@@ -6,7 +6,7 @@ Each process does one piece of work: what is not compiled here, each would compi
 from contextlib import suppress
 
 from agent_relay.agents.adapters import prepare_renderers
-from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.text.plain import compile_all
 from agent_relay.engine.publishing._packet_building import build_ordered, build_ordered_digest
 from agent_relay.engine.publishing.checkpoint_building import build_checkpoint
@@ -16,6 +16,6 @@ from agent_relay.packet.render import render_packet
 __all__ = ["build_checkpoint", "build_ordered", "build_ordered_digest", "redact_event", "render_packet"]
 
 compile_all()
-# Whoever renders a packet says why that is not possible.
-with suppress(ConfigurationError):
+# Rendering a packet will report why, and the other work needs no template.
+with suppress(RelayError):
     prepare_renderers()

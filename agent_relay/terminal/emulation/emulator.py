@@ -166,10 +166,7 @@ class Emulator:
         return self.look_at(x, y)[0]
 
     def look_at(self, x: int, y: int) -> tuple[str, bool]:
-        """Return the `color` of a cell, and whether its row goes on in the next one.
-
-        It does if it was full, not if a line ended.
-        """
+        """Return the `color` of a cell, and whether its row goes on in the next one because it was full."""
         ref, style = self._ref(ghostty.POINT_ACTIVE, x, y), ghostty.Style(ctypes.sizeof(ghostty.Style))
         row, wraps = ctypes.c_uint64(), ctypes.c_bool()
         self._lib.ghostty_grid_ref_row(byref(ref), byref(row))

@@ -283,7 +283,10 @@ class TerminalInput:
         keys.bare = is_bare = not self._output.wants_marks()
         typed, _ = keys.feed(piece)
         self._terminals.typing.put(terminal, typed + keys.release(), in_paste=in_paste)
-        terminal.keys.bare = terminal.keys.bare or (in_paste and is_bare)
+        if in_paste and is_bare:
+            terminal.keys.bare = True
+            # The mark of the paste's end may have begun.
+            terminal.keys.held = keys.held + terminal.keys.held
         self._terminals.changed()
 
     def _see_given(self, terminal: "Terminal") -> None:
