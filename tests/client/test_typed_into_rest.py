@@ -1,9 +1,10 @@
 """What is typed while the resting screen comes: kept, shown to who asks, and nothing of a sign-in."""
 
+import contextlib
 import re
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -93,6 +94,20 @@ def read_flags(person: Person) -> int:
     return int(termios.tcgetattr(person.slave)[3])
 
 
+@contextlib.contextmanager
+def between_screens(switches: Switches, one: tuple[Held, Wire], line: str) -> Iterator[None]:
+    """Meanwhile the agent's screen is gone and the resting screen is not there yet."""
+    switches.person.wait_for("last words of ada")
+    with switches.hanging():
+        switches.answer("resting", leg=one[0].folder, rest={"agents": []})
+        one[1].ask("say", text="every agent rests", kind="rest", line=line)
+        switches.person.wait_until(
+            lambda: bool(read_flags(switches.person) & termios.ISIG), "the agent has the keys no more"
+        )
+        assert not read_flags(switches.person) & termios.ECHO
+        yield
+
+
 @pytest.mark.parametrize(("line", "is_kept"), [("typed", True), ("hidden", False)])
 def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
     tmp_path: object, line: str, *, is_kept: bool
@@ -104,14 +119,7 @@ def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
         at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
     ):
         person = switches.person
-        person.wait_for("last words of ada")
-        with switches.hanging():
-            switches.answer("resting", leg=one.folder, rest={"agents": []})
-            first.ask("say", text="every agent rests", kind="rest", line=line)
-            person.wait_until(
-                lambda: bool(read_flags(person) & termios.ISIG), "the agent has the keys no more"
-            )
-            assert not read_flags(person) & termios.ECHO
+        with between_screens(switches, (one, first), line):
             person.type(b"pass\rword")
             person.look(0.5)
             assert "pass" not in person.text()
@@ -131,13 +139,7 @@ def test_keys_that_edit_the_line_do_so_in_what_is_kept_of_it(tmp_path: object) -
         at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
     ):
         person = switches.person
-        person.wait_for("last words of ada")
-        with switches.hanging():
-            switches.answer("resting", leg=one.folder, rest={"agents": []})
-            first.ask("say", text="every agent rests", kind="rest", line="typed")
-            person.wait_until(
-                lambda: bool(read_flags(person) & termios.ISIG), "the agent has the keys no more"
-            )
+        with between_screens(switches, (one, first), "typed"):
             person.type(b"one\x15two three\x17")
             # There is nobody to suspend, and the keys before it must not be dropped.
             person.type(b"\x1afours\x7f")
