@@ -177,6 +177,19 @@ def test_an_agent_that_wants_no_marks_around_pastes_gets_none(tmp_path: object) 
         wait_to_hear(wire, b"aone twob\r")
 
 
+def test_a_held_paste_without_marks_ends_although_the_mark_of_its_end_was_cut(tmp_path: object) -> None:
+    """It went on for ever: the rest of the mark was text, and Enter was a space from then on."""
+    with seat_below_bar(str(tmp_path), ECHO) as (seat, wire):
+        begun = b"\x1b[200~one\x1b[20"
+        seat.ours.sendall(begun)
+        wait_to_hold(wire, len(begun))
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"one")
+        seat.ours.sendall(b"1~\r")
+        wait_to_hear(wire, b"one\r")
+
+
 def test_a_megabyte_is_held_up_to_its_bound_and_the_bell_rings(tmp_path: object) -> None:
     """What is not held is not dropped in silence; what is held is whole."""
     with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
