@@ -12,18 +12,12 @@ PYTHON ?= $(shell .ci/find-python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
-# Many tests wait for other processes: four of them keep one core at work.
-AT_ONCE := -n $(shell expr 4 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
-# Tests that start no program never wait, and each worker has to load all test modules first: one a core.
+# Each worker loads all test modules first, and a test that waits for other processes leaves its core to another.
+AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# Tests that start no program never wait: one a core.
 COMPUTING_AT_ONCE := -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
-# The real agents compute more while they start. Each worker loads what it is given: their own folder is enough.
-REAL := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal -m real tests/real
-# What failed beside other tests is run once more, alone, and decides: a machine that stood still for seconds
-# is no fault of the product. Both runs stay in the output; a run that ended in any other way has failed.
-AGAIN := || { [ $$? = 1 ] && echo 'Running the failed tests once more, alone.' && \
-	$(PYTEST) --last-failed --last-failed-no-failures=none
 
-.PHONY: help check format lint types rooms fast test every agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
+.PHONY: help check format lint types rooms fast test every prepared agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -55,16 +49,18 @@ rooms: $(VENV)/.dev ## the import contracts between rooms
 	$(BIN)/lint-imports
 
 fast: $(VENV)/.dev ## the tests that start no programs
-	$(PYTEST) $(COMPUTING_AT_ONCE) --hypothesis-profile=quick -m 'not slow and not real and not bench'
+	$(PYTEST) $(COMPUTING_AT_ONCE) --size=check
 
-test: $(VENV)/.dev ## everything; installs what it needs
+test: $(VENV)/.dev prepared ## every promise once, the real CLIs included: ten minutes; installs what it needs
+	$(PYTEST) $(AT_ONCE) --size=test
+
+every: $(VENV)/.dev prepared ## every case of every test: before a release
+	$(PYTEST) $(AT_ONCE) --size=every
+
+# What a run of more than the fast tests needs, and what is wrong without running anything.
+prepared: $(VENV)/.dev
 	.ci/system-packages
 	$(MAKE) --no-print-directory --jobs=2 agents-installed nothing-wrong
-	$(PYTEST) $(AT_ONCE) -m 'not real and not bench' $(AGAIN) -m 'not real and not bench'; }
-	$(PYTEST) $(REAL) $(AGAIN) -m real tests/real; }
-
-every: ## the same with every case of every test (`make test` plays a share of the long rows of cases)
-	EVERY=1 $(MAKE) --no-print-directory test
 
 # Installing waits for the network, and looking computes: beside each other they take as long as one.
 agents-installed: $(VENV)/.dev
@@ -77,13 +73,13 @@ nothing-wrong: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 real: $(VENV)/.dev agents-installed ## the tests that drive the four real CLIs
-	$(PYTEST) $(REAL)
+	$(PYTEST) $(AT_ONCE) tests/real
 
 newest: $(VENV)/.dev ## play each agent's newest version through the scenes; WRITE=yes puts the table into docs/agents.md
 	$(BIN)/python -m tests.support.newest $(if $(WRITE),--write) $(WITH)
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and session, 90 % of everything
-	$(PYTEST) $(AT_ONCE) -m 'not real and not bench and not timed' --cov --cov-report=
+	$(PYTEST) $(AT_ONCE) -m 'not timed' --ignore=tests/real --cov --cov-report=
 	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/session/*' --fail-under=100 --skip-covered
 	$(BIN)/coverage report --fail-under=90 --skip-covered
 
@@ -92,7 +88,7 @@ fuzz: $(VENV)/.dev ## what terminals, agents and peers say: MINUTES=60 of inputs
 
 bench: $(VENV)/.dev ## measure side by side with direct, script, dtach, tmux and screen
 	.ci/system-packages
-	$(PYTEST) -m bench -s
+	$(PYTEST) --size=bench -s
 
 demo: $(VENV)/.runtime ## a real failover between two scripted agents; no account
 	@$(BIN)/agent-relay demo

@@ -57,6 +57,7 @@ def _rows(home: str, native_id: str) -> list[dict[str, object]]:
         return [json.loads(line) for line in stream]
 
 
+@pytest.mark.size("test")
 def test_a_turn_edits_and_runs_for_real_and_is_written_down(home: str) -> None:
     """What the packet is built from must have happened, or the demo would prove nothing."""
     child = _start(home, "--session-id", "n1")
@@ -70,6 +71,7 @@ def test_a_turn_edits_and_runs_for_real_and_is_written_down(home: str) -> None:
     assert (rows[3]["command"], rows[3]["exit_code"], rows[3]["output"]) == ("wc -l < a.txt", 0, "2\n")
 
 
+@pytest.mark.size("test")
 def test_a_paste_of_many_lines_is_one_prompt(home: str) -> None:
     """Packets are pasted; were every line a prompt, the first would start a turn."""
     child = _start(home, "--session-id", "n2")
@@ -82,6 +84,7 @@ def test_a_paste_of_many_lines_is_one_prompt(home: str) -> None:
     assert _rows(home, "n2")[1]["text"] == "# packet\n\ntold: the truth\nmore\n"
 
 
+@pytest.mark.size("test")
 def test_a_limit_is_on_the_screen_and_in_the_transcript_and_stays(home: str) -> None:
     """A limited agent answers every prompt with the same notice, as the real ones do."""
     child = _start(home, "--session-id", "n3")
@@ -96,6 +99,7 @@ def test_a_limit_is_on_the_screen_and_in_the_transcript_and_stays(home: str) -> 
     assert rows[2]["scope"] == "account"
 
 
+@pytest.mark.size("test")
 def test_a_question_waits_for_y_and_takes_no_prompt(home: str) -> None:
     """Relay must be able to see that nothing may be typed now."""
     child = _start(home)
@@ -107,6 +111,7 @@ def test_a_question_waits_for_y_and_takes_no_prompt(home: str) -> None:
     assert _end(child) == 0
 
 
+@pytest.mark.size("test")
 def test_interrupt_ends_the_turn_not_the_agent(home: str) -> None:
     """Quitting politely begins with giving up the turn."""
     child = _start(home)
@@ -119,6 +124,7 @@ def test_interrupt_ends_the_turn_not_the_agent(home: str) -> None:
     assert _end(child) == 0
 
 
+@pytest.mark.size("test")
 def test_sigterm_restores_the_terminal(home: str) -> None:
     """Whatever ends the agent, the next program gets a usable terminal."""
     child = _start(home)
@@ -127,6 +133,7 @@ def test_sigterm_restores_the_terminal(home: str) -> None:
     assert _end(child) == 143
 
 
+@pytest.mark.size("test")
 def test_a_resume_repaints_what_was_said(home: str) -> None:
     """An old limit painted again is history: the trap every detector must avoid."""
     child = _start(home, "--session-id", "n4")

@@ -106,7 +106,7 @@ def test_exchanges_that_would_be_missed_most_stay() -> None:
     assert max(gone) <= min(left)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("tokens", [40_000, 30_000, 15_000, 6_000, 3_000, 1_500])
 def test_the_text_fits_its_budget(tokens: int) -> None:
     """The reason there is a budget at all."""
@@ -114,7 +114,7 @@ def test_the_text_fits_its_budget(tokens: int) -> None:
     assert estimate_tokens(show(fit_packet(full(), tokens=tokens, render=show))) <= tokens
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_sections_give_way_in_the_declared_order() -> None:
     """The less room, the more sections are named; the user's own words last."""
     seen: list[set[str]] = [
@@ -185,7 +185,7 @@ def test_fitting_what_was_fitted_changes_nothing() -> None:
     assert fit_packet(fitted, tokens=8_000, render=show) == fitted
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @settings(max_examples=15)
 @given(st.integers(0, 40), st.integers(12, 900), st.integers(1_500, 40_000))
 def test_any_packet_fits_any_sensible_budget(count: int, size: int, tokens: int) -> None:

@@ -13,6 +13,8 @@ import pytest
 from agent_relay.agents.launch import HOOK_PATH, build_hook_command
 from agent_relay.store.context_notes import leave_note, take_note
 
+pytestmark = pytest.mark.size("test")
+
 PAYLOAD = b'{"hook_event_name": "UserPromptSubmit", "prompt": "What does it do?"}'
 
 

@@ -98,7 +98,7 @@ def test_what_the_user_wrote_is_in_the_file_meanwhile(tmp_path: Path, before: st
     assert all(byte in rest for byte in before.encode())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -283,6 +283,7 @@ change_file(file.path, lambda: plan_install(file, sys.argv[2]))
 """
 
 
+@pytest.mark.size("test")
 def test_installs_at_once_add_one_hook(tmp_path: Path) -> None:
     """Two shells, or a script that is run twice."""
     file = make_file(tmp_path)

@@ -23,7 +23,7 @@ def _copy_demo(place: str, *, starts: str) -> str:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "slow", [r"^(?:\w+\s?)+limit$", r"\s+$", r"spent: *(?P<sum>.*) *of *(?P<all>.*) *now$"]
 )

@@ -79,6 +79,7 @@ def read_reports(place: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
 
+@pytest.mark.size("test")
 def test_a_report_is_kept_and_a_daemon_is_started_where_none_listens(place: Path) -> None:
     """Nobody else would read it; the daemon gets where things are, and nothing else of its environment."""
     assert_silent(call(place, AGENT_RELAY_HOME="/relay"))
@@ -97,6 +98,7 @@ def test_it_passes_on_the_variables_that_every_start_of_a_daemon_does() -> None:
     assert (LEG_VARIABLE, RACE_VARIABLE) == hook.DROPPED
 
 
+@pytest.mark.size("test")
 def test_none_is_started_beside_one_that_listens(place: Path, listener: socket.socket) -> None:
     """One that hangs listens, and one whose queue is full: neither is waited for."""
     listener.setblocking(True)
@@ -106,6 +108,7 @@ def test_none_is_started_beside_one_that_listens(place: Path, listener: socket.s
     assert not (place.parent / "started").exists()
 
 
+@pytest.mark.size("test")
 def test_none_is_started_after_one_that_was_stopped_on_purpose(place: Path) -> None:
     """Its user wanted quiet; the report is there for the next one."""
     (place / "run" / "stopped").touch()
@@ -114,6 +117,7 @@ def test_none_is_started_after_one_that_was_stopped_on_purpose(place: Path) -> N
     assert not (place.parent / "started").exists()
 
 
+@pytest.mark.size("test")
 def test_inside_a_leg_it_does_nothing(place: Path) -> None:
     """Relay has hooks of its own there: what happens would be told twice."""
     assert_silent(call(place, **{LEG_VARIABLE: "01J0000000000000000000000"}))
@@ -168,6 +172,7 @@ def replace_reports(place: Path) -> None:
     os.mkfifo(place / "reports" / "hooks.jsonl")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "breaks",
     [
@@ -190,6 +195,7 @@ def test_whatever_is_gone_the_agent_does_not_notice(place: Path, breaks: Callabl
     assert_silent(call(place, stdin=b"garbage \xff" * 100_000))
 
 
+@pytest.mark.size("test")
 def test_reports_never_grow_beyond_a_mebibyte(place: Path, listener: socket.socket) -> None:
     """The newest one counts; nobody may be there to read for months."""
     assert listener.fileno() >= 0
@@ -211,6 +217,7 @@ def measure(run: Callable[[], object]) -> float:
     return min(found)
 
 
+@pytest.mark.size("test")
 def test_it_costs_hardly_more_than_a_bare_python(place: Path, listener: socket.socket) -> None:
     """Processor time, in the same run: the agent waits for its hooks."""
     assert listener.fileno() >= 0

@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.size("bench")
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(1800)
 def test_every_bar_is_kept() -> None:
     """A wrapper people notice is one they stop using; the table says by how much each bar is kept."""

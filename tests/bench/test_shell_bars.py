@@ -9,6 +9,8 @@ import pytest
 from tests.bench.shell_keys import KEYS, open_peer, open_shell, pick, prefer, preferred
 from tests.support.peak import read_peak_mb
 
+pytestmark = pytest.mark.size("bench")
+
 QUIET_LOAD = 0.5
 BAR_MS = 16.0
 IDLE_S = 5.0
@@ -26,7 +28,6 @@ def _tell(what: str, times: list[float]) -> None:
     sys.stdout.write(f"{what}: {told}\n")
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(600)
 def test_keys_are_painted_at_once_while_an_agent_floods() -> None:
     """Who types ahead must not feel the agent; a frame of a display is 16 ms.
@@ -60,7 +61,6 @@ def test_keys_are_painted_at_once_while_an_agent_floods() -> None:
         assert pick(flooded, 99) < BAR_MS
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(120)
 def test_an_idle_shell_paints_nothing_and_takes_no_processor_time() -> None:
     """A shell is left open for days."""

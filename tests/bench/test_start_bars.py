@@ -13,6 +13,8 @@ from agent_relay.store.session_index import list_ended
 from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld, relay_world
 
+pytestmark = pytest.mark.size("bench")
+
 SESSIONS = 10_000
 ROUNDS = 9
 MORE_S = 0.050
@@ -45,7 +47,6 @@ def start(world: RelayWorld) -> tuple[float, float]:
     return took, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(900)
 def test_ten_thousand_sessions_that_ended_cost_a_start_next_to_nothing() -> None:
     """Who has worked for years must not wait longer for a terminal than on the first day."""

@@ -14,6 +14,8 @@ from agent_relay.usage.native_usage import read_usage
 from tests.bench.usage import ROOT
 from tests.bench.usage_logs import WRITERS, Totals
 
+pytestmark = pytest.mark.size("bench")
+
 MEGABYTES = 100
 SPECS = {
     "claude": Transcript(reader="claude-jsonl", folder="{home}/.claude/projects", pattern="**/*.jsonl"),
@@ -41,7 +43,6 @@ def _look(home: str, agent: str) -> tuple[float, Totals]:
     return took, totals
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("agent", list(SPECS))
 def test_a_first_look_costs_less_than_decoding_and_a_second_next_to_nothing(
@@ -61,7 +62,6 @@ def test_a_first_look_costs_less_than_decoding_and_a_second_next_to_nothing(
     assert second <= decoding * 0.3
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(600)
 def test_memory_does_not_grow_with_the_logs(tmp_path: os.PathLike[str]) -> None:
     """What is kept of a log is its marks: some 200 bytes an answer, not its text."""

@@ -14,6 +14,8 @@ from rich.markdown import Markdown
 from agent_relay.faces.render.turn_view import TurnView
 from tests.bench.usage import ROOT
 
+pytestmark = pytest.mark.size("bench")
+
 LINES = 10_000
 PIECE = 2_000
 PROSE = "It **subtracts** in `calc.py`,\nwhich the test does not see.\n\n- one thing\n- another thing\n\n"
@@ -44,7 +46,6 @@ def _lay_out_at_once(text: str) -> float:
     return time.thread_time() - begin
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", WORDS)
 def test_ten_thousand_lines_cost_little_more_than_laid_out_at_once(what: str) -> None:
@@ -63,7 +64,6 @@ def test_ten_thousand_lines_cost_little_more_than_laid_out_at_once(what: str) ->
     assert ours <= theirs * 2
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(300)
 def test_memory_does_not_grow_with_what_an_agent_says() -> None:
     """A block and a quarter of a megabyte on its way to the terminal, whatever comes."""

@@ -20,6 +20,8 @@ import pytest
 from agent_relay.domain.state import State
 from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world
 
+pytestmark = pytest.mark.size("bench")
+
 SECONDS = 6.0
 ROUNDS = 3
 FLOOD = os.path.join(CHECKOUT, "tests", "support", "flooder")
@@ -107,7 +109,6 @@ def measure_tmux(world: RelayWorld) -> tuple[float, float]:
             subprocess.run(["tmux", "-S", socket, "kill-server"], check=False, capture_output=True)
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(600)
 def test_watching_a_flood_costs_a_bounded_part_of_a_core() -> None:
     """The agent takes what it can get; who looks on must not. Medians of rounds, peers in turn."""

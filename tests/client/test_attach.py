@@ -10,6 +10,8 @@ import pytest
 from tests.support.legs import Wire, hold, python, raw_python
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 ECHO = """
 say("ready ")
 while True:

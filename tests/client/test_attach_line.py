@@ -34,6 +34,7 @@ def hears_below(person: Person, wire: Wire) -> bool:
     return "is available again" in person.text()
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> None:
     """The person is told where they look, and goes on typing as if nothing had been."""
@@ -55,6 +56,7 @@ def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> 
         assert person.wait_for_end() == 0
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_a_key_reaches_the_agent_while_a_line_is_shown(tmp_path: object, way: str) -> None:
     """Escape stops an agent: late, and together with the next key, it would be another key."""
@@ -70,6 +72,7 @@ def test_a_key_reaches_the_agent_while_a_line_is_shown(tmp_path: object, way: st
         person.wait_until(lambda: "is available again" not in person.text(), "the agent's screen alone")
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(tmp_path: object, way: str) -> None:
     """What the line says to do is done there and then."""
@@ -89,6 +92,7 @@ def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(tmp_path: object, 
         assert person.wait_for_end() == 0
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_a_line_waits_for_the_prompt_and_goes_with_the_agent(tmp_path: object, way: str) -> None:
     """Half a command typed to relay is not thrown away, and an agent's end is not kept waiting."""
@@ -110,6 +114,7 @@ def test_a_line_waits_for_the_prompt_and_goes_with_the_agent(tmp_path: object, w
         assert "outcome ended 3" in person.text()
 
 
+@pytest.mark.size("test")
 def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
     """What a program reads is what the agent wrote."""
     with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
@@ -125,6 +130,7 @@ def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
         assert b"is available again" not in out
 
 
+@pytest.mark.size("test")
 def test_what_is_no_line_is_refused(tmp_path: object) -> None:
     """One caller's mistake is that caller's."""
     with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:

@@ -5,6 +5,8 @@ import pytest
 from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
 ALONE = ["env", "-u", "TMUX", "-u", "STY", "-u", "KITTY_WINDOW_ID", "-u", "WT_SESSION", "-u", "VTE_VERSION"]
 TOLD = {"title": "shop: bob goes on", "text": "ann hit its usage limit.", "bell": True, "osc": True}

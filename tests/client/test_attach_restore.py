@@ -14,6 +14,8 @@ from agent_relay.terminal.emulation.library import find_library
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 EVERYTHING = (
     "\\x1b[>7u\\x1b[>4;2m\\x1b[?1049h\\x1b[?1000h\\x1b[?1002h\\x1b[?1003h\\x1b[?1006h\\x1b[?1004h\\x1b[?2004h"
     "\\x1b[?2031h\\x1b[?2027h\\x1b[?25l\\x1b[3 q\\x1b[2;5r\\x1b[1;31m\\x1b(0\\x1b[?1h\\x1b=\\x1b[4h\\x1b[?7l"

@@ -5,6 +5,8 @@ import pytest
 from tests.support.legs import Wire, hold, raw_python
 from tests.support.person import Person, at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 ECHO = """
 say("ready ")
 while True:

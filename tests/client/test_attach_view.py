@@ -31,6 +31,7 @@ def open_long(person: Person) -> None:
     person.wait_for("row 1 of the long answer")
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_a_long_answer_is_read_page_by_page_and_the_agents_screen_comes_back(
     tmp_path: object, way: str
@@ -61,6 +62,7 @@ def test_a_long_answer_is_read_page_by_page_and_the_agents_screen_comes_back(
         person.wait_for("<heard>")
 
 
+@pytest.mark.size("test")
 @WAYS
 def test_the_last_page_ends_with_the_key_that_turned_the_pages(tmp_path: object, way: str) -> None:
     """Who keeps pressing Space has read it all and is back at work."""
@@ -77,6 +79,7 @@ def test_the_last_page_ends_with_the_key_that_turned_the_pages(tmp_path: object,
         person.wait_for("<heard>")
 
 
+@pytest.mark.size("test")
 def test_nothing_of_a_long_answer_reaches_the_scrollback(tmp_path: object) -> None:
     """What a terminal scrolled away cannot be repainted."""
     with hold(str(tmp_path), raw_python(PICTURE)) as held, at_terminal(client(held.socket)) as person:
@@ -89,6 +92,7 @@ def test_nothing_of_a_long_answer_reaches_the_scrollback(tmp_path: object) -> No
         assert list(person.emulator.take_scrolled()) == []
 
 
+@pytest.mark.size("test")
 def test_a_paste_into_a_long_answer_ends_it_and_reaches_the_agent(tmp_path: object) -> None:
     """Its spaces turn no pages: it was meant for the agent."""
     agent = "say('\\x1b[?2004h')\n" + PICTURE.replace('if data == b"z": say', "say(data.hex()); say")

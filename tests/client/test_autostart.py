@@ -24,6 +24,8 @@ from agent_relay.system.processes import born, is_alive, wait_for_end
 from tests.support.legs import wait_until
 from tests.support.tiny_client import COMMAND, ROOT, read_lines, start
 
+pytestmark = pytest.mark.size("test")
+
 
 def _kill(pid: int) -> None:
     begun = born(pid)

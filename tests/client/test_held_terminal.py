@@ -12,6 +12,8 @@ from agent_relay.terminal.holder.child import count_unread
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.switches import Switches, at_switches
 
+pytestmark = pytest.mark.size("test")
+
 BAR = ["relay  ada → bob · session limit · bob is starting", "relay  ada → bob"]
 NEXT = ["relay  ada → bob · bob has its packet", "relay  → bob"]
 ECHO = """

@@ -8,6 +8,8 @@ from agent_relay.client.connection import NobodyListensError
 from agent_relay.client.turn_follower import TurnFollower
 from agent_relay.domain.errors import DaemonUnreachableError
 
+pytestmark = pytest.mark.size("test")
+
 if TYPE_CHECKING:
     from agent_relay.client.connection import Connection
 
@@ -27,7 +29,6 @@ class Daemon:
         """Nothing is open."""
 
 
-@pytest.mark.slow
 def test_a_daemon_that_does_not_answer_is_waited_for_aloud_and_one_that_died_silently() -> None:
     """A stopped daemon had a command wait for minutes without a word; a dead one is replaced at once."""
     warned: list[str] = []

@@ -13,6 +13,8 @@ from tests.support.legs import Held, Wire
 from tests.support.person import Person
 from tests.support.switches import Switches, at_switches
 
+pytestmark = pytest.mark.size("test")
+
 
 def _type_into_rest(switches: Switches, one: tuple[Held, Wire], line: str, seen: str) -> str:
     """Type digits while every agent comes to rest, until the screen shows `seen`; return them."""

@@ -14,6 +14,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.installations import Installation
 from tests.support.relay_world import RelayWorld, relay_world
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.relay_world import RelayWorld, relay_world
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

@@ -11,6 +11,8 @@ from agent_relay.system.disk.locks import take_lock
 from agent_relay.system.net.unix_sockets import listen
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

@@ -7,7 +7,8 @@ from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.limits import NearLimitWishes, Source
 from tests.support.window_traces import WAYS, Heard, at, build_trace
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.size("test")
+
 
 WINDOW = UsageWindow(name="session", source=Source.STATUS_LINE, used="u", reset="r", near_percent=90)
 SEEDS = 24

@@ -37,6 +37,7 @@ def assert_silent(done: subprocess.CompletedProcess[bytes]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.size("test")
 def test_a_payload_becomes_one_private_line(tmp_path: Path) -> None:
     """The daemon reads lines; other users read nothing."""
     assert_silent(run("hooks", str(tmp_path)))
@@ -68,6 +69,7 @@ def test_what_cannot_be_kept_is_said_to_have_been_there(payload: bytes, rest: by
     assert line == b'{"at":"2026-11-20T10:31:02.062Z",' + rest + b"}\n"
 
 
+@pytest.mark.size("test")
 def test_a_payload_of_several_megabytes_is_read_to_its_end_and_marked(tmp_path: Path) -> None:
     """The agent must not meet a broken pipe, and our file must not grow by it."""
     assert_silent(run("hooks", str(tmp_path), stdin=b'{"a":"' + b"x" * (3 << 20) + b'"}'))
@@ -75,6 +77,7 @@ def test_a_payload_of_several_megabytes_is_read_to_its_end_and_marked(tmp_path: 
     assert record["truncated"] is True
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -94,6 +97,7 @@ def test_whatever_is_wrong_the_agent_does_not_notice(arguments: tuple[str, ...])
     assert_silent(run(*arguments))
 
 
+@pytest.mark.size("test")
 def test_only_a_regular_file_of_the_folder_is_written(tmp_path: Path) -> None:
     """A link or a pipe planted under the file's name must neither be followed nor block."""
     folder = str(tmp_path)
@@ -104,6 +108,7 @@ def test_only_a_regular_file_of_the_folder_is_written(tmp_path: Path) -> None:
     assert sorted(os.listdir(folder)) == ["hooks.jsonl", "status.jsonl"]
 
 
+@pytest.mark.size("test")
 def test_closed_and_silent_standard_streams_do_no_harm(tmp_path: Path) -> None:
     """Agents close what they do not need, and some never close what they should."""
     shell = f"exec '{sys.executable}' -I -S '{HOOK}' hooks '{tmp_path}'"
@@ -112,6 +117,7 @@ def test_closed_and_silent_standard_streams_do_no_harm(tmp_path: Path) -> None:
         assert done.returncode == 0
 
 
+@pytest.mark.size("test")
 def test_a_stdin_that_is_never_closed_ends_after_a_limit(tmp_path: Path) -> None:
     """What came until then is kept."""
     with subprocess.Popen(
@@ -130,6 +136,7 @@ READ_SOON = (
 )
 
 
+@pytest.mark.size("test")
 def test_hooks_running_at_once_never_tear_each_others_lines(tmp_path: Path) -> None:
     """Agents call hooks in parallel, with whole files in their payloads."""
     children = []
@@ -144,6 +151,7 @@ def test_hooks_running_at_once_never_tear_each_others_lines(tmp_path: Path) -> N
     assert all(payload["x"] == str(payload["n"]) * 100_000 for payload in payloads)
 
 
+@pytest.mark.size("test")
 def test_a_line_torn_by_a_full_disk_swallows_no_other(tmp_path: Path) -> None:
     """The next hook starts on a line of its own."""
     path = os.path.join(str(tmp_path), "hooks.jsonl")
@@ -156,6 +164,7 @@ def test_a_line_torn_by_a_full_disk_swallows_no_other(tmp_path: Path) -> None:
     assert json.loads(whole)["payload"]["error"] == "rate_limit"
 
 
+@pytest.mark.size("test")
 def test_a_full_disk_is_the_agents_problem_no_further(tmp_path: Path) -> None:
     """A limit on file size stands for the full disk: the write fails, the hook does not."""
     shell = f"ulimit -f 1; exec '{sys.executable}' -I -S '{HOOK}' hooks '{tmp_path}'"
@@ -168,6 +177,7 @@ def test_a_full_disk_is_the_agents_problem_no_further(tmp_path: Path) -> None:
         assert json.loads(file.read().splitlines()[-1])["payload"]["error"] == "rate_limit"
 
 
+@pytest.mark.size("test")
 def test_a_file_of_hooks_grows_to_its_limit_and_no_further(tmp_path: Path) -> None:
     """A long session's payloads must not fill the runtime folder; that a hook fired is still said."""
     path = os.path.join(str(tmp_path), "hooks.jsonl")
@@ -180,6 +190,7 @@ def test_a_file_of_hooks_grows_to_its_limit_and_no_further(tmp_path: Path) -> No
     assert os.path.getsize(path) < 64 << 20
 
 
+@pytest.mark.size("test")
 def test_a_status_is_kept_and_the_users_own_line_is_shown_unchanged(tmp_path: Path) -> None:
     """Their status line is theirs: same input, same output, same exit status."""
     own = "wc -c; printf 'line %s' \"$0 $1\"; exit 3"
@@ -190,6 +201,7 @@ def test_a_status_is_kept_and_the_users_own_line_is_shown_unchanged(tmp_path: Pa
     assert record["payload"]["error"] == "rate_limit"
 
 
+@pytest.mark.size("test")
 def test_the_users_command_gets_every_byte_of_a_large_status_and_default_signals(tmp_path: Path) -> None:
     """A pipe holds less than an agent may say; and a program killed by its reader's end dies quietly."""
     payload = b'{"x":"%s"}' % (b"y" * 2_000_000)
@@ -198,6 +210,7 @@ def test_the_users_command_gets_every_byte_of_a_large_status_and_default_signals
     assert run("status-line", str(tmp_path), "--", "sh", "-c", "yes | head -1").stderr == b""
 
 
+@pytest.mark.size("test")
 def test_a_full_status_file_is_replaced_by_the_latest_status(tmp_path: Path) -> None:
     """Only the latest counts, and a status comes with every message of a session."""
     path = os.path.join(str(tmp_path), "status.jsonl")
@@ -210,6 +223,7 @@ def test_a_full_status_file_is_replaced_by_the_latest_status(tmp_path: Path) -> 
     assert len(read_lines(path)) == 2
 
 
+@pytest.mark.size("test")
 def test_a_status_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
     """A half-done replacement would stay in the leg's folder for ever."""
     shell = f"ulimit -f 1; exec '{sys.executable}' -I -S '{HOOK}' status-line '{tmp_path}'"
@@ -221,6 +235,7 @@ def test_a_status_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: P
     assert os.listdir(str(tmp_path)) == ["status.jsonl"]
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "name", ["plain", "with space", "it's", 'say "hi"', "new\nline", "$HOME `x` \\", "-n", "ü"]
 )
@@ -239,6 +254,7 @@ def test_quoted_for_a_shell_the_commands_survive_any_folder_name(tmp_path: Path,
     assert sorted(os.listdir(folder)) == ["hooks.jsonl", "status.jsonl"]
 
 
+@pytest.mark.size("test")
 def test_a_hook_costs_hardly_more_than_an_empty_python(tmp_path: Path) -> None:
     """Agents wait for their hooks; the peer in the same run is the bare interpreter."""
     bare, ours = [], []

@@ -24,7 +24,7 @@ _VALUES = st.recursive(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @given(_VALUES)
 def test_it_writes_and_reads_what_json_does(value: object) -> None:
     """It is the same code reached by a shorter way; a new Python could change that."""
@@ -54,6 +54,7 @@ def test_garbage_is_a_value_error(text: str | bytes) -> None:
         parse_json(text)
 
 
+@pytest.mark.size("test")
 def test_garbage_is_a_value_error_also_where_json_was_never_loaded() -> None:
     """Where the accelerator finds no error of json's own it raises none: a torn file was a crash of ours."""
     code = (
@@ -97,6 +98,7 @@ def test_the_slow_way_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         scan("[NaN]", 0)
 
 
+@pytest.mark.size("test")
 def test_it_loads_neither_json_nor_re() -> None:
     """That is its only reason to exist."""
     code = (

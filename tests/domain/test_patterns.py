@@ -59,6 +59,7 @@ def test_it_can_be_copied_before_and_after() -> None:
     assert not hasattr(late, "_unknown")
 
 
+@pytest.mark.size("test")
 def test_every_late_pattern_of_ours_is_one() -> None:
     """A mistake in one must be seen here, not by the user whose handoff is the first to need it."""
     done = subprocess.run(

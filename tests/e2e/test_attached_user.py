@@ -112,7 +112,6 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
         wait_for_daemon(world, other_than=daemon)
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])
 def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits(point: str) -> None:
     """The person typed nothing and started nothing; the successor stands on their screen all the same."""

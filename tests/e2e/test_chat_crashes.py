@@ -16,7 +16,6 @@ FIRST = {**SLOW, "when": "in the user's words"}
 LINES = ("turn.ended", "leg.ended", "session.ended", "turn.begun", "leg.starting", "leg.started")
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str) -> None:
@@ -52,7 +51,6 @@ def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str)
 POINTS = [f"{when} {line}" for line in ("chat.begun", "turn.begun") for when in ("before", "after")]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", [*POINTS, "before leg.starting", "after leg.started"])
 def test_a_chat_whose_daemon_is_killed_at_its_beginning_begins_once(point: str) -> None:
     """Whoever typed it got no answer: begun twice, two chats would work in one folder, and cost twice."""

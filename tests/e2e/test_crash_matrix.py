@@ -76,7 +76,6 @@ def end(world: RelayWorld, session: str) -> None:
     )
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failover(point: str) -> None:
     """The agent's limit may come in the very second the daemon is upgraded, or the machine kills it."""
@@ -96,7 +95,6 @@ def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failo
         end(world, session)
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("victim", ["holder", "agent"])
 @pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])
 def test_a_holder_or_agent_killed_at_any_step_leaves_one_agent_or_a_rest_that_says_why(

@@ -114,7 +114,6 @@ def fail_over(lives_for: int) -> bool:
     return lived
 
 
-@pytest.mark.share(8)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_daemon_killed_between_any_two_writes_is_succeeded_by_one_that_finishes(part: int) -> None:
@@ -151,7 +150,6 @@ def open_session(lives_for: int) -> bool:
     return lived
 
 
-@pytest.mark.share(8)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_daemon_killed_between_any_two_writes_of_a_beginning_costs_asking_again(part: int) -> None:

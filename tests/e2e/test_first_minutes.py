@@ -8,7 +8,6 @@ import pytest
 from tests.house import tree
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_recorded_first_minutes_are_what_a_newcomer_sees() -> None:
     """Played again in a real terminal, the same keys show the same; else run docs/first_minutes.py."""

@@ -42,7 +42,6 @@ def names(world: RelayWorld, session: str) -> list[str]:
     return [event.body.name for event in world.events(session)]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", points(CANCEL))
 def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
     """The successor is not left alive beside a session that says it rests."""
@@ -61,7 +60,6 @@ def test_a_cancel_is_finished_or_was_never_begun(point: str) -> None:
         )
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", points(RETRY))
 def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
     """One successor, from the packet there was, whatever the daemon lived to write."""
@@ -80,7 +78,6 @@ def test_a_retry_is_finished_or_was_never_begun(point: str) -> None:
         assert names(world, session).count("handoff.retried") == 1
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", points(FAIL))
 def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> None:
     """A failure that was written calls its rollback agent, be it by the next daemon."""

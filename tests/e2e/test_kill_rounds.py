@@ -20,7 +20,6 @@ def test_a_successor_killed_at_its_prompt_is_followed_by_one_that_has_the_packet
     assert (result.how, result.why) == ("itself", "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 5))
 def test_whoever_is_killed_while_the_next_agent_stands_by_the_prompt_reaches_one(number: int) -> None:
     """It must neither be lost with the standby nor reach two agents, and nothing of the standby is left."""
@@ -28,7 +27,6 @@ def test_whoever_is_killed_while_the_next_agent_stands_by_the_prompt_reaches_one
     assert (result.how in {"itself", "command"}, result.why) == (True, "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["standby.starting", "standby.ready"])
 @pytest.mark.parametrize("victims", [("daemon",), ("standby",), ("daemon", "standby")])
 def test_a_daemon_killed_while_a_standby_stands_loses_nothing(point: str, victims: tuple[str, ...]) -> None:

@@ -39,7 +39,6 @@ def see(place: Place) -> dict[str, object]:
     return seen
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", PLACES)
 def test_a_limit_is_handed_over_in_every_ordinary_folder(world: RelayWorld, name: str) -> None:
     """A tool that breaks on a blank in a name, or leaves files in the user's status, is not used twice."""

@@ -173,7 +173,6 @@ LINES = (
 )
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: str) -> None:

@@ -50,7 +50,6 @@ def wait_for_end(person: Person, length: int) -> None:
     person.wait_until(lambda: len(person.received) >= length, f"{length} bytes, not {len(person.received)}")
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("way", ["tty", "socket"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])

@@ -33,7 +33,6 @@ def open_and_kill(world: RelayWorld, point: str) -> str:
     return session
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", [*POINTS, "after SpawnLeg", "after paste", "after return"])
 def test_a_task_is_submitted_once_whenever_the_daemon_is_killed(point: str) -> None:
     """Nobody is there to see that it was forgotten; typed twice it would be worked on twice."""

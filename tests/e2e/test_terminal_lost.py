@@ -33,7 +33,6 @@ def is_handed_over(session: Session) -> bool:
     return session.handoff is None and session.agent == "understudy" and session.state is State.READY
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_failover_needs_no_terminal(point: str) -> None:
     """The laptop is closed in the very second of the limit; whoever comes back finds the successor."""

@@ -19,6 +19,8 @@ from tests.support.at_work import begin, finish_turn, has_taken_over, restart, s
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 NATIVE_ID = "3f069207-a498-4908-9635-da83670671ea"
 RUNS = 6
 

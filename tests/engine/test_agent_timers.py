@@ -91,7 +91,7 @@ def test_a_key_is_not_pressed_where_no_countdown_stands_any_more() -> None:
     assert scene.keys == []
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "busy",
     [{"state": "busy"}, {"state": "asking"}, {"input": "typed"}],
@@ -113,7 +113,7 @@ def test_it_waits_until_the_key_can_only_mean_the_timer(busy: dict[str, str]) ->
     assert (scene.keys, scene.looks) == ([b"\x1b"], 2)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_it_waits_for_whoever_types() -> None:
     """Keys of theirs that came a moment ago, or stand in the holder, are theirs to finish."""
     scene = Scene()
@@ -123,7 +123,7 @@ def test_it_waits_for_whoever_types() -> None:
     assert (scene.keys, scene.looks) == ([b"\x1b"], 3)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_when_its_moment_has_come_no_key_is_pressed() -> None:
     """From then on it may be at work."""
     scene = Scene()

@@ -20,7 +20,7 @@ def ask(uid: int) -> Asker:
     return asyncio.run(find_tool_user(Peer(os.getpid(), uid)))
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.timeout(120)
 def test_a_directory_that_does_not_answer_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Login names may be kept on the network; a handoff must not wait for it, and the number is true."""

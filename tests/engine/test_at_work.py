@@ -20,6 +20,8 @@ from tests.support.deleting import delete_folder
 from tests.support.leg_client import read_screen, type_into
 from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def test_git_clean_in_the_middle_of_work_costs_no_failover(world: RelayWorld) -> None:
     """`git clean -fdx` deletes what git ignores, our folder with its journal included."""

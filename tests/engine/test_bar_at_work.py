@@ -1,10 +1,14 @@
 """The bar and holding back under a real daemon."""
 
+import pytest
+
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_mute
 from tests.support.relay_world import RelayWorld
+
+pytestmark = pytest.mark.size("test")
 
 
 def test_who_waits_between_two_agents_is_given_the_bar() -> None:

@@ -160,7 +160,7 @@ def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
     asyncio.run(work())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
     """It waited for its turn on a busy machine, or its connection was lost."""
 

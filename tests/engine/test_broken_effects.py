@@ -163,7 +163,7 @@ _TIMES_TRIED = 9
 """How often an effect is tried for half a minute."""
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     ("kind", "failure", "tries"),
     [

@@ -16,6 +16,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 SCENES = [
     {"when": "some", "do": [{"use": {"input": 700, "output": 100}, "say": "some"}]},
     {"when": "long", "do": [{"use": {"input": 2000}}, {"say": "I go on"}, {"wait_s": 50}]},

@@ -16,6 +16,8 @@ from tests.support.mcp_client import read_token
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 
 def list_checkpoints(world: RelayWorld, session: str) -> list[CheckpointMade]:
     return [event.body for event in world.events(session) if isinstance(event.body, CheckpointMade)]

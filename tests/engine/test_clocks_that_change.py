@@ -4,11 +4,15 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from agent_relay.domain.names import get_journal_path
 from agent_relay.store.ledger import read_ledger
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world
+
+pytestmark = pytest.mark.size("test")
 
 LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 SCENES = [{"when": "out", "do": [LIMIT]}]

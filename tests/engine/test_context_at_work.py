@@ -14,6 +14,8 @@ from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.writer import add_writer, let_it_write
 
+pytestmark = pytest.mark.size("test")
+
 SCENES = [
     {"when": "to (?P<n>[0-9]+)", "do": [{"context": 720, "say": "much"}]},
     {"when": "draft", "do": [{"context": 820, "say": "more"}]},

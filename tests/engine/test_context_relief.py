@@ -53,7 +53,7 @@ def await_quiet(*states: str) -> LegQuiet | None:
     return asyncio.run(look())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_work_that_is_seen_late_is_waited_out() -> None:
     """Records of a short turn may be ahead of its screen; nobody else would ask again."""
     assert await_quiet("busy", "busy", "asking", "ready", "ready") == LegQuiet("L1")

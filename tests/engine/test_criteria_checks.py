@@ -19,6 +19,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 from tests.support.seats import run, seat
 
+pytestmark = pytest.mark.size("test")
+
 POSE = """
 import os, sys
 from agent_relay.client.autostart import ask_daemon

@@ -11,6 +11,8 @@ from tests.support.deleting import delete_folder
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

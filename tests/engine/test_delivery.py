@@ -140,7 +140,7 @@ def test_a_text_that_was_given_up_is_begun_anew_by_who_tries_again() -> None:
     assert agent.typed == [PASTED, b"\r"]
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_line_somebody_types_is_waited_for() -> None:
     """Text in the middle of a person's sentence would be sent in their name."""
     agent = Agent(refusals=2)
@@ -150,7 +150,7 @@ def test_a_line_somebody_types_is_waited_for() -> None:
     assert agent.told == []
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_key_that_answered_a_question_does_not_hold_the_packet_up_for_ever() -> None:
     """`1` without a return leaves a count of one behind, and an input line that is plainly empty."""
     agent = Agent(refusals=1000)

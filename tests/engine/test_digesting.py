@@ -7,6 +7,8 @@ import json
 import os
 import time
 
+import pytest
+
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.work import DigestBegun, DigestEnded
 from agent_relay.domain.session import Session
@@ -15,6 +17,8 @@ from agent_relay.store.journal import read_events
 from tests.support.at_work import begin, finish_turn, say
 from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
 from tests.support.writer import add_writer, let_it_write
+
+pytestmark = pytest.mark.size("test")
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 

@@ -15,6 +15,8 @@ from tests.support.at_work import begin, finish_turn, has_taken_over, restart, s
 from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 RULE = "Never touch the blue door."
 TASK = f"paint the shed. {RULE}"
 

@@ -14,6 +14,8 @@ from tests.house import tree
 from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.relay_world import CHECKOUT, RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def add_fault(world: RelayWorld, fault: str) -> None:
     """The understudy has a fault from now on."""
@@ -44,7 +46,6 @@ def read_prompts(world: RelayWorld) -> list[str]:
     return [str(row["text"]) for row in read_rows(world) if row["type"] == "prompt"]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "fault",
     [

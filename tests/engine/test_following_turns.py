@@ -99,6 +99,7 @@ def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
     assert part.cursor.leg == story.leg
 
 
+@pytest.mark.size("test")
 def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:
     """Its follower would else ask in circles, as fast as it can, for an end that does not come."""
     with relay_world() as world:

@@ -12,6 +12,8 @@ from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 TERMS = {
     "expect": ["doors/front.txt"],
     "accept": ["it opens"],

@@ -228,7 +228,7 @@ def test_a_stale_owner_gives_up_at_once() -> None:
     play(Scene(), script)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_closing_ends_waits_for_the_disk_and_refuses_who_still_asks() -> None:
     """A daemon that stops must not wait for a disk that never recovers."""
     scene = Scene()
@@ -269,7 +269,7 @@ def test_who_looks_is_told_all_that_the_journal_shows() -> None:
     play(Scene(), script)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_who_looks_while_a_disk_hangs_is_told_what_was_known_before() -> None:
     """A command that waits for a dead disk tells its user nothing at all."""
 

@@ -13,6 +13,8 @@ from tests.support.at_work import has_taken_over
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 WORK = {
     "to": "understudy",
     "from": "gamma",

@@ -19,6 +19,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.installations import Installation
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 GONE = "agent-relay is no longer installed in "
 
 

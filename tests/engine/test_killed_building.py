@@ -12,6 +12,8 @@ from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 from tests.support.world_end import find_children
 
+pytestmark = pytest.mark.size("test")
+
 
 def _slow_down_git(world: RelayWorld) -> str:
     """While the file at the path that comes back is there, git waits before it answers."""

@@ -5,6 +5,8 @@ import json
 import os
 import sys
 
+import pytest
+
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
@@ -14,6 +16,8 @@ from tests.support.at_work import LIMIT, finish_turn, folder_of, restart, say
 from tests.support.handoffs import write_screenplays
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import CHECKOUT, RelayWorld, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 ASKED = "You are out: paint the shed blue"
 HOOKS = """

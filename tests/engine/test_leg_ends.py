@@ -15,6 +15,8 @@ from agent_relay.engine.legs.shutdown import end_agent
 from agent_relay.system.clock import read_boot_moment
 from agent_relay.system.processes import born, is_alive
 
+pytestmark = pytest.mark.size("test")
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

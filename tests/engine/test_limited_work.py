@@ -9,6 +9,8 @@ import pytest
 from agent_relay.engine.publishing.limited_work import run_limited
 from agent_relay.system.limited_process import LimitedProcess, WorkLimit, end_server
 
+pytestmark = pytest.mark.size("test")
+
 ROOMY = WorkLimit(processor_s=30, wall_s=120)
 
 

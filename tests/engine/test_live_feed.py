@@ -10,6 +10,8 @@ from agent_relay.domain.protocol.watch_output import LiveSession, parse_live
 from tests.support.at_work import begin, say, working_world
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[RelayWorld]:

@@ -9,6 +9,8 @@ from agent_relay.domain.state import State
 from tests.support.chats import AGREES, chat_world
 from tests.support.relay_world import RelayWorld
 
+pytestmark = pytest.mark.size("test")
+
 _LENGTH = 900_000
 _KINDS = {
     "letters": "x" * _LENGTH,

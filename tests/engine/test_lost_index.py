@@ -12,6 +12,8 @@ from tests.support.deleting import delete_folder
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 
 def lose_state(world: RelayWorld) -> None:
     """As somebody does who cleans up below their home: whatever the daemon writes there now."""

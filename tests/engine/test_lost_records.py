@@ -11,7 +11,8 @@ from agent_relay.sources.transcript_reader import read_facts
 from tests.support.corpus import lay_out, list_names
 from tests.support.lost_records import lose
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.size("test")
+
 
 READERS = {
     "claude": "claude-jsonl",

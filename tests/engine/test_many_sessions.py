@@ -11,6 +11,8 @@ from tests.support.at_work import begin, restart
 from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 ENDED = [f"01JD{number:022}" for number in range(5)]
 
 

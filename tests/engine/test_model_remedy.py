@@ -2,12 +2,16 @@
 
 import json
 
+import pytest
+
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.status import list_columns
 from agent_relay.store.session_index import read_summary
 from tests.support.at_work import LIMIT, begin, finish_turn, folder_of, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world
+
+pytestmark = pytest.mark.size("test")
 
 MODEL_LIMIT = LIMIT | {"limit": "You've hit your large model limit"}
 SCENES = [

@@ -125,6 +125,7 @@ def play(
         asyncio.run(main(held))
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("order", list(itertools.permutations(("screen", "hook", "row"))), ids="-".join)
 def test_a_limit_is_acted_on_once_whichever_of_its_sights_comes_first(
     tmp_path: Path, order: tuple[str, ...]
@@ -142,6 +143,7 @@ def test_a_limit_is_acted_on_once_whichever_of_its_sights_comes_first(
     play(tmp_path, script)
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(("is_decided", "acts"), [(False, ["hook"]), (True, [])])
 def test_a_daemon_that_died_between_the_screen_and_the_record_costs_no_failover(
     tmp_path: Path,
@@ -167,6 +169,7 @@ def test_a_daemon_that_died_between_the_screen_and_the_record_costs_no_failover(
     play(tmp_path / "two", hear, known=frozenset(seen))
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "order",
     [
@@ -221,6 +224,7 @@ os.read(0, 1)
 """
 
 
+@pytest.mark.size("test")
 def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(tmp_path: Path) -> None:
     """A session that was given its packet must not be told to wait for one before its agent has painted."""
     loaded = get_adapter("demo")

@@ -11,6 +11,8 @@ from tests.support.at_work import begin, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 
 def rename(world: RelayWorld) -> str:
     """The project stands elsewhere; what it was called is nothing's name any more."""

@@ -13,6 +13,8 @@ from tests.support.at_work import begin, has_taken_over
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.writer import add_writer, begin_talk, let_it_write
 
+pytestmark = pytest.mark.size("test")
+
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 

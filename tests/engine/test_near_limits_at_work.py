@@ -11,6 +11,8 @@ from tests.support.at_work import LIMIT, WARNING, begin, restart, say, working_w
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

@@ -16,6 +16,8 @@ from tests.support.at_work import LIMIT, SCENES, begin, has_taken_over, restart,
 from tests.support.handoffs import PICKED_UP, write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 SENDS = """#!{python} -IS
 import json, os, sys
 with open({path!r}, "a") as file:

@@ -16,6 +16,8 @@ from agent_relay.terminal.holder.child import LEFT_FILE
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 # A command in a Unix session of its own, as agents run them, and a service that leaves the agent at once.
 START = """#!/bin/sh
 setsid sh -c 'echo $$ > "$HOME/shell"; exec sleep 4321' &

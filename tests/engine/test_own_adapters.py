@@ -12,6 +12,8 @@ from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def write(path: str, text: str) -> None:
     with open(path, "w", encoding="utf-8") as file:

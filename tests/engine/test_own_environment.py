@@ -2,8 +2,12 @@
 
 import os
 
+import pytest
+
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 START = """#!/bin/sh
 env > "$HOME/written" && mv "$HOME/written" "$HOME/environment"

@@ -14,6 +14,8 @@ from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> None:
     """`--no-launch`: the session and its agent go on untouched, and later packets get later numbers."""

@@ -11,6 +11,8 @@ from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.handoffs import git, write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 _TEST = "import unittest\n\nclass Test(unittest.TestCase):\n    def test(self) -> None:\n        pass\n"
 _NAMES = ("a.py", "b.py", "c.py")
 _CHECK = "python3 -m unittest -q test_all"

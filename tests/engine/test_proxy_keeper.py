@@ -64,6 +64,7 @@ async def ask(port: int) -> bytes:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.size("test")
 def test_a_killed_proxy_is_started_again_at_its_port(folders: Folders) -> None:
     """Agents have its port in their environment, and ask there for as long as they live."""
 
@@ -90,6 +91,7 @@ def test_a_file_that_names_no_process_and_port_names_none(tmp_path: object, text
     assert read_running(path) == (0, 0)
 
 
+@pytest.mark.size("test")
 def test_the_next_daemon_finds_the_proxy_of_the_one_before(folders: Folders) -> None:
     """A daemon that is killed or restarted ends no request."""
 
@@ -105,6 +107,7 @@ def test_the_next_daemon_finds_the_proxy_of_the_one_before(folders: Folders) -> 
     asyncio.run(play())
 
 
+@pytest.mark.size("test")
 def test_a_daemon_that_finds_legs_and_no_proxy_starts_one(folders: Folders) -> None:
     """Both were killed: the legs' port is the same again."""
 
@@ -120,6 +123,7 @@ def test_a_daemon_that_finds_legs_and_no_proxy_starts_one(folders: Folders) -> N
     asyncio.run(play())
 
 
+@pytest.mark.size("test")
 def test_a_proxy_that_cannot_be_started_is_told_and_leaves_the_leg_alone(folders: Folders) -> None:
     """The leg is started without it then."""
     os.makedirs(folders.proxy_lock)
@@ -149,6 +153,7 @@ def run_as_nobody(program: str) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.size("test")
 @pytest.mark.skipif(not IS_ROOT, reason="only root can be somebody else")
 def test_another_user_can_neither_use_the_proxy_nor_take_its_port(folders: Folders) -> None:
     """Keys pass through that port: while nobody listens there, nobody else may."""

@@ -21,6 +21,8 @@ from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.limited_process import LimitedProcess, end_server
 
+pytestmark = pytest.mark.size("test")
+
 ID = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 HANDOFF = Handoff("H1", "L1", "demo", "understudy", "manual", NOW)

@@ -12,6 +12,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, relay_world
 
+pytestmark = pytest.mark.size("test")
+
 REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
 TOLD = (
     "→ demo is signed out or its key is refused (Invalid API key). "

@@ -5,11 +5,15 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import pytest
+
 from agent_relay.domain.events.session import ConsentUsed
 from agent_relay.domain.state import State
 from tests.support.at_work import begin, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 OUT = {"limit": "You've hit your session limit", "resets_in_s": 12}
 SCENES = [{"when": "out", "do": [OUT]}, {"again": True, "do": [{"say": "I go on"}]}]

@@ -16,6 +16,8 @@ from tests.support.at_work import restart
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, is_daemons, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def begin(world: RelayWorld, task: str = "hello", **wish: object) -> dict[str, object]:
     """What the daemon answers to somebody who wants a turn."""

@@ -9,6 +9,8 @@ from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.relay_world import RelayWorld, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def limit_descriptors(world: RelayWorld, most: int) -> None:
     """The daemon may open no descriptor of that number or above; those it has stay open."""

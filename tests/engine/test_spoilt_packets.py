@@ -13,6 +13,8 @@ from tests.support.mute_agent import is_at_rest, mutable_world, set_mute
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 RULE = "Never touch the blue door."
 
 

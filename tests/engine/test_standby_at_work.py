@@ -22,6 +22,8 @@ from tests.support.leg_client import ask_holder, read_screen
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 SLOWLY = {"when": "think", "do": [{"wait_s": 1.0}, {"say": "thought"}]}
 MUCH = {"when": "much", "do": [{"used": 95}, {"say": "much is used"}]}
 ANEW = {"when": "anew", "do": [{"used": 1, "resets_in_s": 90_000}, {"say": "it begins anew"}]}

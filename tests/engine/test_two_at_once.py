@@ -2,9 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from agent_relay.domain.errors import RelayError
 from tests.support.at_work import begin, has_taken_over
 from tests.support.relay_world import RelayWorld
+
+pytestmark = pytest.mark.size("test")
 
 
 def open_both(world: RelayWorld, agent: str, *wishes: dict[str, object]) -> list[str]:

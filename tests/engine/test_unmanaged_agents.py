@@ -19,6 +19,8 @@ from agent_relay.terminal.holder.child import open_pty
 from tests.engine.test_notifying import Hook, wish
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 LIMIT = "You've hit your session limit · resets 9pm (UTC)"
 PYTHON = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__)]
 SEEN_S = 3.0

@@ -14,6 +14,8 @@ from tests.support.at_work import begin, folder_of, has_taken_over
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld
 
+pytestmark = pytest.mark.size("test")
+
 
 def test_what_an_agent_at_work_cannot_be_given_is_refused_with_the_way_to_get_it(world: RelayWorld) -> None:
     """A task dropped without a word is found out an hour later."""

@@ -1,13 +1,11 @@
 """Runs the command line as a user does: a process of its own, in a home of its own."""
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 
 from tests.house import tree
+from tests.support import preloaded
 from tests.support.handoffs import git
-from tests.support.measured import measured
 
 LIMIT_S = 180
 
@@ -45,15 +43,8 @@ class World:
 
     def run_with(self, variables: dict[str, str], *words: str) -> Done:
         """The same with more variables."""
-        done = subprocess.run(
-            [sys.executable, "-m", "agent_relay", *words],
-            cwd=self.cwd,
-            env=self.environ() | measured() | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        env = self.environ() | variables
+        done = preloaded.run(words, env=env, cwd=self.cwd, timeout=LIMIT_S)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -9,6 +9,8 @@ from tests.fidelity.repeats import list_repeated
 from tests.fidelity.scoring import Total
 from tests.fidelity.script import list_cases, load_case
 
+pytestmark = pytest.mark.size("test")
+
 
 class Bars(NamedTuple):
     """What all packets together reach at least (`full`, `kinds`) and at most (all others)."""

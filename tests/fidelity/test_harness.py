@@ -101,6 +101,7 @@ def _list_rounds() -> list[tuple[str, str, str]]:
     return [*((first.name, agent, form) for agent, form in _FORMATS), *own]
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(("name", "agent", "form"), _list_rounds())
 def test_what_a_script_tells_is_read_again(name: str, agent: str, form: str, tmp_path: Path) -> None:
     """A question about what the transcript does not hold would measure the harness."""
@@ -136,6 +137,7 @@ def _list_since_cleared(events: Iterable[Event]) -> list[Event]:
     return found
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(("agent", "form"), _FORMATS)
 def test_what_was_taken_back_is_not_read(agent: str, form: str, tmp_path: Path) -> None:
     """A branch the user left would come back as what they want."""
@@ -150,6 +152,7 @@ def test_what_was_taken_back_is_not_read(agent: str, form: str, tmp_path: Path) 
     assert facts.skipped_lines == 0
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("agent", _READERS)
 def test_a_summary_and_an_interruption_are_read(agent: str, tmp_path: Path) -> None:
     """Both say how far what stands above can be trusted."""
@@ -161,6 +164,7 @@ def test_a_summary_and_an_interruption_are_read(agent: str, tmp_path: Path) -> N
     assert [one.text for one in facts.conversation if one.role == "user"] == ["one", "two", "no, three"]
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("agent", _READERS)
 def test_a_cleared_conversation_begins_anew(agent: str, tmp_path: Path) -> None:
     """The user wanted what stood before it forgotten."""
@@ -169,6 +173,7 @@ def test_a_cleared_conversation_begins_anew(agent: str, tmp_path: Path) -> None:
     assert [one.text for one in facts.conversation] == ["two", "Done too."]
 
 
+@pytest.mark.size("test")
 def test_the_tree_is_as_the_edits_leave_it(tmp_path: Path) -> None:
     """What was undone is clean, what was created is new, and a packet may ask git."""
     text = """@META agent=claude
@@ -229,6 +234,7 @@ def test_an_empty_packet_answers_nothing(name: str) -> None:
     assert truth.questions
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("name", list_cases())
 def test_the_whole_session_answers_every_question(name: str, tmp_path: Path) -> None:
     """What cannot be answered from the session cannot be asked of a packet; and it holds every secret."""
@@ -304,6 +310,7 @@ def test_a_truth_that_cannot_be_meant_is_refused() -> None:
         _parse("claude", "@META agent=claude\n@REWIND 2")
 
 
+@pytest.mark.size("test")
 def test_the_table_says_what_a_packet_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,8 @@ from tests.support.corpus import write_events
 from tests.support.corpus_story import Event
 from tests.support.told_chain import list_texts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.size("test")
+
 
 SHAPES = tomllib.loads(tree.read_text("tests/packet/pasted_shapes.toml"))
 LANGUAGES = ("en", "de", "es", "zh")

@@ -22,7 +22,7 @@ def test_what_broke_something_once_breaks_nothing_any_more(name: str) -> None:
     assert broken == []
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("name", TARGETS)
 def test_some_hundred_inputs_break_nothing(name: str) -> None:
     """The same ones every time: whoever changes something sees at once what it broke."""

@@ -162,9 +162,8 @@ def test_no_harmless_recording_has_a_limit_that_acts() -> None:
     assert [(name, act) for name, act in acts if act.split()[1] != "auth"] == []
 
 
-@pytest.mark.share(4)
+@pytest.mark.size("test")
 @pytest.mark.parametrize("entry", TRUTH, ids=name)
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_result_is_the_same_however_the_bytes_are_cut(entry: dict[str, str]) -> None:
     """A pipe delivers any sizes; the smallest splits every escape sequence and every character."""
@@ -173,9 +172,8 @@ def test_the_result_is_the_same_however_the_bytes_are_cut(entry: dict[str, str])
         assert replay(entry, chunk=chunk) == whole, chunk
 
 
-@pytest.mark.share(4)
+@pytest.mark.size("test")
 @pytest.mark.parametrize("entry", WITH_RECORDS, ids=name)
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_records_do_not_make_the_cut_matter(entry: dict[str, str]) -> None:
     """The timeline of records and screens is fixed by offsets, not by reads."""

@@ -40,7 +40,7 @@ def _list_files(folder: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_the_example_is_what_a_session_writes_today(tmp_path: os.PathLike[str]) -> None:
     """People learn the format from it, and one of last month teaches another; `make docs` writes it again."""
     place = os.path.join(tree.CHECKOUT, "docs", "example_folder.py")
@@ -86,6 +86,7 @@ def test_the_packet_of_the_example_reads_and_is_as_published(example: str) -> No
     assert delivery.text.startswith("<handoff-context>")
 
 
+@pytest.mark.size("test")
 @FOLDERS
 def test_the_commands_read_the_example_as_a_project(example: str, tmp_path: os.PathLike[str]) -> None:
     """People look at the example with the same commands they use on their own."""
@@ -101,6 +102,7 @@ def test_the_commands_read_the_example_as_a_project(example: str, tmp_path: os.P
     assert "Now fix the greeting of nobody." in shown.out
 
 
+@pytest.mark.size("test")
 def test_the_first_example_prints_what_a_successor_would_be_told(tmp_path: os.PathLike[str]) -> None:
     """The shortest proof of what a packet is, without account, session or daemon."""
     world = create_world(f"{tmp_path}")

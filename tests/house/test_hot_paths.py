@@ -53,12 +53,14 @@ TURNS = (
 )
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("words", HOTTEST + HOT, ids=" ".join)
 def test_hot_commands_load_nothing_heavy(words: tuple[str, ...], tmp_path: os.PathLike[str]) -> None:
     """Typer alone costs ten times a bare Python; a prompt that calls `status` would be felt."""
     assert _find_loaded(HEAVY + SLOW if words in HOTTEST else HEAVY, words, f"{tmp_path}") == "HEAVY"
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("words", READING + FOLDING + ASKING + TURNS, ids=" ".join)
 def test_who_asks_the_daemon_loads_nothing_of_what_the_daemon_does(
     words: tuple[str, ...], tmp_path: os.PathLike[str]
@@ -92,7 +94,7 @@ def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str)
     return line
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_first_agent_waits_for_nothing_that_only_the_daemon_needs(tmp_path: os.PathLike[str]) -> None:
     """What agents keep themselves here is looked for by the daemon, which has loaded what that needs."""
     terminals = Terminals(create_world(f"{tmp_path}"))
@@ -120,6 +122,7 @@ LATE = (
 """What a daemon loads after its start; the first agent waits for none of it."""
 
 
+@pytest.mark.size("test")
 def test_a_daemon_answers_before_it_has_loaded_what_no_start_needs() -> None:
     """Each of them is a tenth of a second or a part of that which the first agent would wait for."""
     code = (
@@ -137,7 +140,7 @@ def test_a_daemon_answers_before_it_has_loaded_what_no_start_needs() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.bench
+@pytest.mark.size("bench")
 def test_hot_commands_cost_little_more_than_python(tmp_path: os.PathLike[str]) -> None:
     """Measured against `python -c pass`, in turns in the same run, by medians; `status` shows a session."""
     world = create_world(f"{tmp_path}")
@@ -170,7 +173,7 @@ def test_hot_commands_cost_little_more_than_python(tmp_path: os.PathLike[str]) -
     assert status <= bare * 4
 
 
-@pytest.mark.bench
+@pytest.mark.size("bench")
 def test_attaching_costs_little_more_than_python(tmp_path: os.PathLike[str]) -> None:
     """From the word to the agent's screen: people switch between terminals all day."""
     terminals = Terminals(create_world(f"{tmp_path}"))

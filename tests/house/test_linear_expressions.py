@@ -95,7 +95,7 @@ def _build_ask(
     return ask
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("group", range(_GROUPS))
 def test_every_expression_takes_as_long_as_its_text(group: int) -> None:
     """One that takes the square froze the daemon, and the next one, over a line of backslashes."""
@@ -122,7 +122,7 @@ def test_every_expression_is_found() -> None:
     assert strays == []
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("agent", adapter_names())
 def test_every_rule_of_our_adapters_takes_as_long_as_its_text(agent: str) -> None:
     """They are not looked at when they are loaded, as a user's are: that would cost every start."""

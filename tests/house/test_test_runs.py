@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.size("test")
+
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 IGNORING = f"""
 import os, signal, sys
@@ -50,17 +54,17 @@ def test_one():
             pass
 """
 
-SHARED = """
+SIZED = """
 import pytest
 
-@pytest.mark.share(4)
-@pytest.mark.parametrize("case", range(10))
-def test_one(case):
-    print("played one", case)
+def test_small(): pass
 
-@pytest.mark.parametrize("case", range(2))
-def test_two(case):
-    print("played two", case)
+@pytest.mark.size("test")
+@pytest.mark.parametrize("case", [1, pytest.param(2, marks=pytest.mark.size("every"))])
+def test_middle(case): pass
+
+@pytest.mark.size("bench")
+def test_measure(): pass
 """
 
 
@@ -84,28 +88,22 @@ def test_a_test_that_shrugs_off_its_limit_is_ended_with_its_process(tmp_path: Pa
     assert "test_inner.py::test_one did not end after its limit" in found.stdout
 
 
-def test_a_share_of_the_cases_is_the_same_one_each_time_and_every_one_is_played_when_asked(
-    tmp_path: Path,
-) -> None:
-    """A red case must be red again; what is left out may not be left out for good."""
-    first, second = (_find_played(_run(str(tmp_path), SHARED, [sys.executable], "-s")) for _ in "ab")
-    assert first == second
-    assert (len(first["one"]), first["two"]) == (3, {"0", "1"})
-    every = _find_played(_run(str(tmp_path), SHARED, [sys.executable], "-s", EVERY="1"))
-    assert every == {"one": {str(number) for number in range(10)}, "two": {"0", "1"}}
+def test_each_run_plays_what_is_of_its_size_or_smaller(tmp_path: Path) -> None:
+    """What is left out of a short run is played by a longer one, and a measurement only by its own."""
+    played = {size: _count_passed(tmp_path, f"--size={size}") for size in ("check", "test", "every", "bench")}
+    assert played == {"check": 1, "test": 2, "every": 3, "bench": 1}
+    assert _count_passed(tmp_path) == 3
 
 
-def _find_played(run: subprocess.CompletedProcess[str]) -> dict[str, set[str]]:
-    assert run.returncode == 0, run.stdout
-    found: dict[str, set[str]] = {}
-    for name, case in re.findall(r"played (\w+) (\d+)", run.stdout):
-        found.setdefault(name, set()).add(case)
-    return found
+def _count_passed(folder: Path, *options: str) -> int:
+    done = _run(str(folder), SIZED, [sys.executable], *options)
+    assert done.returncode == 0, done.stdout
+    found = re.search(r"(\d+) passed", done.stdout)
+    assert found, done.stdout
+    return int(found[1])
 
 
-def _run(
-    folder: str, text: str, python: list[str], *more: str, **environ: str
-) -> subprocess.CompletedProcess[str]:
+def _run(folder: str, text: str, python: list[str], *more: str) -> subprocess.CompletedProcess[str]:
     """Run `text` as a test of its own, with this house's conftest and a limit of a second."""
     with open(os.path.join(folder, "test_inner.py"), "w", encoding="utf-8") as file:
         file.write(text)
@@ -123,7 +121,7 @@ def _run(
     return subprocess.run(
         [*python, *options, "-c", os.devnull, os.path.join(folder, "test_inner.py")],
         cwd=CHECKOUT,
-        env={**os.environ, "TESTS_CLEAN_UP_S": "1", "PYTEST_ADDOPTS": "", "EVERY": "", **environ},
+        env={**os.environ, "TESTS_CLEAN_UP_S": "1", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -4,12 +4,15 @@ import os
 import stat
 import zipfile
 
+import pytest
+
 from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.system.config_file import parse_document, read_toml
 from tests.house import tree
 from tests.support.wheel import build_wheel
 
 
+@pytest.mark.size("test")
 def test_the_wheel_carries_adapters_example_and_phrases_and_nothing_else(tmp_path: os.PathLike[str]) -> None:
     """Without them an installed relay knows no agent and builds no packet; other names are others'."""
     with zipfile.ZipFile(build_wheel(f"{tmp_path}")) as wheel:

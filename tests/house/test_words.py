@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.house import tree
 
 
@@ -14,6 +16,7 @@ def test_no_tracked_file_names_the_folder_it_was_written_in() -> None:
     assert [name for name in tree.tracked_files() if needle.search(tree.read_text(name))] == []
 
 
+@pytest.mark.size("test")
 def test_no_tracked_file_names_a_package_host() -> None:
     """A clone elsewhere may not reach them; package clients are configured outside the tree."""
     hosts = _configured_hosts()

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.world_end import end_world, is_holder
 
+pytestmark = pytest.mark.size("test")
+
 LOOKS = 5000
 HOLDER = """
 import sys

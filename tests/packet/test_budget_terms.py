@@ -47,7 +47,7 @@ def test_questions_are_shortened_before_the_last_of_them_go() -> None:
     assert "questions to answer" in show(fewer)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_the_history_goes_before_the_questions() -> None:
     """The declared order: what was tried can be read again, what is to be answered cannot."""
     packet = full().model_copy(update={"rollback": {"agent": "alpha", "questions": ["why?", "when?"]}})

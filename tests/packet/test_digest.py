@@ -98,7 +98,7 @@ def test_a_digest_tells_what_was_said_and_done_before_its_leg() -> None:
         assert told in digest.split("\n")
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("turns", [50, 400, 4000])
 def test_a_digest_of_any_conversation_fits(turns: int) -> None:
     """What agents said gives way before what the user said."""

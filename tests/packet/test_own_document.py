@@ -160,7 +160,7 @@ def read_whole(packet: ResumePacket, agent: str) -> str:
     return "\n".join(line.removeprefix(">").removeprefix(" ") for line in text.splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.parametrize("kind", ["asked", "compacted"])
 def test_four_thousand_characters_arrive_whole(agent: str, kind: str) -> None:
@@ -189,7 +189,7 @@ def test_the_document_is_in_the_json_as_it_was_written() -> None:
     assert json.loads(json.dumps(render_document(fitted)))["narrative"].endswith(f"\n\n{document}")
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_document_is_shortened_only_when_nothing_guessed_is_left() -> None:
     """Even in the smallest packet, what the agent wrote outlives what was inferred from its words."""
     document = write_document(9000) + "\n## End\n" + "x" * 6000

@@ -29,7 +29,7 @@ def test_a_hostile_question_is_read_in_bounded_time(asked: str) -> None:
     assert [spoken.text for spoken in found.decisions] == [LOCK]
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "command",

@@ -319,7 +319,7 @@ def test_what_is_cut_ends_with_a_word() -> None:
     assert len(find(build("write the store", "ok", f"never touch {signs}", "Done."), 2).said) == 420
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_what_is_quoted_has_a_length() -> None:
     """One forged message must not fill the packet, nor half a key stay because its end was cut."""
     words = "never touch it " * 70_000
@@ -334,7 +334,7 @@ def test_control_characters_are_words_like_others() -> None:
     assert [one.said for one in packet.exchanges] != []
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.timeout(120)
 def test_thousands_of_turns_take_time_linear_in_their_number() -> None:
     """While a packet is being written, no agent is at work."""

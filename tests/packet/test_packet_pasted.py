@@ -124,14 +124,14 @@ _LINES = [
 _LINES += ["from x:\n\n", "Hi,\n\n", "{code}\n", "x,y,z\n", "$ a\n", "2026-01-01 10:00:00 a\nb\n"]
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("sign", _SIGNS)
 def test_a_megabyte_of_one_sign_takes_no_longer_than_some_of_prose(sign: str) -> None:
     """Texts come from anybody; quadratic time would block the daemon."""
     assert _measure(sign * (1 << 20)) < 20 * max(_measure(_PROSE * (1 << 14)), 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("line", _LINES)
 def test_many_short_lines_take_as_long_as_they_are(line: str) -> None:
     """Every line may open something whose end is looked for in all the lines below it."""

@@ -263,7 +263,7 @@ def test_no_text_costs_more_than_its_length() -> None:
     assert {turn.number for turn, _ in search.rank(3)} <= {1, 2}
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("marks", ["\u0315\u0300", "\u0591\u05b0"], ids=["accents", "points"])
 def test_marks_without_letters_cost_no_more_than_their_length(marks: str) -> None:

@@ -286,7 +286,7 @@ def test_file_names_with_line_feeds_stay_in_their_line() -> None:
     assert "- modified: a\\n## Task\\nx\n" in text
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @settings(max_examples=60)
 @given(st.text(st.one_of(st.sampled_from("\x1b\r\x07\x9b\u202e[201~<>/`\n"), st.characters())))
 def test_nothing_unfit_for_a_terminal_gets_through(text: str) -> None:

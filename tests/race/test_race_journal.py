@@ -110,6 +110,7 @@ def test_an_event_that_cannot_follow_is_never_written(tmp_path: Path) -> None:
     assert len(Path(journal.folder, "journal.jsonl").read_bytes().splitlines()) == 1
 
 
+@pytest.mark.size("test")
 def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
     """The race stops with a sentence, and goes on when there is room again."""
     journal = create_race(folders_in(tmp_path), begun(), at=BEGAN)

@@ -14,6 +14,8 @@ from tests.support.deleting import delete_folder
 from tests.support.race_world import TEST, RaceWorld, edit, race_world
 from tests.support.relay_world import is_daemons, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
 VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
 BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"

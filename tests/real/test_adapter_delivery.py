@@ -6,8 +6,6 @@ from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, deliver, start, wait_ready
 
-pytestmark = pytest.mark.real
-
 MARK = "a-word-only-the-packet-has"
 
 

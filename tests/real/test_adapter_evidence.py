@@ -4,15 +4,11 @@ import os
 import sys
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.agents.source_paths import LegPlace, expand_path, expand_text
 from tests.support.provider.steps import Step, refuse, say
 from tests.support.real import World
 from tests.support.real_launch import Leg, deliver, start, wait_ready
 from tests.support.real_seeds import write_json
-
-pytestmark = pytest.mark.real
 
 FETCH = "import sys,urllib.request as u;r=u.Request(sys.argv[1],headers={'Authorization':sys.argv[2]});"
 FETCH += "sys.stdout.write(u.urlopen(r,timeout=60).read().decode())"

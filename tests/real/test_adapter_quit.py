@@ -8,8 +8,6 @@ from tests.support.real import World
 from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
 from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.real
-
 LIMITS = {
     "claude": refuse("claude-limit"),
     "codex": refuse("codex-limit"),

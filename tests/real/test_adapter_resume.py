@@ -8,8 +8,6 @@ from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
 
-pytestmark = pytest.mark.real
-
 
 def find_native_id(world: World, leg: Leg) -> str:
     """The native session id: the one we chose, else what the agent's own files say."""

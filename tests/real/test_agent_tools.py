@@ -22,8 +22,6 @@ from tests.support.real_work import (
     wait_work,
 )
 
-pytestmark = pytest.mark.real
-
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLANTED = "47113"
 LONG = "\n".join(
@@ -130,7 +128,6 @@ def test_an_agent_recalls_what_its_packet_lacks_and_hands_itself_over(
     assert packet["next_task"] == REQUEST["next_step"]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("agent", "last"),
     [("claude", "codex"), ("codex", "opencode"), ("gemini", "codex"), ("opencode", "claude")],
@@ -153,7 +150,6 @@ def test_a_headless_agent_hands_its_turn_over(world: World, agent: str, last: st
         assert NAMES[agent].format("handoff") in json.dumps(world.requests(agent)[0]["body"]["tools"])
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("agent", WITH_TOOLS)
 def test_every_tool_answers(world: World, agent: str) -> None:
     """What an agent may call works for each of them, in a leg that resumes its conversation, too."""

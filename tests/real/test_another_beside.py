@@ -16,8 +16,6 @@ from tests.support.real_work import (
     wait_taken_over,
 )
 
-pytestmark = pytest.mark.real
-
 OURS = "Write a page about marigolds."
 NEXT = "Write a page about tulips."
 THEIRS = "Write a page about heliotropes."

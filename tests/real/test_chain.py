@@ -1,8 +1,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.store.packets import list_packets, read_packet
@@ -20,8 +18,6 @@ from tests.support.real_work import (
     wait_taken_over,
     wait_work,
 )
-
-pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 DECISIONS = {

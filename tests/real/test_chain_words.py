@@ -34,8 +34,6 @@ from tests.support.told_chain import (
     list_texts,
 )
 
-pytestmark = pytest.mark.real
-
 ORDERS = [("claude", "codex", "gemini", "opencode"), ("codex", "opencode", "claude", "gemini")]
 LONGEST = 8000
 

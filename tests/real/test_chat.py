@@ -5,8 +5,6 @@ import signal
 import subprocess
 from typing import Any
 
-import pytest
-
 from agent_relay.domain.protocol.run_output import build_chat_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import hang, say
@@ -14,8 +12,6 @@ from tests.support.real import RUN_S, World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, find_journals, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
-
-pytestmark = pytest.mark.real
 
 TASK = "Agree on how add() in calc.py is to be mended."
 PLAN = "I would write a + b."

@@ -17,8 +17,6 @@ from tests.support.real_launch import AGENTS, PROMPTS
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import order, read_all_events, type_line, wait_heard, wait_work
 
-pytestmark = pytest.mark.real
-
 HELD = {"claude": 720_000, "codex": 180_000, "gemini": 390_000, "opencode": 125_000}
 ROOMS = {"claude": 967_000, "codex": 242_896, "gemini": 524_288, "opencode": 168_000}
 SUMMARY = {
@@ -62,7 +60,6 @@ def list_noted(world: World) -> list[ContextNoted]:
     return [event.body for event in read_all_events(world) if isinstance(event.body, ContextNoted)]
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_an_agent_holds_is_read_from_its_own_records(world: World, agent: str) -> None:
     """The provider's own count arrives, against the room the agent has; the user is told on the screen."""
@@ -75,7 +72,6 @@ def test_what_an_agent_holds_is_read_from_its_own_records(world: World, agent: s
     terminal.wait_painted(f"The context of {agent} is 7[0-9] % full")
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_full_agent_hands_over_to_a_fresh_one_of_its_own(world: World, agent: str) -> None:
     """The same agent, another conversation, told what the first one knew."""
@@ -92,7 +88,6 @@ def test_a_full_agent_hands_over_to_a_fresh_one_of_its_own(world: World, agent: 
     assert first.id != second.id
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_full_agent_is_told_to_compact(world: World, agent: str) -> None:
     """By its own command, typed at its prompt; its provider is asked for the summary."""

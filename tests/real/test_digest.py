@@ -22,8 +22,6 @@ from tests.support.real_work import (
     wait_taken_over,
 )
 
-pytestmark = pytest.mark.real
-
 DOCUMENT = "## Goal\nKeep the word heliotrope.\n\n## Files and roles\n- src/made_up.py"
 MARKED = DOCUMENT + " [not in the record]"
 GOES_ON = "I go on."
@@ -69,7 +67,6 @@ def find_end(world: World) -> DigestEnded:
     return ended
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_the_successor_sums_up_the_record_and_is_given_that(world: World, successor: str) -> None:
     """It has all that was said; what it makes up is marked, what it calls does nothing, none of it stays."""
@@ -90,7 +87,6 @@ def test_the_successor_sums_up_the_record_and_is_given_that(world: World, succes
         assert json.loads(shown.stdout)["total"]["relay_tokens"] >= ended.input + ended.output
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_a_file_that_the_record_names_is_not_read_for_it(world: World, successor: str) -> None:
     """Agents read what stands behind an @ of a prompt; in a record anybody may have written it."""
@@ -104,7 +100,6 @@ def test_a_file_that_the_record_names_is_not_read_for_it(world: World, successor
         assert "okapi and bongo" not in json.dumps(first["body"])
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_a_successor_that_takes_too_long_is_left_alone(world: World, successor: str) -> None:
     """The handoff goes on with the plain packet, and the journal says why."""
@@ -116,7 +111,6 @@ def test_a_successor_that_takes_too_long_is_left_alone(world: World, successor: 
         assert (ended.outcome, ended.why) == ("failed", "no answer came within 6 s")
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_an_empty_document_is_left_out(world: World, successor: str) -> None:
     """An agent that says nothing has failed at nothing."""
@@ -126,7 +120,6 @@ def test_an_empty_document_is_left_out(world: World, successor: str) -> None:
         assert find_end(world).outcome == "empty"
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_a_limit_in_the_middle_ends_the_document_only(world: World, successor: str) -> None:
     """It is told in the agent's own words; whether the agent can work it shows itself a moment later."""

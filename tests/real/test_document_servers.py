@@ -12,8 +12,6 @@ from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_seeds import write_json
 
-pytestmark = pytest.mark.real
-
 SERVER = """#!/usr/bin/python3
 import json, sys
 open(sys.argv[1] + ".begun", "a").write("x")
@@ -77,7 +75,6 @@ def list_tools(body: dict[str, object]) -> str:
     return json.dumps(body.get("tools") or [])
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("successor", AGENTS)
 def test_a_digests_reader_is_offered_no_server_and_calls_none(world: World, successor: str) -> None:
     """What the record says may be a stranger's order; nothing of the user's may follow it."""
@@ -96,7 +93,6 @@ def test_a_digests_reader_is_offered_no_server_and_calls_none(world: World, succ
         assert not os.path.exists(mark)
 
 
-@pytest.mark.share(4)
 def test_codex_begins_no_server_in_a_fork(world: World) -> None:
     """A server runs outside of the sandbox that keeps its other tools from doing anything."""
     mark = add_server(world, "codex")

@@ -16,8 +16,6 @@ from tests.support.real_work import (
     wait_taken_over,
 )
 
-pytestmark = pytest.mark.real
-
 CHOSEN = {"claude": ("--effort", "low"), "codex": ("-c", "model_reasoning_effort=low")}
 
 

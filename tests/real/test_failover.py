@@ -9,8 +9,6 @@ from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import type_line, wait_prompt
 
-pytestmark = pytest.mark.real
-
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLAN = "The test still fails. Next step: make add() return a + b."
 GOES_ON = "I pick up where it stopped: add() must return a + b."

@@ -22,8 +22,6 @@ from tests.support.real_work import (
     wait_prompt,
 )
 
-pytestmark = pytest.mark.real
-
 TASK = "Write a page about marigolds."
 OWN = "cat >> {path}; echo >> {path}"
 FILES = {
@@ -87,7 +85,6 @@ def wait_told(terminal: Terminal) -> str:
     return found["said"].decode()
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
 def test_a_limit_is_told_and_nothing_else_and_uninstall_leaves_the_file_as_it_was(
     world: World, agent: str

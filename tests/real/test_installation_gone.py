@@ -1,14 +1,10 @@
 """The real agents go on when relay's installation is moved away under them."""
 
-import pytest
-
 from tests.support import real_seeds
 from tests.support.installations import Installation
 from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_work import type_line, wait_heard, wait_prompt
-
-pytestmark = pytest.mark.real
 
 TASK = "Write a page about marigolds."
 

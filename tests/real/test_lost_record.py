@@ -12,8 +12,6 @@ from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_work import read_all_events, type_line, wait_heard, wait_prompt, wait_taken_over
 
-pytestmark = pytest.mark.real
-
 RECORDS = {
     "claude": ".claude/projects/*/*.jsonl",
     "codex": ".codex/sessions/*/*/*/rollout-*.jsonl",

@@ -3,8 +3,6 @@
 import glob
 import json
 
-import pytest
-
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, call, say, shell
 from tests.support.real import World
@@ -12,8 +10,6 @@ from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, order, type_line, wait_prompt, wait_taken_over
 from tests.support.relay_world import wait_until
 from tests.support.served import count_served, read_used
-
-pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 

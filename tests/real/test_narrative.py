@@ -18,8 +18,6 @@ from tests.support.real_terminal import Terminal
 from tests.support.real_work import order, type_line, wait_heard, wait_prompt, wait_work
 from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.real
-
 DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 REFUSALS = {
     "claude": (refuse("claude-limit"), "You've hit your session limit"),
@@ -98,7 +96,6 @@ def list_runs(world: World) -> list[str]:
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world: World, agent: str) -> None:
     """Its history and prompt cache must not pay for the handoff, and a tool it calls does nothing."""
@@ -116,7 +113,6 @@ def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world
         assert list_runs(world) == []
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_provider_that_refuses_is_told_in_its_own_words(world: World, agent: str) -> None:
     """Nothing is written then, and the user sees why."""
@@ -133,7 +129,6 @@ def test_a_provider_that_refuses_is_told_in_its_own_words(world: World, agent: s
         assert list_runs(world) == []
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_answer_without_words_is_told_as_empty(world: World, agent: str) -> None:
     """It is neither cancelled nor failed, and no packet takes it along."""
@@ -144,7 +139,6 @@ def test_an_answer_without_words_is_told_as_empty(world: World, agent: str) -> N
         assert read_transcripts(world, agent) == before
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_nothing_is_asked_of_an_agent_nobody_talked_to(world: World, agent: str) -> None:
     """There is nothing to hand off, and no request is spent on finding that out."""
@@ -154,7 +148,6 @@ def test_nothing_is_asked_of_an_agent_nobody_talked_to(world: World, agent: str)
         assert world.requests(agent) == []
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_escape_while_the_agent_writes_leaves_no_trace(world: World, agent: str) -> None:
     """The user who changes their mind has the agent back as it was, and no process too many."""
@@ -176,7 +169,6 @@ def test_escape_while_the_agent_writes_leaves_no_trace(world: World, agent: str)
         assert (work.agent, work.done) == (agent, ())
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_successor_reads_what_the_agent_wrote(world: World, agent: str) -> None:
     """One line behind the relay key: the document, the packet that carries it, the next agent at work."""

@@ -13,8 +13,6 @@ from tests.support.provider.steps import call, edit, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 
-pytestmark = pytest.mark.real
-
 Json = dict[str, Any]
 LEAST = {"claude": 0.0, "codex": 1.0, "gemini": 0.0, "opencode": 1.0}
 """The part of the conversation's last request that the provider finds in its cache for the document's.
@@ -49,7 +47,6 @@ def measure_kept(agent: str, before: Json, after: Json) -> float:
     return sum(len(same) for same, _ in kept) / sum(map(len, old))
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_provider_knows_the_conversation_by_its_beginning(world: World, agent: str) -> None:
     """A long conversation read anew costs ten times as much; and still no tool does anything when called."""

@@ -12,8 +12,6 @@ from tests.support.real_launch import AGENTS, PROMPTS, Leg, deliver, quit_polite
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import type_line, wait_heard, wait_work
 
-pytestmark = pytest.mark.real
-
 LOG = """2026-11-20 10:00:01 ERROR HTTP/1.1 429 Too Many Requests
 You've hit your session limit · resets 3pm (UTC)
 ■ You\u2019ve hit your usage limit. Upgrade to Pro, or try again at 3:04 PM.

@@ -14,8 +14,6 @@ from tests.support.real_work import (
     wait_work,
 )
 
-pytestmark = pytest.mark.real
-
 TASK = "Write a page about marigolds."
 HALF = "half a line that nobody sent"
 

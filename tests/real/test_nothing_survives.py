@@ -22,8 +22,6 @@ from tests.support.real_work import (
 )
 from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.real
-
 TASK = "Write a page about marigolds."
 COMMAND = "sleep 333"
 IN_BACKGROUND = Tool(
@@ -61,7 +59,6 @@ def check_gone(world: World, terminal: Terminal) -> None:
     )
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_handoff_in_the_middle_of_a_command_ends_the_command(world: World, agent: str) -> None:
     """A test run left behind would change files under the successor's hands."""

@@ -17,8 +17,6 @@ from tests.support.real_work import (
     wait_taken_over,
 )
 
-pytestmark = pytest.mark.real
-
 OLD = "Write a page about heliotropes."
 NEW = "Write a page about marigolds."
 
@@ -70,7 +68,6 @@ def test_after_a_clear_the_packet_comes_from_the_new_conversation(world: World) 
     assert "heliotropes" not in heard
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("agent", "words", "second"),
     [

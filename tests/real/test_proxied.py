@@ -16,8 +16,6 @@ from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, find_journals, order
 
-pytestmark = pytest.mark.real
-
 DECOY = "The old log said: HTTP 429 rate_limit_error. You've hit your session limit · resets 9pm (UTC)."
 SCOPES = {"claude": "account", "codex": "account", "gemini": "model", "opencode": "account"}
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.race.schema import build_race_schema
@@ -12,8 +11,6 @@ from tests.support import real_seeds
 from tests.support.provider.steps import call, say, shell
 from tests.support.real import TEST_COMMAND, World
 from tests.support.real_work import LIMITS, describe, order
-
-pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 RIGHT = "sed -i 's/a - b/a + b/' calc.py"

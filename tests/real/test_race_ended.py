@@ -5,7 +5,6 @@ import signal
 import subprocess
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.race.schema import build_race_schema
@@ -14,8 +13,6 @@ from tests.support.provider.steps import FOREVER, call, hang, say, shell
 from tests.support.real import RUN_S, TEST_COMMAND, World
 from tests.support.real_work import LIMITS, describe, order, wait_no_agents
 from tests.support.relay_world import wait_until
-
-pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 RIGHT = "sed -i 's/a - b/a + b/' calc.py"

@@ -17,8 +17,6 @@ from tests.support.real_work import (
     wait_work,
 )
 
-pytestmark = pytest.mark.real
-
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 BEFORE = "I keep unittest, since the project has no other runner: heliotrope."
 SINCE = "I left the signature alone, since callers pass two numbers: marigold."

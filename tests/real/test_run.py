@@ -16,8 +16,6 @@ from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.real
-
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLAN = "The test still fails. Next step: make add() return a + b."
 GOES_ON = "I pick up where it stopped: add() must return a + b."
@@ -47,7 +45,6 @@ def build_turn(world: World, agent: str) -> list[Any]:
     ]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_turn_is_told_as_it_goes_and_goes_on_in_the_same_conversation(world: World, agent: str) -> None:
     """A script gets the words, the tools, the price and the id for the next turn; no terminal is needed."""
@@ -96,7 +93,6 @@ def test_an_end_names_the_tool_that_opencode_ends_its_turn_for(world: World) -> 
     wait_no_agents(world)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
     """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""
@@ -182,7 +178,6 @@ def find_told(world: World) -> set[int]:
     return {pid for pid, line in world.find_processes().items() if "test_calc.py shows" in line}
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_interrupted_turn_leaves_no_process(world: World, agent: str) -> None:
     """Ctrl-C in a script's terminal means the agent, too, and so does the end of a job."""

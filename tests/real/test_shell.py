@@ -17,13 +17,10 @@ from tests.support.real_shell import (
 )
 from tests.support.real_work import LIMITS, order, type_line, wait_prompt, wait_work
 
-pytestmark = pytest.mark.real
-
 DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_conversation_goes_on_from_turn_to_turn_and_through_the_agents_own_screen(
     world: World, agent: str
@@ -82,7 +79,6 @@ def test_use_leads_around_the_circle_and_back_into_the_first_conversation(world:
     assert legs[0] == legs[-1]
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_in_the_middle_of_a_turn_takes_what_waits_to_the_successor(
     world: World, first: str, second: str
@@ -111,7 +107,6 @@ def test_a_limit_in_the_middle_of_a_turn_takes_what_waits_to_the_successor(
     assert len({native_id for _, native_id, _ in legs[1:]}) == 1
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_handoff_with_a_document_goes_there_and_is_undone(world: World, first: str, second: str) -> None:
     """`/handoff FOCUS` asks the agent for its own words; `/undo-handoff` gives the conversation back."""

@@ -9,8 +9,6 @@ from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_work import type_line, wait_heard, wait_prompt, wait_taken_over
 
-pytestmark = pytest.mark.real
-
 TASK = "Write a page about marigolds."
 UNHEARD_OF = '{"kind":"turn","of":"a version nobody here has seen"}\n'
 

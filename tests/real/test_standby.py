@@ -19,8 +19,6 @@ from tests.support.real_switch import find_event
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import LIMITS, distrust, order, read_work, type_line, wait_prompt, wait_work
 
-pytestmark = pytest.mark.real
-
 GOES_ON = "I pick up where it stopped."
 _WARNED = {"used": 0.92, "status": "allowed_warning", "5h_surpassed_threshold": "0.9"}
 NEAR = Step(say="Nearly there.", headers=errors.claude_headers(**_WARNED))

@@ -13,10 +13,7 @@ from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import describe
 
-pytestmark = pytest.mark.real
 
-
-@pytest.mark.share(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_change_is_told_with_its_file_and_as_far_as_the_agent_tells_as_a_diff(
     world: World, agent: str

@@ -1,5 +1,3 @@
-import pytest
-
 from tests.support import real_seeds
 from tests.support.provider.steps import say
 from tests.support.real import World
@@ -12,8 +10,6 @@ from tests.support.real_work import (
     wait_prompt,
     wait_taken_over,
 )
-
-pytestmark = pytest.mark.real
 
 TASK = "Write a page about heliotropes."
 GOES_ON = "I pick up where it stopped."

@@ -10,8 +10,6 @@ from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import order
 
-pytestmark = pytest.mark.real
-
 
 def look(world: World) -> dict[str, dict[str, object]]:
     """The newest event of each type that `watch` prints now."""
@@ -43,7 +41,6 @@ def count_tokens(world: World, session: str) -> object:
     return json.loads(done.stdout)["total"]["total_tokens"]
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_watcher_sees_what_the_agent_holds_and_has_used(world: World, agent: str) -> None:
     """The provider's own numbers, while the agent lives, and the same tokens as `metrics` tells."""

@@ -4,8 +4,6 @@ from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_work import type_line
 
-pytestmark = pytest.mark.real
-
 STARTS = {
     "claude": (["claude"], "shortcuts"),
     "codex": (["codex", "--no-daemon"], "Ask Codex"),

@@ -86,7 +86,7 @@ def test_allowing_one_secret_never_spares_another(allowed: planted.Planted, secr
     assert not planted.leaks(secret, redact_text(f"{allowed.text}\n\n{secret.text}", allow=allow).text)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("one", [one for one in TOKENS if one.context == "prose"], ids=lambda one: one.kind)
 def test_a_secret_split_before_any_of_its_letters_goes_whole(one: planted.Planted) -> None:
     """A line may begin with any of them, a colon included; half of a token without a beginning is none."""

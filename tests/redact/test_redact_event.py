@@ -98,7 +98,7 @@ def test_half_a_secret_where_a_prompt_was_cut_is_not_journalled() -> None:
     assert found.left_out > 0
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_half_a_secret_where_an_answer_was_cut_is_not_journalled() -> None:
     """A chat keeps the end of an agent's words, and that may begin in the middle of a key."""
     for before in range(len(KEY)):

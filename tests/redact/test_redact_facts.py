@@ -87,7 +87,7 @@ def test_edited_lines_are_cleaned_together() -> None:
     assert clean[2] == plain
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("kind", TOKENS)
 def test_no_cut_leaves_half_a_secret(kind: str) -> None:
     """Packets quote the last 1,500 characters of a check and the two ends of a long prompt."""

@@ -190,7 +190,7 @@ def _changed(paths: Iterator[str]) -> tuple[int, list[tuple[str, object]]]:
     return lines, changed
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
     """A rule that eats code does more harm than a successor without that code."""
     project = os.path.dirname(os.path.dirname(importlib.util.find_spec("agent_relay").origin))  # type: ignore[union-attr, arg-type, type-var]
@@ -203,8 +203,7 @@ def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
     assert lines > 150_000
 
 
-@pytest.mark.share(4)
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.timed
 @pytest.mark.parametrize("part", range(8))
 def test_no_line_of_the_standard_library_and_the_dependencies_is_changed(part: int) -> None:
@@ -217,7 +216,7 @@ def test_no_line_of_the_standard_library_and_the_dependencies_is_changed(part: i
     assert lines > 100_000
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "unit",
     [

@@ -7,6 +7,8 @@ import pytest
 
 from agent_relay.redact.text import list_literals, redact_text
 
+pytestmark = pytest.mark.size("test")
+
 _LENGTH = 3_000
 _LONGER = 8
 # Linear work grows eight times, what takes the square 64 times; a busy machine is somewhere between.
@@ -29,7 +31,6 @@ def _is_slow(unit: str) -> bool:
     return long > short * _MOST_GROWTH
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("around", _AROUND, ids=map(repr, _AROUND))
 def test_runs_of_characters_and_of_the_rules_own_words_take_as_long_as_they_are(around: str) -> None:
     """3,200 backslashes took 8 s, 12,000 froze every daemon that read them."""
@@ -37,7 +38,6 @@ def test_runs_of_characters_and_of_the_rules_own_words_take_as_long_as_they_are(
     assert [unit for unit in units if _is_slow(unit + around)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["\\", "x", " ", "-", "="])
 def test_a_megabyte_of_one_character_takes_no_longer_than_one_of_prose(sign: str) -> None:
     """One line without an end is what a broken agent leaves."""
@@ -45,7 +45,6 @@ def test_a_megabyte_of_one_character_takes_no_longer_than_one_of_prose(sign: str
     assert _measure(sign * (1 << 20)) < prose * 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pwd ", "pwd=", "pwd=\n", "secret=", "token=", "password="])
 def test_a_telling_name_again_and_again_costs_a_few_times_what_prose_does(name: str) -> None:
     """Each one's line was searched from each of its last three hundred characters: fifteen times prose.

@@ -97,7 +97,7 @@ def test_a_database_that_is_always_written_to_is_told_of(tmp_path: Path, writer:
         _copy(tmp_path, tidy_up)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_what_a_writer_has_not_completed_is_not_read(tmp_path: Path) -> None:
     """It has locked the database, which is copied then: half of a change stands in it already."""
     path = tmp_path / "a.db"

@@ -78,7 +78,7 @@ def test_a_stream_that_breaks_is_opened_anew() -> None:
     run(main())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_silent_server_is_asked_anew_after_a_while() -> None:
     """A connection may be dead without anybody saying so."""
 

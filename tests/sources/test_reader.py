@@ -6,6 +6,8 @@ import subprocess
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.domain.limits import Record, Source
@@ -68,6 +70,7 @@ def test_where_an_agent_keeps_its_file_open_only_that_one_is_read(tmp_path: Path
     assert look(reader) == [3]
 
 
+@pytest.mark.size("test")
 def test_where_an_agent_that_is_gone_kept_its_file_open_one_that_nobody_has_open_is_read(
     tmp_path: Path,
 ) -> None:

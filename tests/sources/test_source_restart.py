@@ -12,6 +12,8 @@ from agent_relay.domain.documents.adapter import SourceSpec
 from agent_relay.sources.record_dispatch import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place, until
 
+pytestmark = pytest.mark.size("test")
+
 HOOKS = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
 CHILD = """
 import asyncio, json, os, sys
@@ -43,7 +45,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
 def test_a_reader_killed_again_and_again_loses_and_repeats_nothing(tmp_path: Path) -> None:
     """The daemon keeps the state with what it did about the records; `kill -9` may come at any moment."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -144,7 +144,7 @@ def test_a_poke_finds_what_no_event_told(tmp_path: Path) -> None:
     run(main())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_what_is_written_after_a_settled_screen_is_found_without_any_event(tmp_path: Path) -> None:
     """A hook may write after the last paint, and where events were lost nothing else would ever look."""
 
@@ -272,7 +272,7 @@ def test_a_source_that_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     run(main())
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_many_legs_share_one_observer_and_cost_nothing_while_quiet(tmp_path: Path) -> None:
     """A hundred idle sessions: no measurable CPU, once the events of their own beginning are through."""
 

@@ -47,7 +47,7 @@ def blocks_bytes(path: str) -> int:
     return os.stat(path).st_blocks * 512
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("framing", ["json-stream", "jsonl", "lines"])
 def test_what_was_read_takes_no_room_and_reading_goes_on(tmp_path: Path, framing: Framing) -> None:
     """An idle agent's telemetry grows by 13 MB an hour in a folder that often is memory."""

@@ -134,6 +134,7 @@ def test_two_processes_cannot_own_one_journal(tmp_path: Path) -> None:
     SessionJournal(str(path)).close()
 
 
+@pytest.mark.size("test")
 def test_the_next_owner_comes_after_a_kill(tmp_path: Path) -> None:
     """A lock file that outlives its process would be a manual repair step."""
     path = tmp_path / "journal.jsonl"
@@ -170,6 +171,7 @@ def test_a_full_disk_is_one_error_and_the_journal_stays_whole(tmp_path: Path) ->
     assert len(read_events(str(path))) == 4
 
 
+@pytest.mark.size("test")
 def test_a_really_full_disk_is_one_error_and_the_journal_stays_whole(tmp_path: Path) -> None:
     """A file system that takes half a line is not the same as a limit that takes none of it."""
     root = str(Path(__file__).resolve().parents[2])

@@ -71,6 +71,7 @@ def test_a_damaged_ledger_is_moved_aside_with_one_warning(
     assert update_ledger(path, lambda before: (*before, BILLING)) == (BILLING,)
 
 
+@pytest.mark.size("test")
 def test_two_writers_lose_nothing(path: str) -> None:
     """Sessions of several daemons' lives and commands note limits at once."""
     code = (

@@ -68,6 +68,7 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     assert (folder / "sessions").stat().st_mtime_ns == before
 
 
+@pytest.mark.size("test")
 def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> None:
     """Its new files must not vanish from `git status` because relay worked here; ours stay out of it."""
     folder = tmp_path / ".agent-relay"
@@ -224,6 +225,7 @@ def list_addable(root: Path) -> list[str]:
 MARK = '{"schema": "agent-relay/project", "version": 1}'
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "planted",
     [
@@ -247,6 +249,7 @@ def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, plan
     assert list_addable(tmp_path) == []
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("rules", ["!*\n", "", "resume\n"])
 def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, rules: str) -> None:
     """One made by an earlier version, or whose rules something changed, is mended before more is written."""

@@ -165,6 +165,7 @@ def kill_at(tmp_path: Path) -> Callable[[int], list[str]]:
     return run
 
 
+@pytest.mark.size("test")
 def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(
     tmp_path: Path, kill_at: Callable[[int], list[str]]
 ) -> None:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import find_edited, read_as_left, replace_file
 from tests.store.test_store_delivery import build
@@ -34,6 +36,7 @@ def edit_and_die(path: Path, step: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.size("test")
 def test_a_kill_at_any_step_of_an_edit_leaves_the_old_text_or_the_new(tmp_path: Path) -> None:
     """The successor reads one or the other, the next attempt succeeds, and the next packet tidies up."""
     resume = tmp_path / "resume"

@@ -68,6 +68,7 @@ def test_a_folder_one_may_not_write_to_is_told(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.size("test")
 def test_a_full_disk_is_told_although_a_file_can_be_made_on_it(tmp_path: Path) -> None:
     """A name takes no room, a journal does."""
     if not may_mount():

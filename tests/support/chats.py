@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from agent_relay.domain.protocol.run_output import build_chat_schema
 from tests.house import tree
+from tests.support import preloaded
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world
 
@@ -22,10 +23,11 @@ SLOW = {"do": [{"say": "I begin."}, {"wait_s": 5}, {"say": "I end."}]}
 def chat_world(
     demo: Sequence[Mapping[str, object]], understudy: Sequence[Mapping[str, object]]
 ) -> Iterator[RelayWorld]:
-    """A machine with two scripted agents; `chat` starts the daemon."""
+    """A machine with two scripted agents and a daemon."""
     with relay_world() as made:
         made.environ |= write_screenplays(f"{made.folder}/plays", demo=demo, understudy=understudy)
         made.environ["PYTHONPATH"] = tree.CHECKOUT
+        made.start_daemon()
         yield made
 
 
@@ -44,9 +46,8 @@ def start_chat(world: RelayWorld, *words: str) -> subprocess.Popen[bytes]:
 
 def chat(world: RelayWorld, *words: str) -> tuple[int, str, str]:
     """How a chat ended: its status, what was said and what was said about it."""
-    process = start_chat(world, *words)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out.decode(), err.decode()
+    done = preloaded.run(["chat", *words], env=world.environ, cwd=world.project)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def read_chat_lines(out: str) -> list[dict[str, Any]]:

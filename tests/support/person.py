@@ -13,6 +13,7 @@ from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
 from agent_relay.terminal.holder.child import open_pty, set_size, spawn
 from tests.support.legs import LIMIT_S
+from tests.support.preloaded import Command, Process
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLIENT = """
@@ -41,12 +42,17 @@ def client(socket: str, *, way: str = "tty") -> list[str]:
 class Person:
     """Sits at a terminal of that size on which `argv` runs; `pid` is the program's."""
 
-    def __init__(self, argv: list[str], *, rows: int = 24, cols: int = 80) -> None:
+    def __init__(self, argv: list[str] | Command, *, rows: int = 24, cols: int = 80) -> None:
         self.master, self.slave = open_pty(rows=rows, cols=cols)
         self.before = termios.tcgetattr(self.slave)
         self.emulator = Emulator(find_library() or "", cols, rows)
         self.received = bytearray()
         self.answers = True
+        self._command: Process | None = None
+        if isinstance(argv, Command):
+            self._command = argv.start_at(self.slave)
+            self.pid = self._command.pid
+            return
         here = os.getcwd()
         try:
             self.pid = spawn(argv, env={**os.environ, "TERM": "xterm-256color"}, cwd=here, slave=self.slave)
@@ -99,18 +105,29 @@ class Person:
         """The program's status as a shell reports it, once it ended and all it wrote was read."""
         deadline = time.monotonic() + LIMIT_S
         while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            code = self._poll()
             self.look()
-            if pid:
-                code = os.waitstatus_to_exitcode(status)
+            if code is not None:
                 while select.select([self.master], [], [], 0.15)[0]:
                     self.look(0)
                 return code if code >= 0 else 128 - code
             if time.monotonic() > deadline:
                 raise AssertionError("the program did not end; the screen shows:\n" + self.text())
 
+    def _poll(self) -> int | None:
+        if self._command is not None:
+            return self._command.poll()
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
     def close(self) -> None:
         """The terminal is gone, and the program with it."""
+        if self._command is not None:
+            self._command.kill()
+            self._command.wait()
+            os.close(self.master)
+            os.close(self.slave)
+            return
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
@@ -119,7 +136,7 @@ class Person:
 
 
 @contextlib.contextmanager
-def at_terminal(argv: list[str], *, rows: int = 24, cols: int = 80) -> Iterator[Person]:
+def at_terminal(argv: list[str] | Command, *, rows: int = 24, cols: int = 80) -> Iterator[Person]:
     """A person for the length of a test."""
     person = Person(argv, rows=rows, cols=cols)
     try:

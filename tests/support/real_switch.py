@@ -13,7 +13,6 @@ from tests.support.provider.steps import Step, say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, find_journals, order, read_all_events
-from tests.support.share import plays_every_case
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 GOES_ON = "I pick up where it stopped: add() must return a + b."
@@ -57,11 +56,6 @@ class Looks:
             "looks a second": round(len(self.rows) / max(self.lasted_s, 0.001), 1),
             "seen after ms": round(late.total_seconds() * 1000),
         }
-
-
-def choose_played(few: Sequence[Case], every: Sequence[Case]) -> list[Case]:
-    """Return `few` of the cases, or with EVERY=1 in the environment `every` one."""
-    return list(every if plays_every_case() else few)
 
 
 def name_value(value: Sequence[object]) -> str:

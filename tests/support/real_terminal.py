@@ -5,9 +5,14 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import pexpect
+import pexpect.fdpexpect
 import pyghostty
+
+from agent_relay.terminal.holder.child import open_pty
+from tests.support.preloaded import Command, Process
 
 ROWS, COLS = 40, 120
 LIMIT_S = 180  # on a machine with ten times the work it can do, agents have needed 47 s to start instead of 3
@@ -20,30 +25,40 @@ class WaitedError(AssertionError):
 
 
 class Terminal:
-    """One program in one terminal. Output is only read while something is waited for."""
+    """One program in one terminal. Output is only read while something is waited for.
+
+    A `Command` brings its environment and folder with it.
+    """
 
     def __init__(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str] | Command,
         *,
-        env: Mapping[str, str],
-        cwd: str,
+        env: Mapping[str, str] = MappingProxyType({}),
+        cwd: str = "",
         size: tuple[int, int] = (ROWS, COLS),
     ) -> None:
         self._rows = size[0]
         self._emulator = pyghostty.Terminal(size[1], size[0])
         self._emulator.on_reply(self._answer)
         self.raw = bytearray()
+        self._forked: Process | None = None
+        if isinstance(argv, Command):
+            master, slave = open_pty(rows=size[0], cols=size[1])
+            self._forked = argv.start_at(slave)
+            os.close(slave)
+            self._child = pexpect.fdpexpect.fdspawn(master)
+        else:
+            self._child = pexpect.spawn(
+                argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=size, echo=False
+            )
         # its own answers and keys pass through `send`: pexpect would sleep 50 ms before each write
-        self._child = pexpect.spawn(
-            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=size, echo=False
-        )
         self._child.delaybeforesend = None
 
     @property
     def pid(self) -> int:
         """The process id of the program (of the program that joined the namespace, then became it)."""
-        return int(self._child.pid)
+        return int(self._forked.pid if self._forked else self._child.pid)
 
     @property
     def screen(self) -> str:
@@ -153,7 +168,7 @@ class Terminal:
         """The exit status as a shell reports it; raise `WaitedError` after `limit_s`."""
         end = time.monotonic() + limit_s
         is_open = True
-        while self._child.isalive():
+        while self.is_alive():
             if time.monotonic() > end:
                 raise WaitedError(f"waited {limit_s} s for the program to end; the screen:\n{self.screen}")
             if is_open:
@@ -163,23 +178,28 @@ class Terminal:
         last = min(end, time.monotonic() + LAST_S)
         while is_open and time.monotonic() < last:
             is_open = self.pump()
+        if self._forked:
+            return self._forked.wait() if self._forked.wait() >= 0 else 128 - self._forked.wait()
         if self._child.signalstatus is not None:
             return 128 + int(self._child.signalstatus)
         return int(self._child.exitstatus)
 
     def is_alive(self) -> bool:
         """Whether the program has not ended yet."""
-        return bool(self._child.isalive())
+        return self._forked.poll() is None if self._forked else bool(self._child.isalive())
 
     def kill(self) -> None:
         """Kill the program's whole group at once, then read what it had written."""
-        os.killpg(self._child.pid, signal.SIGKILL)
+        os.killpg(self.pid, signal.SIGKILL)
         self.wait_exit()
 
     def close(self) -> None:
         """End whatever is left of the program's group and free the terminal."""
-        if self._child.isalive():
-            os.killpg(self._child.pid, signal.SIGKILL)
-            self._child.wait()
-        self._child.close(force=True)
+        if self.is_alive():
+            os.killpg(self.pid, signal.SIGKILL)
+            (self._forked or self._child).wait()
+        if self._forked:
+            self._child.close()
+        else:
+            self._child.close(force=True)
         self._emulator.close()

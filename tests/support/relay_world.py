@@ -17,6 +17,7 @@ from agent_relay.session.fold import fold_events
 from agent_relay.store.journal import read_events
 from agent_relay.system.disk.folders import Folders, get_folders
 from agent_relay.system.processes import PAUSE_VARIABLE
+from tests.support import preloaded
 from tests.support.measured import is_measured, measured
 from tests.support.world_end import end_processes, end_world, find_belonging, list_roots
 
@@ -39,8 +40,8 @@ class RelayWorld:
             "AGENT_RELAY_HOME": os.path.join(folder, "relay"),
         }
         self.folders: Folders = get_folders(self.environ)
-        self.daemons: list[subprocess.Popen[bytes]] = []
-        self.daemon_program = os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")
+        self.daemons: list[preloaded.Process] = []
+        self.daemon_program = os.path.join(CHECKOUT, preloaded.DAEMON)
         os.makedirs(self.home)
         os.makedirs(self.project)
         os.makedirs(self.folders.config, mode=0o700)
@@ -48,7 +49,7 @@ class RelayWorld:
         with open(os.path.join(self.folders.config, "config.toml"), "w", encoding="utf-8") as file:
             file.write(f"order = [{names}]\n")
 
-    def start_daemon(self, *, pause_at: str = "") -> subprocess.Popen[bytes]:
+    def start_daemon(self, *, pause_at: str = "") -> preloaded.Process:
         """A daemon that answers requests, or has frozen itself at `pause_at`.
 
         Where it is to freeze, one that a watching client started meanwhile makes way.
@@ -58,7 +59,7 @@ class RelayWorld:
         assert daemon.returncode is None, f"the daemon left with {daemon.returncode}"
         return daemon
 
-    def _start_one(self, pause_at: str) -> subprocess.Popen[bytes] | None:
+    def _start_one(self, pause_at: str) -> preloaded.Process | None:
         daemon = self.spawn_daemon({PAUSE_VARIABLE: pause_at} if pause_at else {})
         wait_until(
             lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
@@ -72,8 +73,19 @@ class RelayWorld:
         daemon.wait()
         return None
 
-    def spawn_daemon(self, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """A process that is about to be a daemon, with `more` in its environment."""
+    def spawn_daemon(self, more: Mapping[str, str]) -> preloaded.Process:
+        """A process that is about to be a daemon, with `more` in its environment.
+
+        One of ours is forked; where coverage runs, or another is wanted, it is started.
+        """
+        daemon: preloaded.Process
+        if self.daemon_program == os.path.join(CHECKOUT, preloaded.DAEMON) and not is_measured():
+            with open(os.devnull, "r+b") as nothing:
+                streams = [nothing.fileno()] * 3
+                env = {**self.environ, **more}
+                daemon = preloaded.start(preloaded.DAEMON, [], env=env, cwd="/", streams=streams, leads=True)
+            self.daemons.append(daemon)
+            return daemon
         daemon = subprocess.Popen(
             [sys.executable, "-I", self.daemon_program],
             env={**self.environ, **measured(), **more},

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from agent_relay.domain.protocol.run_output import build_run_schema
 from agent_relay.domain.state import State
 from tests.house import tree
+from tests.support import preloaded
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
@@ -35,10 +36,11 @@ SCENES = [
 
 @contextmanager
 def run_world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents; `run` starts the daemon."""
+    """A machine with two scripted agents and a daemon."""
     with relay_world() as made:
         made.environ |= write_screenplays(f"{made.folder}/plays", demo=SCENES)
         made.environ["PYTHONPATH"] = tree.CHECKOUT
+        made.start_daemon()
         yield made
 
 
@@ -51,9 +53,9 @@ def start(world: RelayWorld, *words: str, stdin: int = subprocess.DEVNULL) -> su
 
 def run(world: RelayWorld, *words: str, given: str = "") -> tuple[int, str, str]:
     """How a run ended: its status, what it said and what was said about it."""
-    process = start(world, *words, stdin=subprocess.PIPE)
-    out, err = process.communicate(given.encode(), timeout=120)
-    return process.returncode, out.decode(), err.decode()
+    env = world.environ
+    done = preloaded.run(["run", *words], env=env, cwd=world.project, given=given.encode())
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def read_lines(out: str) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import termios
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.state import State
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
+from tests.support import preloaded
 from tests.support.measured import measured
 from tests.support.person import Person, at_terminal
 from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until
@@ -56,9 +56,13 @@ def seated_world(*, order: tuple[str, ...] = AGENTS) -> Iterator[RelayWorld]:
 
 def relay(world: RelayWorld, *words: str, **extra: str) -> list[str]:
     """The arguments that run `agent-relay` with `words` in the project, with nothing of our environment."""
-    environ = {**world.environ, "PYTHONPATH": CHECKOUT, **measured(), **extra}
+    environ = {**_build_environ(world, extra), **measured()}
     variables = [f"{name}={value}" for name, value in environ.items()]
     return ["env", "-i", "-C", world.project, *variables, sys.executable, "-m", "agent_relay", *words]
+
+
+def _build_environ(world: RelayWorld, more: Mapping[str, str]) -> dict[str, str]:
+    return {**world.environ, "PYTHONPATH": CHECKOUT, **more}
 
 
 @contextlib.contextmanager
@@ -70,7 +74,8 @@ def seat(
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Person]:
     """A person at a terminal of that size, having typed `agent-relay` and `words`."""
-    with at_terminal(relay(world, *words, **variables), rows=rows, cols=cols) as person:
+    command = preloaded.Command(words, _build_environ(world, variables), world.project)
+    with at_terminal(command, rows=rows, cols=cols) as person:
         yield person
 
 
@@ -128,12 +133,5 @@ class Done:
 
 def run(world: RelayWorld, *words: str, **extra: str) -> Done:
     """The end of `agent-relay` with `words`, where no terminal is there; `extra` are variables."""
-    done = subprocess.run(
-        relay(world, *words, **extra),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=180,
-        check=False,
-        start_new_session=True,
-    )
+    done = preloaded.run(words, env=_build_environ(world, extra), cwd=world.project)
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

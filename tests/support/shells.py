@@ -1,13 +1,12 @@
 """A person at the relay shell, in a terminal of a world of scripted agents."""
 
 import glob
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.house import tree
 from tests.support.handoffs import write_screenplays
-from tests.support.measured import measured
+from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, relay_world
 from tests.support.runs import SCENES, find_sessions
@@ -24,9 +23,7 @@ class ShellPerson:
 
     def __init__(self, world: RelayWorld, *words: str) -> None:
         self.world = world
-        self.terminal = Terminal(
-            [sys.executable, "-m", "agent_relay", *words], env=world.environ | measured(), cwd=world.project
-        )
+        self.terminal = Terminal(Command(words, world.environ, world.project))
         self.wait_for(r"(?m)^>")
 
     def type(self, line: str) -> None:

@@ -13,6 +13,8 @@ from agent_relay.system.git.snapshot import Store, write_snapshot
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:

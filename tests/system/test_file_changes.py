@@ -98,6 +98,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, tu
     return found
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("how", ["kill", "fail"])
 def test_whichever_write_is_the_last_one_the_files_are_all_old_or_all_new(
     tmp_path: Path, how: str, examples: dict[str, dict[str, tuple[str, bytes]]]
@@ -217,6 +218,7 @@ def test_files_keep_their_modes_but_for_what_the_change_says(place: Place) -> No
     assert found == {"private.txt": 0o600, "group.txt": 0o664, "run": 0o750, "stop": 0o644, "begin": 0o750}
 
 
+@pytest.mark.size("test")
 def test_files_on_several_file_systems_change_as_one(place: Place) -> None:
     """A cache or a volume mounted in the tree: a rename from elsewhere is not possible into it."""
     (place.root / "top.txt").write_text("old\n")
@@ -236,6 +238,7 @@ def test_files_on_several_file_systems_change_as_one(place: Place) -> None:
         }
 
 
+@pytest.mark.size("test")
 def test_a_mount_in_the_way_of_a_file_stays_with_all_that_is_in_it(place: Place) -> None:
     """It cannot be removed, which is known only when all that was in it is gone."""
     (place.root / "top.txt").write_text("old\n")
@@ -251,6 +254,7 @@ def test_a_mount_in_the_way_of_a_file_stays_with_all_that_is_in_it(place: Place)
         assert look(place.root) == before
 
 
+@pytest.mark.size("test")
 def test_a_folder_that_may_not_be_written_to_changes_nothing_anywhere(place: Place) -> None:
     """The others were changed by the time that one refused."""
     (place.root / "top.txt").write_text("old\n")
@@ -266,6 +270,7 @@ def test_a_folder_that_may_not_be_written_to_changes_nothing_anywhere(place: Pla
             assert not os.path.exists(place.record)
 
 
+@pytest.mark.size("test")
 def test_a_disk_that_is_full_in_the_middle_changes_nothing(place: Place) -> None:
     """The first files fit and the last one does not."""
     with mounted(place.root / "volume"):

@@ -116,6 +116,7 @@ def test_a_fallback_prepared_by_somebody_else_is_refused(tmp_path: Path) -> None
         get_folders({"TMPDIR": str(tmp_path), "HOME": "/root"})
 
 
+@pytest.mark.size("test")
 def test_naming_the_folders_imports_next_to_nothing() -> None:
     """Every hot command does it."""
     code = (

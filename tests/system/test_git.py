@@ -9,6 +9,8 @@ from agent_relay.domain.values import TreeFile
 from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:

@@ -18,6 +18,8 @@ from agent_relay.system.git.run import GitMissingError, ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

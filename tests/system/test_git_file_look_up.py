@@ -11,6 +11,8 @@ from agent_relay.system.git.file_look_up import date_files, look_up_files
 from agent_relay.system.git.tree_state import read_tree
 from tests.support.handoffs import git
 
+pytestmark = pytest.mark.size("test")
+
 
 def _make(folder: Path) -> Path:
     """A repository with two commits, an edit, new files, one that is ignored and one that is gone."""

@@ -12,6 +12,8 @@ from agent_relay.system.git.tree_state import find_root, read_tree
 from agent_relay.system.programs import Ending
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
@@ -188,7 +190,6 @@ def test_a_command_that_says_too_much_is_ended_at_once(repository: Path) -> None
     assert [answer.ending for answer in answers] == [Ending.LONG, Ending.ANSWERED]
 
 
-@pytest.mark.slow
 def test_a_git_that_hangs_is_ended_with_everything_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

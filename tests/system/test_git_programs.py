@@ -21,6 +21,8 @@ from tests.support.race_places import place
 from tests.support.real_launch import get_adapter
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
@@ -268,7 +270,6 @@ def test_a_worktree_of_a_bare_repository_is_a_work_tree_as_any(tmp_path: Path, g
     assert remove_worktree(str(root), tree, branch="race-1-ann") == ""
 
 
-@pytest.mark.slow
 def test_git_is_started_in_one_place() -> None:
     """What keeps it from running programs is written there."""
     found = set()

@@ -11,6 +11,8 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.system.headless import OUTPUT_BYTES, run_headless
 from agent_relay.system.processes import born, is_alive, send_signal
 
+pytestmark = pytest.mark.size("test")
+
 
 def run(script: str, folder: Path) -> None:
     """A shell runs the script to its end."""

@@ -9,9 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from agent_relay.system import headless_parent
 from agent_relay.system.processes import born, session_members, wait_for_end
 from tests.support.installations import Installation
+
+pytestmark = pytest.mark.size("test")
 
 
 @contextlib.contextmanager

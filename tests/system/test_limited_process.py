@@ -27,6 +27,8 @@ from agent_relay.system.limited_process import (
 )
 from tests.support.relay_world import CHECKOUT, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 ROOMY = WorkLimit(processor_s=30, wall_s=120)
 
 

@@ -10,6 +10,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.system.disk.locks import take_lock
 
 
+@pytest.mark.size("test")
 def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
     """A kill -9 must leave nothing to clean up."""
     path = str(tmp_path / "lock")

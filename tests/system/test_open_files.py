@@ -10,6 +10,8 @@ import pytest
 
 from agent_relay.system.processes import find_open_elsewhere, find_open_files
 
+pytestmark = pytest.mark.size("test")
+
 HOLD = """
 import subprocess, sys
 file = open(sys.argv[1], "a")

@@ -3,6 +3,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from agent_relay.system.processes import (
     born,
     children,
@@ -41,6 +43,7 @@ def test_a_process_is_known_by_its_birth() -> None:
     assert born(2**22 + 1) is None
 
 
+@pytest.mark.size("test")
 def test_a_process_that_waits_to_be_reaped_is_not_alive() -> None:
     """A zombie answers kill(0) and has a pid."""
     child = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
@@ -53,6 +56,7 @@ def test_a_process_that_waits_to_be_reaped_is_not_alive() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_a_session_ends_with_its_stubborn_and_its_stopped_members() -> None:
     """An agent's helpers must not survive it, whatever they do about SIGTERM."""
     child = _start(STUBBORN)
@@ -67,6 +71,7 @@ def test_a_session_ends_with_its_stubborn_and_its_stopped_members() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_a_polite_session_ends_at_once_without_being_killed() -> None:
     """SIGKILL loses what the agent wanted to save."""
     child = _start("import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n")
@@ -77,6 +82,7 @@ def test_a_polite_session_ends_at_once_without_being_killed() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_nobody_is_touched_where_the_pid_was_taken_over() -> None:
     """The pid of a dead leg may be the user's editor by now."""
     child = _start("import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n")
@@ -89,6 +95,7 @@ def test_nobody_is_touched_where_the_pid_was_taken_over() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_a_name_with_brackets_does_not_confuse_the_reading(tmp_path: "os.PathLike[str]") -> None:
     """Any program may call itself `) Z 1 1`."""
     program = os.path.join(tmp_path, ") Z 1 1 (")
@@ -101,6 +108,7 @@ def test_a_name_with_brackets_does_not_confuse_the_reading(tmp_path: "os.PathLik
     child.wait()
 
 
+@pytest.mark.size("test")
 def test_a_session_ends_with_the_sessions_its_members_began() -> None:
     """Agents run shells in Unix sessions of their own; they are known by their parents."""
     child = _start(
@@ -125,6 +133,7 @@ def test_a_session_ends_with_the_sessions_its_members_began() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_processes_of_no_session_end_by_their_names() -> None:
     """Whoever lost its parent is known by pid and birth only."""
     child = _start("import signal; print('up', flush=True); signal.pause()")
@@ -137,6 +146,7 @@ def test_processes_of_no_session_end_by_their_names() -> None:
     child.communicate()
 
 
+@pytest.mark.size("test")
 def test_a_frozen_process_is_told_from_one_that_waits() -> None:
     """Whoever asks it would wait for nothing."""
     child = _start(STUBBORN)

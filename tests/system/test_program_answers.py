@@ -50,7 +50,7 @@ def test_one_byte_too_many_is_too_long() -> None:
     assert ask({"it": command})["it"].ending is Ending.LONG
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_those_who_are_late_are_killed_with_what_they_started() -> None:
     """Who answered has answered, whoever else hangs; one who closes its output and stays is late too."""
     mine = {pid for pid, _ in children(os.getpid())}
@@ -89,6 +89,7 @@ class EndedError(Exception):
     """A signal came."""
 
 
+@pytest.mark.size("test")
 def test_a_signal_right_after_a_start_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the program runs for a while before the call that started it is back."""
     start = os.posix_spawn

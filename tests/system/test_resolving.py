@@ -80,7 +80,7 @@ def test_a_webhook_whose_name_nobody_answers_for_is_given_up(names: NameServer) 
     assert names.asked == ["hook.example"]
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_once_the_name_server_answers_what_comes_is_taken(names: NameServer) -> None:
     """The thread that hung is not in the way of the next try."""
     deliveries = count_for([])

@@ -10,6 +10,8 @@ from agent_relay.system.git.snapshot import Store, read_changes, write_snapshot
 from tests.support.race_places import dirty, place
 from tests.system.repositories import Git, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:

@@ -46,7 +46,7 @@ def make_adapters(path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_model_and_an_order_set_at_once_are_both_set(tmp_path: Path) -> None:
     """Each read the file before the other one had written it, and the second one's was all there was."""
     config = make_private(tmp_path / "config")

@@ -142,7 +142,7 @@ def test_a_proxy_of_the_environment_is_not_told_what_is_for_this_machine(
     assert len(receiver.heard) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_the_oldest_events_give_way_where_too_many_wait(receivers: list[Receiver]) -> None:
     """A receiver that is gone for a night must not fill memory; who tells it never waits."""
     receiver, hook, _, heard = receive_counted(receivers, 200)
@@ -185,7 +185,7 @@ def test_an_answer_that_is_none_ends_a_try_and_not_the_telling(answer: bytes) ->
     assert heard.count.trouble.startswith("it cannot be reached")
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_receiver_that_answers_drip_by_drip_is_hung_up_on(scheme: str) -> None:
     """Each byte would begin a socket's limit anew: one receiver would keep all later events for ever."""

@@ -21,6 +21,8 @@ from agent_relay.system.git.worktree import check_repository, list_worktrees, pa
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
 
+pytestmark = pytest.mark.size("test")
+
 # The superuser reads every file; without these capabilities it reads what its modes allow, as everybody does.
 _READS_ALL = "-dac_override,-dac_read_search"
 AS_NO_SUPERUSER = (

@@ -12,6 +12,7 @@ from agent_relay.terminal.holder_client import HolderConnection, HolderError
 from tests.support.legs import Held, hold, python, wait_until
 
 
+@pytest.mark.size("test")
 def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
     """Everything the daemon does with a leg, over one connection."""
 
@@ -48,6 +49,7 @@ def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
         wait_until(lambda: not held.is_locked(), "the holder's end")
 
 
+@pytest.mark.size("test")
 def test_a_note_tells_whoever_comes_later_what_was_typed(tmp_path: object) -> None:
     """A daemon that dies while it types cannot say how far it came."""
 
@@ -91,6 +93,7 @@ async def _watch(holder: HolderConnection) -> AsyncIterator[dict[str, object]]:
         yield event
 
 
+@pytest.mark.size("test")
 def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
     """The host chooses by the code and shows the sentence."""
 
@@ -108,6 +111,7 @@ def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
         asyncio.run(talk(held))
 
 
+@pytest.mark.size("test")
 def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> None:
     """Nothing waits unseen: a killed holder is noticed at once."""
 
@@ -135,6 +139,7 @@ def test_no_holder_is_told_apart_from_one_that_refuses(tmp_path: object) -> None
     assert caught.value.why == "gone"
 
 
+@pytest.mark.size("test")
 def test_folders_of_any_depth_work(tmp_path: object) -> None:
     """Socket paths are limited to 107 bytes; homes are not."""
     folder = f"{tmp_path}/" + "/".join(["deep" * 10] * 4)

@@ -42,6 +42,7 @@ def find_waiting(parent: int) -> list[int]:
     return found
 
 
+@pytest.mark.size("test")
 def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
     """Nobody who starts an agent waits for an interpreter."""
     before = find_waiting(os.getpid())
@@ -53,6 +54,7 @@ def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
         assert take_spare() is None
 
 
+@pytest.mark.size("test")
 def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) -> None:
     """The kernel takes what it likes when memory is short."""
     before = find_waiting(os.getpid())
@@ -63,6 +65,7 @@ def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) 
         wire.wait_for_text("up")
 
 
+@pytest.mark.size("test")
 def test_a_holder_that_fails_behind_a_program_that_waited_is_not_begun_anew(tmp_path: Path) -> None:
     """Its agent lived, had its prompt, and may have done half of what that asks for."""
     # It cannot listen there, which it learns when its agent lives.
@@ -101,6 +104,7 @@ def test_a_program_that_is_stopped_is_ended_all_the_same() -> None:
     assert is_over
 
 
+@pytest.mark.size("test")
 def test_nothing_that_the_daemon_inherited_reaches_an_agent(tmp_path: Path) -> None:
     """A pipe of the shell that started it would stay open until the agent ends."""
     code = raw_python("say(' '.join(sorted(os.listdir('/proc/self/fd'))) + ' up'); os.read(0, 1)")
@@ -116,6 +120,7 @@ def test_nothing_that_the_daemon_inherited_reaches_an_agent(tmp_path: Path) -> N
         os.close(reading)
 
 
+@pytest.mark.size("test")
 def test_a_program_that_waits_ends_with_a_daemon_that_is_killed() -> None:
     """Nobody would ever give it a leg."""
     code = (

@@ -211,7 +211,7 @@ def test_only_what_feeding_would_not_change_is_plain(before: bytes, data: bytes,
         assert keys.line.count == count + len(data)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_large_input_is_counted_quickly() -> None:
     """A paste of megabytes into a terminal without bracketed paste must not stall the loop."""
     keys = scanner()

@@ -20,6 +20,7 @@ def _folders(tmp_path: Path) -> Folders:
     return Folders(str(tmp_path / "run"), str(tmp_path / "state"), str(tmp_path / "config"))
 
 
+@pytest.mark.size("test")
 def test_a_leg_is_locked_as_long_as_its_holder_lives(tmp_path: Path) -> None:
     """That is how a new daemon tells a leg to adopt from one that was lost."""
     folders = _folders(tmp_path)
@@ -34,6 +35,7 @@ def test_a_leg_is_locked_as_long_as_its_holder_lives(tmp_path: Path) -> None:
     os.close(taken)
 
 
+@pytest.mark.size("test")
 def test_the_lock_does_not_leak_into_other_programs(tmp_path: Path) -> None:
     """A git started meanwhile would keep a dead leg looking alive."""
     leg, lock = create_leg(_folders(tmp_path), ONE)

@@ -85,7 +85,7 @@ def test_pooled_answers_are_the_same_packed(files: list[list[list[UsageRecord]]]
     assert _tell(packed) == _tell(plain)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @given(
     st.lists(_transcripts(), max_size=4),
     st.sampled_from(GROUPINGS),

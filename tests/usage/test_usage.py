@@ -134,6 +134,7 @@ def test_the_index_may_be_lost_or_damaged_at_any_time(tmp_path: Path, what: str)
     assert [_count(_read(tmp_path)) for _ in range(2)] == [12, 12]
 
 
+@pytest.mark.size("test")
 def test_two_processes_at_once_agree(tmp_path: Path) -> None:
     """A status bar and a person may ask in the same second; neither may spoil the other's index."""
     for number in range(40):
@@ -208,7 +209,7 @@ def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Pat
     assert (_count(last), last.skipped) == (36, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("size", [BLOCK_BYTES, LINE_BYTES])
 @pytest.mark.parametrize("more", [-2, -1, 0, 1, 2])
 def test_lines_about_as_large_as_can_be_read_at_once_are_read(tmp_path: Path, size: int, more: int) -> None:
@@ -251,7 +252,7 @@ def _insert(database: sqlite3.Connection, key: str, at: int, output: int) -> Non
     database.commit()
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
 def test_a_database_is_read_while_its_agent_writes(tmp_path: Path, mode: str) -> None:
     """The agent runs on: what it has committed counts, its lock stops nobody, nothing of it is touched."""

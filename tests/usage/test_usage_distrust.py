@@ -117,7 +117,7 @@ def test_an_index_with_any_page_of_it_overwritten_never_changes_a_figure(tmp_pat
     assert found == {150}
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_rows_changed_within_a_tick_of_the_clock_are_seen(tmp_path: Path) -> None:
     """A database is rewritten in place, several times between two ticks, and looks the same each time."""
     path = tmp_path / "o/opencode.db"

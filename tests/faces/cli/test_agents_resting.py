@@ -17,6 +17,8 @@ from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 NOW = datetime.now(UTC)
 SOON, LATER = (NOW + timedelta(hours=hours) for hours in (1, 3))
 SESSIONS = tuple(f"01JD000000000000000000000{number}" for number in range(3))

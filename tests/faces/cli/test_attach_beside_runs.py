@@ -3,11 +3,14 @@
 import sys
 
 import pexpect
+import pytest
 
 from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import begin, working_world
 from tests.support.handoffs import write_screenplays
+
+pytestmark = pytest.mark.size("test")
 
 
 def test_attach_means_the_session_that_has_a_screen() -> None:

@@ -55,6 +55,7 @@ def find_crashes(world: World) -> list[str]:
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("name", [*(name for name in COMMANDS if name != "demo"), "demo-agent", "understudy"])
 def test_a_command_in_a_deleted_folder_says_that_or_does_its_work(world: World, name: str) -> None:
     """Another terminal removed the worktree; that is no mistake of ours, and none of the agent's either."""
@@ -77,6 +78,7 @@ def test_a_command_in_a_deleted_folder_says_that_or_does_its_work(world: World, 
     assert find_crashes(world) == []
 
 
+@pytest.mark.size("test")
 def test_a_named_session_is_found_from_a_deleted_folder(world: World) -> None:
     """Where somebody stands says nothing about a session that is elsewhere and named."""
     shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
@@ -103,6 +105,7 @@ def test_the_working_folder_is_asked_for_in_one_place() -> None:
     assert asking == ["agent_relay/system/disk/folders.py"]
 
 
+@pytest.mark.size("test")
 def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: World) -> None:
     """Some supervisors start us so; the kernel then keeps no status for anybody below them."""
 
@@ -139,6 +142,7 @@ def spoil(value: object) -> Iterator[object]:
             yield spoilt
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("name", ["journal.jsonl", "resume/0001-understudy.json"])
 def test_half_a_surrogate_pair_in_what_others_wrote_is_no_mistake_of_ours(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str

@@ -16,6 +16,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.runs import LIMIT, find_agents, find_sessions, run, wait_begun
 
+pytestmark = pytest.mark.size("test")
+
 KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 FIRST = {"when": "in the user's words", "do": [{"say": f"I paint it with {KEY}."}]}
 SLOW = {"when": "in the user's words", "do": [{"say": "I begin."}, {"wait_s": 5}, {"say": "I end."}]}

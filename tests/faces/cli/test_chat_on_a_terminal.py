@@ -1,12 +1,10 @@
 """`agent-relay chat` in front of somebody: laid out as the relay shell lays a turn out."""
 
-import sys
-
 import pytest
 
 from agent_relay.faces.render.turn_printer import StyledChatPrinter
 from tests.support.chats import chat_world
-from tests.support.measured import measured
+from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld
 
@@ -15,10 +13,11 @@ SPEAKS = [{"again": True, "do": [{"say": "It **has** to:\n\n- run\n- stop\n\nAGR
 
 def sit_down(world: RelayWorld, **environ: str) -> Terminal:
     """A terminal on which two agents talk."""
-    command = [sys.executable, "-m", "agent_relay", "chat", "demo", "understudy", "Build it"]
-    return Terminal(command, env=world.environ | measured() | environ, cwd=world.project)
+    words = ["chat", "demo", "understudy", "Build it"]
+    return Terminal(Command(words, world.environ | environ, world.project))
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}], ids=["colour", "NO_COLOR"])
 def test_a_chat_on_a_terminal_is_laid_out(environ: dict[str, str]) -> None:
     """Somebody reads it there: no marks of Markdown, who speaks before each turn, and colour as elsewhere."""

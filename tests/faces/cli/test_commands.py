@@ -17,6 +17,8 @@ from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 LOGGED = '{"error":{"type":"billing","message":"out of credits now"}}'
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")

@@ -15,6 +15,8 @@ from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 DAMAGED = "01JD0000000000000000000009"
 
 

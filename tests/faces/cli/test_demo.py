@@ -12,6 +12,8 @@ from tests.faces.cli_run import World, create_world
 from tests.support.relay_world import wait_until
 from tests.support.world_end import is_holder
 
+pytestmark = pytest.mark.size("test")
+
 _AT_WORK = 4
 """The client, the daemon, the holder and the agent; what packets are built by may not be up yet."""
 

@@ -85,6 +85,7 @@ def _break() -> None:
     raise ValueError("the user's secret words")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     ("words", "status", "out", "err"),
     [
@@ -162,6 +163,7 @@ def test_a_plain_log_shows_rows_that_are_painted_in_place_once() -> None:
         assert out.getvalue() == "  | first\n  | second\n  | bar\n  | other bar\n"
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("words", [("sessions",), ("limits",), ("handoff", "list"), ("sessions", "--json")])
 def test_a_reader_that_has_left_is_told_by_the_status(
     tmp_path: os.PathLike[str], words: tuple[str, ...]
@@ -186,6 +188,7 @@ def test_a_reader_that_has_left_is_told_by_the_status(
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("title", [r"grep '\[/]' :bug:", r"\[link=http://x.example]press", ":bug: of it"])
 def test_a_title_is_shown_on_a_terminal_as_it_is(tmp_path: os.PathLike[str], title: str) -> None:
     """It is what somebody asked an agent: read as markup, it ended the list of sessions, or was a link."""

@@ -19,6 +19,8 @@ from tests.support.installations import Installation
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until
 from tests.support.seats import run, seat
 
+pytestmark = pytest.mark.size("test")
+
 KEYS = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x"}
 COST = "packets will not describe the working tree"
 ALONE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]

@@ -11,6 +11,8 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run, seat
 from tests.support.writer import add_writer, begin_talk, let_it_write
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

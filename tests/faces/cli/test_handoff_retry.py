@@ -2,10 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.support.at_work import has_taken_over
 from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_mute
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run, seat
+
+pytestmark = pytest.mark.size("test")
 
 
 def _leave_cancelled(world: RelayWorld) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from tests.house import tree
 from tests.support.installations import Installation
 from tests.support.relay_world import wait_until
 
+pytestmark = pytest.mark.size("test")
+
 WATCHED = 2
 """The holder's socket, and the daemon's that is watched."""
 

@@ -10,6 +10,8 @@ from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.typer_runner import load_functions
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 
 def list_commands() -> Iterator[tuple[str, ...]]:
     """The words of every command and sub-command."""

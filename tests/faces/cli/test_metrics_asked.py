@@ -67,6 +67,7 @@ def test_the_help_names_every_option() -> None:
     assert named == {"--chain", "--all", "--by", "--since", "--agent", "--json", "--csv"}
 
 
+@pytest.mark.size("test")
 def test_an_answer_to_plain_words_loads_no_library_for_words(tmp_path: object) -> None:
     """It would be a tenth of the time of a first look at hundreds of megabytes."""
     world = create_world(f"{tmp_path}")

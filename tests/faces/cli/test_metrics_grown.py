@@ -7,6 +7,8 @@ import pytest
 
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 WORDS = ("metrics", "--all", "--json")
 
 

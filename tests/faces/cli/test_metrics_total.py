@@ -7,6 +7,8 @@ import pytest
 
 from tests.faces.cli_run import create_world
 
+pytestmark = pytest.mark.size("test")
+
 TURN = [
     {"type": "prompt", "at": "2026-11-21T05:00:00Z"},
     {"type": "usage", "at": "2026-11-21T05:00:01Z", "input": 10, "output": 5},

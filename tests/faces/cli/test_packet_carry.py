@@ -12,6 +12,8 @@ import pytest
 from tests.faces.cli_run import Done, World, create_world
 from tests.support.handoffs import git
 
+pytestmark = pytest.mark.size("test")
+
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 AIRC = {
     "to": "@understudy",

@@ -77,6 +77,7 @@ def is_dead(pid: int) -> bool:
         return True
 
 
+@pytest.mark.size("test")
 def test_a_killed_edits_folder_is_swept_once_its_editor_is_gone(world: World) -> None:
     """Its file must not go away under an editor that lives on; nor must folders pile up for ever."""
     pid = kill_an_edit(world, "pass")
@@ -91,6 +92,7 @@ def test_a_killed_edits_folder_is_swept_once_its_editor_is_gone(world: World) ->
     assert list_asides(world) == []
 
 
+@pytest.mark.size("test")
 def test_what_somebody_wrote_is_kept_and_named(world: World) -> None:
     """It was saved in the editor: only its user may throw it away."""
     pid = kill_an_edit(world, "open(path, 'w').write('mine')")
@@ -103,6 +105,7 @@ def test_what_somebody_wrote_is_kept_and_named(world: World) -> None:
     assert "edit" not in world.run_with(editor("pass"), "packet", "edit", "--json").out.replace("edited", "")
 
 
+@pytest.mark.size("test")
 def test_an_edit_that_was_refused_is_not_swept(world: World) -> None:
     """The sentence said that it is kept there."""
     refused = world.run_with(editor("open(path, 'w').write('{')"), "packet", "edit", "--document")

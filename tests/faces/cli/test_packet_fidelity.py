@@ -15,7 +15,8 @@ from agent_relay.packet.freshness import score_text
 from tests.support.corpus import lay_out, list_names
 from tests.support.corpus_story import CORPUS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.size("test")
+
 
 _TARGETS = ("claude", "codex", "gemini", "opencode")
 _CHARACTERS = 8_000

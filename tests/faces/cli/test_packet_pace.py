@@ -11,6 +11,8 @@ import pytest
 from tests.support.corpus import lay_out_bulk
 from tests.support.relay_world import CHECKOUT
 
+pytestmark = pytest.mark.size("test")
+
 _MB = 1 << 20
 # Each measures itself in a process of its own: what it takes, then what a plain decoder takes for the file.
 _BUILD = """

@@ -9,6 +9,8 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.house import tree
 
+pytestmark = pytest.mark.size("test")
+
 RECORD = "/home/ada/.claude/projects/shed/one.jsonl"
 OTHER = "/home/ada/.codex/sessions/two.jsonl"
 HOSTILE = (

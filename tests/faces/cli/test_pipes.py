@@ -17,6 +17,8 @@ from tests.faces.cli.test_json_everywhere import list_commands
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 
+pytestmark = pytest.mark.size("test")
+
 FORCED = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", "TTY_COMPATIBLE": "1", "COLUMNS": "70"}
 RED = "\x1b[31mred\x1b[0m \x1b]0;title\x07"
 WORDS = {

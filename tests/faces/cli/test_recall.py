@@ -16,6 +16,8 @@ from tests.faces.cli_run import Done, World, create_repository
 from tests.support.corpus import Sample, lay_out
 from tests.support.lineages import LATER, PastLeg, write_lineage
 
+pytestmark = pytest.mark.size("test")
+
 NEWER, SESSION, OTHER = (f"01JD000000000000000000000{number}" for number in range(3))
 LEGS = tuple(f"01JE{number:022}" for number in range(1, 6))
 READERS = {

@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.faces.cli.test_recall import claude_leg, lay_session, write_claude
 from tests.faces.cli_run import create_world
+
+pytestmark = pytest.mark.size("test")
 
 
 def test_a_link_in_place_of_the_record_is_not_followed(tmp_path: Path) -> None:

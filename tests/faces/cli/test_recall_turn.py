@@ -9,6 +9,8 @@ from tests.faces.cli.test_recall import claude_leg, lay_session
 from tests.faces.cli_run import World, create_repository
 from tests.redact.planted import BASE64, make
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

@@ -47,6 +47,7 @@ def hand_over(world: RelayWorld, person: Person, session: str) -> str:
     return found.done[0].id
 
 
+@pytest.mark.size("test")
 def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(world: RelayWorld) -> None:
     """Looking something up must cost neither the screen nor the session."""
     session = begin(world, task="paint the shed")
@@ -68,6 +69,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
         ask(person, "/help", "/handoff list|show ID")
 
 
+@pytest.mark.size("test")
 def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
     """An error is the command's own sentence, and the agent goes on."""
     begin(world)
@@ -88,6 +90,7 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
         ask(person, "/undo-handoff", "has had no handoff")
 
 
+@pytest.mark.size("test")
 def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: RelayWorld) -> None:
     """The prompt takes what the plain command takes: nobody has to leave for an option."""
     session = begin(world)
@@ -98,6 +101,7 @@ def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: Relay
     assert done.terms.priority == "high"
 
 
+@pytest.mark.size("test")
 def test_a_packet_alone_is_built_behind_the_relay_key(world: RelayWorld) -> None:
     """`--no-launch` is for whoever wants to edit first; the agent stays."""
     session = begin(world)
@@ -110,6 +114,7 @@ def test_a_packet_alone_is_built_behind_the_relay_key(world: RelayWorld) -> None
     )
 
 
+@pytest.mark.size("test")
 def test_a_handoff_is_taken_back_and_told_of_without_leaving_the_agent(world: RelayWorld) -> None:
     """Who sees that the successor is worse wants the other one back, and to see what happened."""
     session = begin(world)
@@ -121,6 +126,7 @@ def test_a_handoff_is_taken_back_and_told_of_without_leaving_the_agent(world: Re
         ask(person, "/log", "understudy")
 
 
+@pytest.mark.size("test")
 def test_the_next_of_the_order_takes_over_at_once(world: RelayWorld) -> None:
     """Whoever does not care who it is should not have to type a name."""
     session = begin(world)
@@ -139,6 +145,7 @@ printf '%s\\n' "$line" >> "$1"
 """
 
 
+@pytest.mark.size("test")
 def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
     """What a successor is told is corrected where one sees that it is wrong; the agent is back untouched."""
     editor = f"{world.folder}/editor"
@@ -165,6 +172,7 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
         ask(person, "/packet edit", "was given to its agent already, so an edit would change nothing")
 
 
+@pytest.mark.size("test")
 def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
     """A command that hangs must not keep anybody from the agent; no process of it stays."""
     session = begin(world)
@@ -241,6 +249,7 @@ def test_a_line_is_the_plain_command_about_this_session(line: str, words: str) -
     assert " ".join(find_plain(word, rest, SESSION)).replace(SESSION, "S") == words
 
 
+@pytest.mark.size("test")
 def test_a_focus_that_is_no_command_is_a_focus() -> None:
     """`/handoff the tests first` says what to look at; a use without an agent is refused."""
 

@@ -16,6 +16,8 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES, find_sessions, read_lines, run, run_world, start, wait_begun
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

@@ -10,6 +10,8 @@ from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.runs import find_agents, find_sessions, read_lines, run, run_world, start, wait_begun
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

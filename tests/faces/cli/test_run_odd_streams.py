@@ -49,6 +49,7 @@ def has_agent(world: RelayWorld) -> bool:
     return any("--headless" in line for line in world.processes().values())
 
 
+@pytest.mark.size("test")
 def test_output_that_cannot_be_written_ends_the_agent(world: RelayWorld) -> None:
     """A full disk is nobody's mistake, and an agent whose words are lost must not go on spending."""
     status, _, err = shell(world, "run demo soon > /dev/full")
@@ -56,6 +57,7 @@ def test_output_that_cannot_be_written_ends_the_agent(world: RelayWorld) -> None
     wait_until(lambda: not has_agent(world), "no agent")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(("closed", "out"), [(">&-", ""), ("2>&-", "demo heard you\n")])
 def test_a_stream_that_is_closed_is_nobodys_mistake(world: RelayWorld, closed: str, out: str) -> None:
     """Supervisors start programs like that; what would be said there is not said."""
@@ -64,6 +66,7 @@ def test_a_stream_that_is_closed_is_nobodys_mistake(world: RelayWorld, closed: s
     assert "mistake" not in err
 
 
+@pytest.mark.size("test")
 def test_a_closed_standard_input_holds_no_task(world: RelayWorld) -> None:
     """It is wrong use, told in one sentence."""
     assert shell(world, "run demo - <&-")[::2] == (
@@ -79,6 +82,7 @@ def test_a_task_need_not_be_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_task().encode("utf-8", "surrogateescape") == b"h\xe9llo \0"
 
 
+@pytest.mark.size("test")
 def test_a_task_that_does_not_fit_is_refused_whatever_its_letters(world: RelayWorld) -> None:
     """Letters beyond ASCII take more room on their way to the daemon."""
     status, _, err = shell(world, "run demo -", given="\U0001f600".encode() * 100_000)
@@ -86,6 +90,7 @@ def test_a_task_that_does_not_fit_is_refused_whatever_its_letters(world: RelayWo
     assert "the task is longer than 500,000 characters" in err
 
 
+@pytest.mark.size("test")
 def test_absurd_numbers_are_wrong_use(world: RelayWorld) -> None:
     """Python itself refuses to read five thousand digits."""
     status, _, err = shell(world, f"run demo hello -n {'1' * 5000}")
@@ -93,12 +98,14 @@ def test_absurd_numbers_are_wrong_use(world: RelayWorld) -> None:
     assert "-n needs a number from 1 to 1000" in err
 
 
+@pytest.mark.size("test")
 def test_letters_of_any_width_come_whole(world: RelayWorld) -> None:
     """An answer is measured as it is sent: a face takes twelve bytes there."""
     status, out, _ = shell(world, "run demo faces")
     assert (status, len(out), set(out)) == (0, 200_001, {"\U0001f600", "\n"})
 
 
+@pytest.mark.size("test")
 def test_a_run_outlives_the_terminal_it_was_told_to_outlive(world: RelayWorld) -> None:
     """`nohup agent-relay run …`: what whoever started it ignores stays ignored."""
     command = f"{sys.executable} -m agent_relay run demo short"

@@ -9,22 +9,24 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.measured import measured
+from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import find_agents, run_world
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents; `run` starts the daemon."""
+    """A machine with two scripted agents and a daemon."""
     with run_world() as made:
         yield made
 
 
 def sit_down(world: RelayWorld, *words: str) -> Terminal:
     """A terminal on which a turn runs."""
-    command = [sys.executable, "-m", "agent_relay", "run", *words]
-    return Terminal(command, env=world.environ | measured(), cwd=world.project)
+    return Terminal(Command(["run", *words], world.environ, world.project))
 
 
 def test_ctrl_c_ends_the_agent_and_shows_its_last_words(world: RelayWorld) -> None:

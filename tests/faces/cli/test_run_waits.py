@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+import pytest
+
 from agent_relay.domain.state import State
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld
 from tests.support.runs import find_sessions, read_lines, run, run_world, start
+
+pytestmark = pytest.mark.size("test")
 
 
 @contextmanager

@@ -9,6 +9,8 @@ import pytest
 from agent_relay.store.usage_windows import update_windows
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 
 def _row(name: str, minutes: int, used: float) -> dict[str, object]:
     now = datetime.now(UTC)

@@ -89,6 +89,7 @@ def _list(world: World) -> list[dict[str, object]]:
     return rows
 
 
+@pytest.mark.size("test")
 def test_all_four_formats_are_listed_newest_first(world: World) -> None:
     """Whichever agent somebody used before relay, its work is found."""
     _plant_codex(world, at=1_780_000_003)
@@ -110,6 +111,7 @@ def test_all_four_formats_are_listed_newest_first(world: World) -> None:
     assert text[4].endswith("paint it  claude:aaa")
 
 
+@pytest.mark.size("test")
 def test_a_hostile_title_can_neither_move_the_cursor_nor_tell_a_secret(world: World) -> None:
     """A title is whatever somebody pasted into another program as a first prompt."""
     _plant_claude(world, "aaa", f"\x1b[2J\u202e{KEY} {'x' * 500}\nmore", at=1_780_000_001)
@@ -121,6 +123,7 @@ def test_a_hostile_title_can_neither_move_the_cursor_nor_tell_a_secret(world: Wo
     assert world.run("sessions", "--native").out.replace("\n", "").isprintable()
 
 
+@pytest.mark.size("test")
 def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
     """It would be adopted twice; its session is what goes on."""
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
@@ -140,12 +143,14 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
     assert [row["native_id"] for row in _list(world)] == ["aaa"]
 
 
+@pytest.mark.size("test")
 def test_nothing_to_list_is_said(world: World) -> None:
     """An empty table leaves people wondering."""
     assert world.run("sessions", "--native").out == "No agent has a session of its own here.\n"
     assert _list(world) == []
 
 
+@pytest.mark.size("test")
 def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
     """Left out in silence it would look lost, and older work would be taken for the newest."""
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)

@@ -44,6 +44,7 @@ def read(line: str, context: PromptContext) -> str:
     return "\n".join(found)
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("option", ["--help", "-h"])
 @pytest.mark.parametrize("name", KEY_COMMANDS)
 def test_who_asks_a_command_for_its_help_gets_that_and_nothing_else(
@@ -59,6 +60,7 @@ def test_who_asks_a_command_for_its_help_gets_that_and_nothing_else(
     assert find_daemon_pid(get_folders()) is None
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("word", ["--nope", "-x"])
 @pytest.mark.parametrize("name", KEY_COMMANDS)
 def test_an_option_a_command_does_not_take_is_refused(context: PromptContext, name: str, word: str) -> None:
@@ -71,6 +73,7 @@ def test_an_option_a_command_does_not_take_is_refused(context: PromptContext, na
     assert find_daemon_pid(get_folders()) is None
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("line", ["/stop x y", "/log x", "/detach x"])
 def test_words_a_command_does_not_take_are_refused(context: PromptContext, line: str) -> None:
     """What is ignored was meant somehow."""
@@ -78,6 +81,7 @@ def test_words_a_command_does_not_take_are_refused(context: PromptContext, line:
         run_prompt_line(line, context)
 
 
+@pytest.mark.size("test")
 def test_help_names_the_command_line_as_it_is_typed_there(context: PromptContext) -> None:
     """It said that on the command line one types /use."""
     assert read("/use --help", context).splitlines()[-1] == (

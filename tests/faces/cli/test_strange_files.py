@@ -8,6 +8,8 @@ import pytest
 from agent_relay.system.config_file import FILE_NAME
 from tests.faces.cli_run import World, create_world
 
+pytestmark = pytest.mark.size("test")
+
 pytestmark = pytest.mark.timeout(240)
 
 

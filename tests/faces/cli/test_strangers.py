@@ -9,6 +9,8 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.support.journals import write_session
 
+pytestmark = pytest.mark.size("test")
+
 OWN, PLANTED = "01JD0000000000000000000001", "01JD0000000000000000000002"
 
 

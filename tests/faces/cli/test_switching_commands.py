@@ -8,6 +8,8 @@ from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld
 from tests.support.shells import shell_world
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:

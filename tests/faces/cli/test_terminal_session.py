@@ -10,6 +10,8 @@ from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.house import tree
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:

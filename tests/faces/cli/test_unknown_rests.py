@@ -8,6 +8,8 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.support.shells import ShellPerson, shell_world
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def world(tmp_path: os.PathLike[str]) -> World:

@@ -22,6 +22,8 @@ from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured
 
+pytestmark = pytest.mark.size("test")
+
 LIMIT_S = 120
 PROMPT = "please limit my secret plans"
 USAGE = [

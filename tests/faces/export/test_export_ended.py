@@ -15,6 +15,8 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.support.measured import measured
 
+pytestmark = pytest.mark.size("test")
+
 _LIMIT_S = 60
 
 

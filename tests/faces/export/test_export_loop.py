@@ -13,6 +13,8 @@ from agent_relay.faces.watch.view import View
 from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
 from agent_relay.system.disk.folders import Folders
 
+pytestmark = pytest.mark.size("test")
+
 
 class FailingReader(ExportReader):
     """A reader whose readings end one after another as they were told to."""
@@ -26,7 +28,6 @@ class FailingReader(ExportReader):
         raise next(self._errors)
 
 
-@pytest.mark.slow
 def test_figures_that_stand_still_are_said_to(tmp_path: os.PathLike[str]) -> None:
     """A dashboard showed what was true an hour ago, and nobody was told."""
     folders = Folders(f"{tmp_path}/config", f"{tmp_path}/state", f"{tmp_path}/run")

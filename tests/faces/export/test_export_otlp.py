@@ -88,7 +88,7 @@ def test_the_first_push_is_made_at_once_and_the_last_one_at_the_end() -> None:
         assert push(collector.server_port, until="never") == (Count(taken=2), [])
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("status", [400, 401, 404, 503])
 def test_a_collector_that_answers_errors_is_said_to(status: int, capfd: pytest.CaptureFixture[str]) -> None:
     """Also one that is only busy, while it is still tried: in our words, once, and in nobody else's."""
@@ -99,7 +99,7 @@ def test_a_collector_that_answers_errors_is_said_to(status: int, capfd: pytest.C
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_collector_that_is_not_there_is_said_to_be_away(capfd: pytest.CaptureFixture[str]) -> None:
     """Nothing hangs, and nothing is said twice."""
     with socket.socket() as unused:
@@ -112,7 +112,7 @@ def test_a_collector_that_is_not_there_is_said_to_be_away(capfd: pytest.CaptureF
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nX: "], ids=["nothing", "drip-by-drip"])
 def test_a_collector_that_never_ends_its_answer_is_hung_up_on(said: bytes) -> None:
     """Each byte would begin a socket's limit anew, and the thread that pushes never push again."""

@@ -12,6 +12,8 @@ from agent_relay.faces.export._figures import LatestFigures
 from agent_relay.faces.export._prometheus import start_prometheus
 from tests.support.legs import wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def _scrape(port: int) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -29,7 +31,6 @@ def _list_listeners() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
 
 
-@pytest.mark.slow
 def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

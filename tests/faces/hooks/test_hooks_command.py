@@ -2,13 +2,15 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.faces.cli_run import Done, World, create_world
+from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
+
+pytestmark = pytest.mark.size("test")
 
 PLAIN = '{\n  "theme": "dark"\n}\n'
 
@@ -117,9 +119,11 @@ def test_on_a_terminal_the_files_are_named_and_a_person_is_asked(
 ) -> None:
     """They are that person's files."""
     terminal = Terminal(
-        [sys.executable, "-m", "agent_relay", "hooks", "install", "claude"],
-        env={**world.environ(), "PATH": f"{world.home}/bin:{os.defpath}", "TERM": "xterm"},
-        cwd=world.cwd,
+        Command(
+            ["hooks", "install", "claude"],
+            {**world.environ(), "PATH": f"{world.home}/bin:{os.defpath}", "TERM": "xterm"},
+            world.cwd,
+        )
     )
     try:
         terminal.wait_for(r"Continue\? \[y/N\]")

@@ -2,11 +2,15 @@
 
 import json
 
+import pytest
+
 from agent_relay.domain.limits import Level
 from tests.engine.test_context_at_work import configure, count, wait_level
 from tests.support.at_work import begin, finish_turn, say
 from tests.support.mcp_client import read_token, tool_client
 from tests.support.relay_world import RelayWorld
+
+pytestmark = pytest.mark.size("test")
 
 NOTE = "note_by_agent_relay"
 

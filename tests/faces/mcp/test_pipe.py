@@ -13,6 +13,8 @@ import pytest
 
 from agent_relay.agents.launch import PIPE_PATH
 
+pytestmark = pytest.mark.size("test")
+
 STARTS = 15
 
 

@@ -24,6 +24,8 @@ from tests.support.mcp_client import read_token, tool_client
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run
 
+pytestmark = pytest.mark.size("test")
+
 TASK = {
     "to": "understudy",
     "title": "finish the door",

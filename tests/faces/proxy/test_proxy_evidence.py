@@ -21,6 +21,8 @@ from tests.support.proxied import (
     start_proxy,
 )
 
+pytestmark = pytest.mark.size("test")
+
 KEEPS = ("retry-after", "x-window-*")
 
 

@@ -43,6 +43,7 @@ def answer(connection: socket.socket, head: bytes, body: bytes = b"") -> None:
     connection.sendall(b"HTTP/1.1 " + head + f"\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
+@pytest.mark.size("test")
 def test_a_request_and_its_answer_arrive_byte_for_byte(tmp_path: object) -> None:
     """Signatures, spelling of headers and bodies of any bytes must survive; only the host is another."""
     seen: list[tuple[bytes, bytes]] = []
@@ -77,6 +78,7 @@ def test_a_request_and_its_answer_arrive_byte_for_byte(tmp_path: object) -> None
     )
 
 
+@pytest.mark.size("test")
 def test_each_event_of_a_stream_arrives_before_the_next_is_sent(tmp_path: object) -> None:
     """An agent shows words as they are written: a proxy that waits for more is seen at once."""
     arrived = threading.Semaphore(0)
@@ -101,6 +103,7 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent(tmp_path: object
         assert (stream + read_all(agent)).endswith(b"0\r\n\r\n")
 
 
+@pytest.mark.size("test")
 def test_a_request_is_passed_on_while_it_is_sent(tmp_path: object) -> None:
     """A long upload must not gather in memory: its first bytes are there before its last are written."""
     begun = threading.Event()
@@ -121,6 +124,7 @@ def test_a_request_is_passed_on_while_it_is_sent(tmp_path: object) -> None:
         assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+@pytest.mark.size("test")
 def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> None:
     """Connections to a provider are shared: where one request ends there must never be in doubt."""
     seen: list[bytes] = []
@@ -140,6 +144,7 @@ def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> 
     assert b"content-length" not in seen[0].lower()
 
 
+@pytest.mark.size("test")
 def test_an_answer_of_two_lengths_arrives_whole(tmp_path: object) -> None:
     """Chunks count, whatever length is named beside them; the agent is told of one way only."""
 
@@ -154,6 +159,7 @@ def test_an_answer_of_two_lengths_arrives_whole(tmp_path: object) -> None:
         assert b"content-length" not in said.lower()
 
 
+@pytest.mark.size("test")
 def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> None:
     """Agents keep their connections; the provider's is kept, too."""
     connections = []
@@ -174,6 +180,7 @@ def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> No
     assert len(connections) == 1
 
 
+@pytest.mark.size("test")
 def test_two_hundred_streams_flow_at_once(tmp_path: object) -> None:
     """Subagents and parallel sessions share the one proxy: none waits for another's end."""
     together = threading.Barrier(STREAMS)
@@ -194,6 +201,7 @@ def test_two_hundred_streams_flow_at_once(tmp_path: object) -> None:
     assert all(one.endswith(b"5\r\nbegun\r\n4\r\nover\r\n0\r\n\r\n") for one in answers)
 
 
+@pytest.mark.size("test")
 def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
     """An agent that stops reading stops its provider; the proxy's memory does not grow with the answer."""
     sent = 0
@@ -223,6 +231,7 @@ def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
     assert peak_kb < 120 << 10
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "begun",
     [
@@ -243,6 +252,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_agent(tmp_path: object, be
     assert not got.endswith(b"0\r\n\r\n")
 
 
+@pytest.mark.size("test")
 def test_an_agent_that_leaves_ends_its_request(tmp_path: object) -> None:
     """A turn that is interrupted must not go on at the provider, where it costs money."""
     ended = threading.Event()
@@ -260,6 +270,7 @@ def test_an_agent_that_leaves_ends_its_request(tmp_path: object) -> None:
         assert ended.wait(60)
 
 
+@pytest.mark.size("test")
 def test_a_provider_that_says_nothing_looks_as_it_does_without_the_proxy(tmp_path: object) -> None:
     """A connection closed before an answer is a network error to the agent, which retries it itself."""
 
@@ -270,6 +281,7 @@ def test_a_provider_that_says_nothing_looks_as_it_does_without_the_proxy(tmp_pat
         assert proxy.ask(build_request(proxy, "/messages", body=b"{}")) == b""
 
 
+@pytest.mark.size("test")
 def test_a_provider_that_cannot_be_reached_is_named(tmp_path: object) -> None:
     """The person reads whose fault it is; the agent retries a 502."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -281,6 +293,7 @@ def test_a_provider_that_cannot_be_reached_is_named(tmp_path: object) -> None:
     assert f"agent-relay's proxy cannot reach http://127.0.0.1:{port}".encode() in got
 
 
+@pytest.mark.size("test")
 def test_a_changed_protocol_is_passed_on_as_bytes(tmp_path: object) -> None:
     """Codex speaks to its provider by a WebSocket."""
 
@@ -302,6 +315,7 @@ def test_a_changed_protocol_is_passed_on_as_bytes(tmp_path: object) -> None:
         assert came + read_all(agent) == b"hi\x81FRAME"
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     ("target", "host", "status"),
     [
@@ -322,6 +336,7 @@ def test_others_are_refused(tmp_path: object, target: str, host: str, status: by
         assert proxy.ask(request.encode()).startswith(b"HTTP/1.1 " + status + b" ")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "garbage",
     [b"\x16\x03\x01\x02\x00\x01\x00", b"GET\r\n\r\n", b"A" * (1 << 20), b"CONNECT a:1 HTTP/1.1\r\n\r\n"],
@@ -359,6 +374,7 @@ def test_the_users_own_proxy_is_used_where_they_say(environ: dict[str, str], url
     assert find_user_proxy(environ, url) == found
 
 
+@pytest.mark.size("test")
 def test_requests_go_through_the_users_own_proxy(tmp_path: object) -> None:
     """The variables of the agent's own terminal count, with the password that stands in them."""
     seen: list[bytes] = []

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from tests.faces.render.views import answer, call, say, show
 
+pytestmark = pytest.mark.size("test")
+
 PARTS = st.sampled_from(
     [
         "```",
@@ -53,14 +55,12 @@ def check(shown: str) -> None:
     shown.encode()
 
 
-@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=4))
 def test_any_words_in_any_pieces_are_shown(pieces: list[str]) -> None:
     """An agent quotes whatever it has read."""
     check(show(*(say(piece, more=True) for piece in pieces), columns=30, is_colour=True))
 
 
-@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_any_tool_any_change_any_plan_and_any_thought_are_shown(first: str, second: str) -> None:
     """Their inputs and outputs are files and programs of anybody."""
@@ -76,7 +76,6 @@ def test_any_tool_any_change_any_plan_and_any_thought_are_shown(first: str, seco
     check(show(*events, columns=30, is_colour=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

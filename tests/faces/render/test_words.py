@@ -51,7 +51,7 @@ def test_markdown_is_laid_out() -> None:
     assert show(say(ANSWER)) == LAID_OUT
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 @given(st.lists(st.integers(0, len(ANSWER)), max_size=12))
 def test_the_pieces_a_message_comes_in_do_not_show(cuts: list[int]) -> None:
     """One agent sends whole messages, another a few words at a time."""
@@ -70,7 +70,7 @@ def test_a_block_is_shown_once_it_is_whole() -> None:
     assert written.text == "One.\n\nTwo.\n"
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_what_is_too_long_to_lay_out_comes_line_by_line() -> None:
     """Ten thousand lines are held back by nobody, and none is lost."""
     lines = [f"line_{number}" for number in range(10_000)]
@@ -113,7 +113,7 @@ def test_an_agent_cannot_speak_in_relays_name() -> None:
     assert "\n\x1b[1m→" not in show(say(forged), is_colour=True)
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_a_line_of_a_megabyte_is_laid_out_in_parts_and_loses_nothing() -> None:
     """Laid out whole, it would hold every key up for a minute."""
     words = [f"word{number}" for number in range(120_000)]

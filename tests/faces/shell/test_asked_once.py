@@ -10,6 +10,8 @@ from tests.support.relay_world import is_stopped, kill, wait_until
 from tests.support.runs import run_world, start
 from tests.support.shells import ShellPerson, list_kept, shell_world
 
+pytestmark = pytest.mark.size("test")
+
 POINTS = [
     "before turn.begun",
     "after turn.begun",
@@ -21,7 +23,6 @@ POINTS = [
 ]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str) -> None:
     """An agent that is told twice to deploy deploys twice."""
@@ -41,7 +42,6 @@ def test_a_message_whose_daemon_died_before_it_answered_is_asked_once(point: str
         wait_until(lambda: list_asked(world) == ["hello", "again"], "the next message is a turn of its own")
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_in_a_session_that_went_on_is_asked_once(point: str) -> None:
     """The second message, whose session is known."""

@@ -5,10 +5,12 @@ import sys
 
 import pytest
 
-from tests.support.measured import measured
+from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.shells import ShellPerson, list_natives, list_prompts
+
+pytestmark = pytest.mark.size("test")
 
 ALTERNATE = 1049
 """The mode of the screen that programs take for themselves."""
@@ -198,9 +200,7 @@ def test_what_is_typed_before_the_prompt_is_there_arrives_as_the_keys_that_were_
     world: RelayWorld,
 ) -> None:
     """Enter became a line feed, which made two lines one message, and Ctrl-D was lost."""
-    terminal = Terminal(
-        [sys.executable, "-m", "agent_relay"], env=world.environ | measured(), cwd=world.project
-    )
+    terminal = Terminal(Command([], world.environ, world.project))
     terminal.send("!echo one-$((1+1))\r!echo two-$((2+2))\r\x04")
     terminal.wait_for(r"(?s)one-2.*two-4")
     assert terminal.wait_exit() == 0

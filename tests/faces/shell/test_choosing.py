@@ -2,11 +2,15 @@
 
 import os
 
+import pytest
+
 from tests.support.at_work import restart
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
+
+pytestmark = pytest.mark.size("test")
 
 LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 1}, LIMIT]}
 

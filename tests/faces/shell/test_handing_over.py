@@ -6,6 +6,8 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
 
+pytestmark = pytest.mark.size("test")
+
 LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 5}, LIMIT]}
 
 

@@ -3,8 +3,12 @@ import os
 import signal
 import sys
 
+import pytest
+
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.shells import ShellPerson, list_prompts
+
+pytestmark = pytest.mark.size("test")
 
 SECRET = "sk-ant-api03-" + "Zq4" * 30
 

@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from agent_relay.faces.shell._conversation import SessionLock, find_last, render_offer
 from agent_relay.store.session_index import write_entry
 from tests.support.runs import find_sessions
@@ -88,6 +90,7 @@ def test_the_offer_names_the_work_its_agent_and_the_day() -> None:
     assert render_offer(view | {"title": ""}) == "Press Enter to continue session 00000A (ada, Nov 21, 2020)"
 
 
+@pytest.mark.size("test")
 def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPerson) -> None:
     """Opening the shell again after lunch should not need an id."""
     person.type("fix the cents")
@@ -108,6 +111,7 @@ def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPers
     assert list_prompts(person.world, person.session()) == ["fix the cents", "and the euros"]
 
 
+@pytest.mark.size("test")
 def test_anything_else_that_is_typed_ends_the_offer(person: ShellPerson) -> None:
     """An Enter too many, later, must not take the conversation to another session."""
     person.type("fix the cents")

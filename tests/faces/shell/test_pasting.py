@@ -1,5 +1,6 @@
 import asyncio
 
+import pytest
 from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
@@ -73,6 +74,7 @@ def test_much_text_at_once_is_one_paste_with_its_lines() -> None:
     assert [key.key for key in gathered[1:]] == [Keys.ControlM, *"z" * 63, Keys.Left, "é"]
 
 
+@pytest.mark.size("test")
 def test_a_long_paste_without_brackets_is_one_message_that_can_be_edited(person: ShellPerson) -> None:
     """It stands there within a moment, whole, and goes on being a line to edit."""
     text = "\n".join(f"row {number} of a log somebody pastes" for number in range(8000))

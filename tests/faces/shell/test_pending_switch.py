@@ -38,7 +38,7 @@ BUSY, FREE = {"handoff": "begun"}, {"handoff": ""}
 UNDER_WAY = WrongUseError("a handoff to understudy is under way")
 
 
-@pytest.mark.slow
+@pytest.mark.size("test")
 def test_it_is_asked_for_when_nobody_takes_over_any_more() -> None:
     """A handoff that begins between the two questions is waited for, too."""
     daemon = Daemon(BUSY, FREE, UNDER_WAY, BUSY, FREE, {"passed": True})
@@ -75,6 +75,7 @@ def begin_failover(world: RelayWorld) -> tuple[ShellPerson, int]:
     return person, daemon.pid
 
 
+@pytest.mark.size("test")
 def test_an_agent_chosen_during_a_failover_has_the_turn_after_it() -> None:
     """Whoever sees a limit coming chooses at that very moment; asking them to try again is no answer."""
     with shell_world(demo=[LONG, *SCENES], understudy=SLOW, third=THIRD) as world:
@@ -94,6 +95,7 @@ def test_an_agent_chosen_during_a_failover_has_the_turn_after_it() -> None:
         person.terminal.close()
 
 
+@pytest.mark.size("test")
 def test_who_cannot_take_over_after_a_failover_is_told_then_and_the_turn_goes_on() -> None:
     """The one at its limit cannot have the turn back; it is said once the successor works, with the reset."""
     quick = [{"again": True, "do": [{"say": "understudy begins"}, {"wait_s": 3}, {"say": "understudy ends"}]}]

@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_prompts, shell_world
+
+pytestmark = pytest.mark.size("test")
 
 SOON = {"limit": "You've hit your session limit", "resets_in_s": 30}
 

@@ -14,6 +14,8 @@ from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld
 from tests.support.shells import shell_world
 
+pytestmark = pytest.mark.size("test")
+
 LIMIT_S = 120
 
 

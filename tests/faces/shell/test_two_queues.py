@@ -1,8 +1,12 @@
 """Two shells of one session, each with messages that wait, when the turn both wait for ends."""
 
+import pytest
+
 from tests.support.relay_world import wait_until
 from tests.support.runs import SCENES
 from tests.support.shells import ShellPerson, list_prompts, shell_world
+
+pytestmark = pytest.mark.size("test")
 
 SHORT = {"when": "soon", "do": [{"say": "I begin."}, {"wait_s": 4}, {"say": "I end."}]}
 

@@ -7,6 +7,8 @@ import pytest
 from tests.support.relay_world import RelayWorld
 from tests.support.shells import ShellPerson, shell_world
 
+pytestmark = pytest.mark.size("test")
+
 READS = [
     {"used": 42, "minutes": 300, "resets_in_s": 40_000},
     {"used": 13, "minutes": 10_080, "resets_in_s": 400_000},

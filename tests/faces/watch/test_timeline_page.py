@@ -19,6 +19,8 @@ from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
 from tests.faces.watch.site import BROWSER, open_browser, serve
 
+pytestmark = pytest.mark.size("test")
+
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 WAIT_MS = 90_000
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")

@@ -15,6 +15,8 @@ from tests.faces.cli_run import World, create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.fixture
 def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:

@@ -78,6 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     assert process.communicate(timeout=60)[1] == ""
 
 
+@pytest.mark.size("test")
 def test_a_flood_of_idle_connections_does_not_keep_the_users_browser_out(site: Site) -> None:
     """Anybody on the machine may connect; the page is the user's, and so are the process' files."""
     files, allowed = site.count_files(), f"Bearer {site.token}"
@@ -97,6 +98,7 @@ def test_a_flood_of_idle_connections_does_not_keep_the_users_browser_out(site: S
         assert not is_over(looking.fileno())  # who looks on already is none of the crowd
 
 
+@pytest.mark.size("test")
 def test_a_connection_that_never_asks_is_ended(site: Site) -> None:
     """A byte now and then does not keep it."""
     with site.connect() as idle, site.connect() as slow:

@@ -17,6 +17,8 @@ from agent_relay.terminal.emulation.library import find_library
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 
+pytestmark = pytest.mark.size("test")
+
 LEFT = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 RAISES = """
 from agent_relay.client.attach.tty import UserTerminal

@@ -12,6 +12,8 @@ from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.faces.watch.site import BROWSER, Site, open_browser, serve
 
+pytestmark = pytest.mark.size("test")
+
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> & <script>document.title='taken'</script>"
 

@@ -2,7 +2,11 @@
 
 import time
 
+import pytest
+
 from tests.support.legs import Wire, hold, python, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 RESTARTS = """
 import os, sys

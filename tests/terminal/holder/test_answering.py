@@ -9,6 +9,8 @@ from tests.support.by_hand import Seat
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 ASKING = """
 say("up")
 while True:

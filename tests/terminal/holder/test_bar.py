@@ -10,6 +10,8 @@ from tests.support.bar_seat import BarSeat
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 TEXTS = [
     "relay  ada → bob · session limit (resets 21:00) · bob is starting · Esc holds it back",
     "relay  ada → bob · session limit · bob is starting",

@@ -8,6 +8,8 @@ from tests.support.bar_seat import BarSeat
 from tests.support.below_bar import ECHO, MARKED, wait_to_hear
 from tests.support.legs import Wire, hold, raw_python, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 @pytest.mark.parametrize(("shown", "line"), [("typed", "x"), ("empty", ""), ("hidden", "")])
 def test_only_what_an_input_line_shows_is_told_as_half_typed(tmp_path: object, shown: str, line: str) -> None:

@@ -87,6 +87,7 @@ def echoes(person: Person, word: str) -> None:
     person.wait_until(lambda: word.encode() in bytes(person.received), f"the echo of {word}")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("op", REQUESTS)
 def test_a_mistake_with_a_request_costs_whoever_asked(tmp_path: object, op: str) -> None:
     """One operation with a bug must not take the agent, its person and the daemon with it."""
@@ -109,6 +110,7 @@ def test_a_mistake_with_a_request_costs_whoever_asked(tmp_path: object, op: str)
         echoes(person, "stillhere")
 
 
+@pytest.mark.size("test")
 def test_a_mistake_in_attaching_leaves_no_terminal_behind(tmp_path: object) -> None:
     """Half a terminal would be written to for ever."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as watcher, at_terminal(["cat"]) as lent:
@@ -122,6 +124,7 @@ def test_a_mistake_in_attaching_leaves_no_terminal_behind(tmp_path: object) -> N
             echoes(person, "stillhere")
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("op", ["collect", "leave"])
 def test_a_mistake_after_the_end_lets_another_one_collect(tmp_path: object, op: str) -> None:
     """How the agent ended is known to the holder alone."""
@@ -138,6 +141,7 @@ def test_a_mistake_after_the_end_lets_another_one_collect(tmp_path: object, op: 
             assert ended["status"] == 0
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "place",
     [
@@ -167,6 +171,7 @@ def test_a_mistake_with_an_event_costs_that_event(tmp_path: object, place: str) 
         assert attached == 1 or place in COST_THE_TERMINAL
 
 
+@pytest.mark.size("test")
 def test_what_a_scanner_falls_over_reaches_the_agent(tmp_path: object) -> None:
     """A key we do not understand is none of our business, but it is the agent's."""
     with at_faulty(tmp_path) as (person, wire):
@@ -176,6 +181,7 @@ def test_what_a_scanner_falls_over_reaches_the_agent(tmp_path: object) -> None:
         assert b"<\x1b[1089;5ukey>" in wire.output()
 
 
+@pytest.mark.size("test")
 def test_keys_that_once_ended_an_agent_reach_it(tmp_path: object) -> None:
     """Each was one key or answer of somebody's terminal; the holder and its agent ended with it."""
     typed = [str(steps[1][1]).encode("latin-1") for _, steps in list_corpus("typed")]
@@ -194,6 +200,7 @@ def test_keys_that_once_ended_an_agent_reach_it(tmp_path: object) -> None:
         assert (status["faults"], status["exit"]) == (0, None)
 
 
+@pytest.mark.size("test")
 def test_a_lost_screen_is_told_and_shows_again_what_is_drawn(tmp_path: object) -> None:
     """The daemon must not take an empty screen for what the agent shows."""
     with at_faulty(tmp_path) as (person, wire):
@@ -206,6 +213,7 @@ def test_a_lost_screen_is_told_and_shows_again_what_is_drawn(tmp_path: object) -
         assert "before" not in wire.wait_for_text("after").text()
 
 
+@pytest.mark.size("test")
 def test_a_screen_that_breaks_again_and_again_is_done_without(tmp_path: object) -> None:
     """Whoever builds a new one with every read is busy with nothing else."""
     with at_faulty(tmp_path) as (person, wire):
@@ -217,6 +225,7 @@ def test_a_screen_that_breaks_again_and_again_is_done_without(tmp_path: object) 
         assert wire.ask("status")["faults"] == 9
 
 
+@pytest.mark.size("test")
 def test_the_end_is_told_whatever_goes_wrong_with_it(tmp_path: object) -> None:
     """An end nobody hears of is a session that works for ever."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as wire:
@@ -229,6 +238,7 @@ def test_the_end_is_told_whatever_goes_wrong_with_it(tmp_path: object) -> None:
         assert os.path.exists(f"{folder}/exit.json")
 
 
+@pytest.mark.size("test")
 def test_notes_hold_no_contents_and_do_not_grow_for_ever(tmp_path: object) -> None:
     """They are asked for in bug reports, and lie in memory."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as watcher:
@@ -243,6 +253,7 @@ def test_notes_hold_no_contents_and_do_not_grow_for_ever(tmp_path: object) -> No
         assert "agent_relay/terminal/holder/_operations.py" in notes
 
 
+@pytest.mark.size("test")
 def test_descriptors_nobody_asked_for_are_closed(tmp_path: object) -> None:
     """A peer that passes some with every message would take all the holder may have open."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as wire:

@@ -2,9 +2,13 @@
 
 import contextlib
 
+import pytest
+
 from tests.support.bar_seat import BarSeat
 from tests.support.below_bar import MARKED, heard, seat_below_bar, show, wait_to_hear, wait_to_hold
 from tests.support.legs import Wire, hold, raw_python
+
+pytestmark = pytest.mark.size("test")
 
 
 def ask(wire: Wire, *texts: str) -> None:

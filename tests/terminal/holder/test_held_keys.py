@@ -22,6 +22,8 @@ from tests.support.below_bar import (
 from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 ASKING = (
     """
 say("up"); os.read(0, 1); say("\\x1b[c")

@@ -16,6 +16,8 @@ from tests.support.installations import Installation
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 # Asks its terminal on `c`, leaves a shell in a Unix session of its own on `o`, ends on `q`.
 AGENT = """
 say("up")

@@ -3,8 +3,12 @@
 import os
 import shutil
 
+import pytest
+
 from tests.support.leg_client import type_into
 from tests.support.legs import Wire, hold, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 
 def count_wakings(pid: int) -> int:

@@ -12,6 +12,8 @@ from agent_relay.system.processes import is_alive, session_members
 from agent_relay.terminal.holder_client import SpawnError
 from tests.support.legs import Wire, hold, python, raw_python, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 
 def test_a_program_that_does_not_exist_is_reported_at_once(tmp_path: object) -> None:
     """The user reads why the agent did not start, not that a leg was lost."""

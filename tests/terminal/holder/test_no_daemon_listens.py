@@ -21,6 +21,8 @@ from agent_relay.terminal.holder import entry
 from agent_relay.terminal.holder.wire import HolderSpec, render_spec
 from tests.support.legs import python, wait_until
 
+pytestmark = pytest.mark.size("test")
+
 if TYPE_CHECKING:
     from agent_relay.engine.services import Services
 

@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agent_relay.system.processes import born, is_alive
 from tests.support.legs import Held, Wire, hold, python, wait_until
 from tests.support.relay_world import CHECKOUT
+
+pytestmark = pytest.mark.size("test")
 
 SHELL = """
 import os, signal, sys

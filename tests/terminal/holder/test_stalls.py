@@ -12,6 +12,8 @@ from agent_relay.terminal.holder._terminals import GRACE_S, HIGH_BYTES
 from tests.support.by_hand import Seat
 from tests.support.legs import Wire, hold, raw_python
 
+pytestmark = pytest.mark.size("bench")
+
 LINES = 1_500_000
 FLOOD = f"""
 data = b"".join(b"%08d\\r\\n" % number for number in range({LINES}))
@@ -59,7 +61,6 @@ def read_in_stalls(seat: Seat, wire: Wire) -> tuple[bytes, list[float], float]:
     return bytes(got), waits, longest
 
 
-@pytest.mark.bench
 def test_a_terminal_that_drains_what_waited_gets_the_rest_at_once_and_whole(tmp_path: object) -> None:
     """Output is read again when the queue is empty, not when a timer says so: every stall would cost that."""
     for attempt in range(5):

@@ -2,7 +2,11 @@
 
 import os
 
+import pytest
+
 from tests.support.legs import Wire, hold, python
+
+pytestmark = pytest.mark.size("test")
 
 PROGRAM = """
 import os, sys

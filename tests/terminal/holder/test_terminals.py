@@ -9,6 +9,8 @@ import pytest
 from tests.support.legs import Wire, hold, python, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
+pytestmark = pytest.mark.size("test")
+
 FLOOD = """
 say("up"); os.read(0, 1)
 for number in range(200000):

@@ -3,7 +3,11 @@
 import json
 import os
 
+import pytest
+
 from tests.support.legs import Wire, hold, python, wait_until
+
+pytestmark = pytest.mark.size("test")
 
 
 def test_an_exit_nobody_collects_waits_only_so_long(tmp_path: object) -> None:
