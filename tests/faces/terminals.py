@@ -1,14 +1,24 @@
 """A user at terminals, with two scripted agents."""
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
 import sys
 
 import pexpect
+import pexpect.fdpexpect
 
+from agent_relay.terminal.holder.child import open_pty, set_size
 from tests.faces.cli_run import World
 from tests.support.measured import measured
+from tests.support.preloaded import Command
 
+ROWS, COLS = 24, 90
+LIMIT_S = 90
+LAST_S = 10
+"""How long a program may still take to end once its terminal is closed."""
 PLAYS = {
     "demo": [
         {
@@ -29,12 +39,44 @@ PLAYS = {
 }
 
 
+class Spawned(pexpect.fdpexpect.fdspawn):  # type: ignore[misc]  # pexpect has no types
+    """A terminal on which an `agent-relay` command runs, with what `pexpect.spawn` says of its program."""
+
+    def __init__(self, command: Command, *, rows: int = ROWS, cols: int = COLS) -> None:
+        master, slave = open_pty(rows=rows, cols=cols)
+        self._program = command.start_at(slave)
+        os.close(slave)
+        self.pid = self._program.pid
+        super().__init__(master, timeout=LIMIT_S, encoding="utf-8")
+
+    def isalive(self) -> bool:
+        """Whether the program has not ended yet."""
+        return self._program.poll() is None
+
+    def setwinsize(self, rows: int, cols: int) -> None:
+        """The terminal is another size."""
+        set_size(self.child_fd, rows=rows, cols=cols)
+
+    def close(self, *, force: bool = True) -> None:
+        """The terminal is gone, and with it the program, whose status is known then."""
+        super().close()
+        try:
+            status = self._program.wait(timeout=LAST_S)
+        except subprocess.TimeoutExpired:
+            if not force:
+                raise
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            status = self._program.wait()
+        self.exitstatus, self.signalstatus = (status, None) if status >= 0 else (None, -status)
+
+
 class Terminals:
     """Terminals of one user whose two agents are scripted."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.opened: list[pexpect.spawn[str]] = []
+        self.opened: list[Spawned | pexpect.spawn[str]] = []
         os.makedirs(f"{world.home}/config", mode=0o700)
         self.configure('order = ["demo", "understudy"]\n')
         for name, scenes in PLAYS.items():
@@ -57,9 +99,11 @@ class Terminals:
             "DEMO_AGENT_HOME": f"{self.world.home}/agents",
         }
 
-    def open(self, *words: str) -> "pexpect.spawn[str]":
-        """A terminal on which `agent-relay` runs with `words`."""
-        return self.spawn("-m", "agent_relay", *words)
+    def open(self, *words: str) -> Spawned:
+        """A terminal on which `agent-relay` runs with `words`, forked from what has loaded it."""
+        child = Spawned(Command(words, self.environ(), self.world.cwd))
+        self.opened.append(child)
+        return child
 
     def spawn(self, *words: str) -> "pexpect.spawn[str]":
         """A terminal on which Python runs with `words`."""
@@ -69,8 +113,8 @@ class Terminals:
             cwd=self.world.cwd,
             env=self.environ() | measured(),
             encoding="utf-8",
-            timeout=90,
-            dimensions=(24, 90),
+            timeout=LIMIT_S,
+            dimensions=(ROWS, COLS),
         )
         child.delaybeforesend = None
         self.opened.append(child)

@@ -1,32 +1,33 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
 
 import pexpect
 import pytest
 
-from tests.faces.cli_run import create_world
-from tests.faces.terminals import Terminals
+from tests.faces.terminals import Spawned, Terminals
 from tests.house import tree
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
-@pytest.fixture
-def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:
-    """A user with two scripted agents."""
-    found = Terminals(create_world(f"{tmp_path}"))
-    yield found
-    found.close()
-
-
-def _end(child: "pexpect.spawn[str]") -> int | None:
+def _end(child: Spawned) -> int | None:
     child.expect(pexpect.EOF)
     child.close()
-    return child.exitstatus
+    status: int | None = child.exitstatus
+    return status
 
 
+def _begin(terminals: Terminals) -> Spawned:
+    """A terminal whose agent was said hello to and has answered."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("hello\r")
+    child.expect_exact("demo heard you")
+    return child
+
+
+@pytest.mark.size("test")
 def test_an_agent_that_failed_is_status_one_and_its_own_is_told(terminals: Terminals) -> None:
     """A script reads relay's numbers, which mean the same whichever agent it was; a person wants to know."""
     child = terminals.open("agent", "demo")
@@ -37,33 +38,29 @@ def test_an_agent_that_failed_is_status_one_and_its_own_is_told(terminals: Termi
     assert terminals.read_status() == []
 
 
-def test_the_task_is_typed_as_the_first_prompt_without_an_option(terminals: Terminals) -> None:
-    """`claude "fix the bug"` is what fingers know; relay's name before it must not change that."""
-    child = terminals.open("agent", "demo", "fix the bug")
-    child.expect_exact("fix the bug")
-    child.expect_exact("demo heard you")
+@pytest.mark.size("test")
+def test_an_agent_named_from_another_terminal_takes_over_in_both_with_what_is_to_be_done(
+    terminals: Terminals,
+) -> None:
+    """`claude "fix the bug"` is what fingers know, and `agent-relay codex` beside it the plainest switch."""
+    first = terminals.open("agent", "demo", "fix the bug")
+    first.expect_exact("demo heard you")
     (session,) = terminals.read_status()
-    assert session["task"] == "fix the bug"
-
-
-def test_a_task_for_another_agent_than_the_one_at_work_goes_along(terminals: Terminals) -> None:
-    """Whoever names the next agent and what it should do means both."""
-    child = terminals.open("agent", "demo", "fix the bug")
-    child.expect_exact("demo heard you")
-    other = terminals.open("understudy", "mind the tests")
-    other.expect_exact("understudy goes on")
+    assert (session["agent"], session["task"]) == ("demo", "fix the bug")
+    second = terminals.open("understudy", "mind the tests")
+    first.expect_exact("demo → understudy")
+    first.expect_exact("understudy goes on")
+    second.expect_exact("understudy goes on")
     (session,) = terminals.read_status()
     assert (session["agent"], session["task"]) == ("understudy", "fix the bug")
     with open(f"{session['folder']}/{session['packet']}", encoding="utf-8") as stream:
         assert "mind the tests" in stream.read()
 
 
+@pytest.mark.size("test")
 def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals) -> None:
     """Closing a laptop must not cost a turn."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+    child = _begin(terminals)
     child.send("\x1d/detach\r")
     child.expect_exact("Detached; demo keeps working.")
     assert _end(child) == 0
@@ -76,45 +73,18 @@ def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals)
     assert _end(again) == 1
 
 
-def test_the_relay_prompt_hands_over_by_hand(terminals: Terminals) -> None:
-    """Switching must not need a limit."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+@pytest.mark.size("test")
+def test_the_relay_prompt_answers_and_hands_over_to_the_next_of_the_order(terminals: Terminals) -> None:
+    """Switching must need neither a limit nor a name that is remembered."""
+    child = _begin(terminals)
     child.send("\x1d/status\r")
     child.expect_exact("under demo, 0 handoffs")
     child.send(" ")
     child.expect_exact("ready | demo")
-    child.send("\x1d/use understudy\r")
-    child.expect_exact("demo → understudy")
-    child.expect_exact("understudy goes on")
-    (session,) = terminals.read_status()
-    assert session["agent"] == "understudy"
-
-
-def test_the_relay_prompt_hands_over_to_the_next_of_the_order(terminals: Terminals) -> None:
-    """`/handoff` alone must not need a name to be remembered."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
     child.send("\x1d/handoff the tests first\r")
     child.expect_exact("demo → understudy")
     child.expect_exact("understudy goes on")
     assert "the tests first" in terminals.world.run("packet", "show").out
-
-
-def test_an_agent_named_from_another_terminal_takes_over_in_both(terminals: Terminals) -> None:
-    """`agent-relay codex` beside a running claude is the plainest way to switch."""
-    first = terminals.open("agent", "demo")
-    first.expect_exact("ready | demo")
-    first.send("hello\r")
-    first.expect_exact("demo heard you")
-    second = terminals.open("understudy")
-    first.expect_exact("demo → understudy")
-    first.expect_exact("understudy goes on")
-    second.expect_exact("understudy goes on")
 
 
 def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
@@ -131,6 +101,7 @@ def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
     child.expect_exact("understudy goes on")
 
 
+@pytest.mark.size("test")
 def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) -> None:
     """Scripts retry at the reset; people go home."""
     child = terminals.open("agent", "demo")
@@ -147,7 +118,7 @@ def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) 
     assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
 
 
-def _press(child: "pexpect.spawn[str]", key: str, answer: str) -> None:
+def _press(child: Spawned, key: str, answer: str) -> None:
     """A key counts only when none was pressed for a moment: it could have been meant for the agent."""
     for _ in range(30):
         child.send(key)
@@ -158,12 +129,9 @@ def _press(child: "pexpect.spawn[str]", key: str, answer: str) -> None:
 
 def test_no_launch_answers_without_starting_anybody(terminals: Terminals) -> None:
     """`--json` is for programs: it prints where the session is and attaches nothing."""
-    child = terminals.open("agent", "demo", "--json", "--new")
-    child.expect_exact('"state"')
-    assert _end(child) == 0
+    done = terminals.world.run_with(terminals.environ(), "agent", "demo", "--json", "--new")
+    assert (done.status, "state" in json.loads(done.out)) == (0, True)
     (session,) = terminals.read_status()
-    stopped = terminals.open("stop")
-    assert _end(stopped) == 0
     assert session["agent"] == "demo"
 
 
@@ -176,16 +144,23 @@ def test_the_relay_key_can_be_another_one(terminals: Terminals) -> None:
     assert _end(child) == 0
 
 
-def _work_without_relay(terminals: Terminals, task: str = "paint the shed green") -> None:
-    """The person used the agent as it is, and left."""
+def _start_without_relay(terminals: Terminals, task: str) -> "pexpect.spawn[str]":
+    """The person uses the agent as it is."""
     plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
     plain.expect_exact("ready | demo")
     plain.send(f"{task}\r")
     plain.expect_exact("demo heard you")
+    return plain
+
+
+def _work_without_relay(terminals: Terminals, task: str = "paint the shed green") -> None:
+    """The person used the agent as it is, and left."""
+    plain = _start_without_relay(terminals, task)
     plain.send("\x04")
-    _end(plain)
+    plain.expect(pexpect.EOF)
 
 
+@pytest.mark.size("test")
 def test_a_session_relay_did_not_start_is_handed_over(terminals: Terminals) -> None:
     """Most people hit their limit before they have heard of relay."""
     _work_without_relay(terminals)
@@ -204,18 +179,9 @@ def test_a_session_relay_did_not_start_is_resumed_by_its_own_agent(terminals: Te
     child.expect_exact("ready | demo")
 
 
-def test_a_session_of_the_agents_own_is_offered(terminals: Terminals) -> None:
-    """People forget `--from`; the work they did a minute ago is what they mean."""
-    _work_without_relay(terminals)
-    child = terminals.open("understudy")
-    child.expect_exact("demo has a session of its own here")
-    child.expect_exact("paint the shed green")
-    child.send("y\r")
-    child.expect_exact("understudy goes on")
-
-
-def test_what_cannot_be_read_is_told_of_beside_what_is_offered(terminals: Terminals) -> None:
-    """Yes to what is shown would be yes to older work."""
+@pytest.mark.size("test")
+def test_a_session_of_the_agents_own_is_offered_beside_what_cannot_be_read(terminals: Terminals) -> None:
+    """People forget `--from`; and yes to what is shown would be yes to older work."""
     _work_without_relay(terminals)
     closed = f"{terminals.world.home}/agents/demo/newer.jsonl"
     os.makedirs(closed)
@@ -224,6 +190,9 @@ def test_what_cannot_be_read_is_told_of_beside_what_is_offered(terminals: Termin
         f"a session of demo's is left out: cannot read the transcript {closed}: Is a directory"
     )
     child.expect_exact("demo has a session of its own here")
+    child.expect_exact("paint the shed green")
+    child.send("y\r")
+    child.expect_exact("understudy goes on")
 
 
 def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -> None:
@@ -259,10 +228,7 @@ def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:
 
 def test_a_session_whose_own_program_still_runs_is_not_taken_over_unasked(terminals: Terminals) -> None:
     """It may go on by itself at its reset: two agents at one task, and nobody knows."""
-    plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
-    plain.expect_exact("ready | demo")
-    plain.send("paint the shed green\r")
-    plain.expect_exact("demo heard you")
+    plain = _start_without_relay(terminals, "paint the shed green")
     refused = terminals.open("understudy", "--from", "demo")
     refused.expect_exact(f"(process {plain.pid}) and may go on with that session itself")
     assert _end(refused) == 2

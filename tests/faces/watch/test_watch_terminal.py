@@ -218,7 +218,7 @@ def test_the_terminal_is_as_it_was_after_a_mistake_of_ours(idle: Terminals) -> N
 
 def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals) -> None:
     """Ctrl-Z and `fg` are how one terminal serves two purposes."""
-    seen = watch(idle)
+    seen = Seen(idle.spawn("-m", "agent_relay", "watch"))
     child = seen.child
     seen.wait_for_text("No session is running in this repository.")
     child.send("\x1a")
