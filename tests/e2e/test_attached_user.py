@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.disk.locks import take_lock
-from tests.e2e.test_crash_matrix import POINTS
+from tests.support.crashes import begin_under
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
 from tests.support.seats import (
@@ -15,10 +15,11 @@ from tests.support.seats import (
     run,
     seat,
     seated_world,
-    start_frozen_at,
     wait_for_daemon,
 )
+from tests.support.sizes import sized
 
+POINTS = ("after handoff.begun", "after handoff.stopped", "after leg.started")
 DETACH = b"\x1d/detach\r"
 
 
@@ -112,11 +113,11 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
         wait_for_daemon(world, other_than=daemon)
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])
+@pytest.mark.parametrize("point", sized(POINTS, ["after handoff.stopped"]))
 def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits(point: str) -> None:
     """The person typed nothing and started nothing; the successor stands on their screen all the same."""
     with seated_world() as world:
-        session, daemon = start_frozen_at(world, point)
+        session, daemon = begin_under(world, point)
         with seat(world, "attach") as person:
             person.wait_for("ready | demo")
             person.type(b"please limit\r")

@@ -1,25 +1,22 @@
 """The user's environment outlives the daemon while no agent lives, in the memory of the last leg's holder."""
 
-import contextlib
 import os
 
 import pytest
 
-from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from tests.e2e.test_crash_matrix import has_environment, type_prompt
+from tests.support.at_work import begin, restart, say
+from tests.support.crashes import BROUGHT, begin_under, freeze_asked, has_environment
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
-from tests.support.seats import seat, seated_world, start_frozen_at
-
-BROUGHT = {"BROUGHT_BY_THE_USER": "a key"}
+from tests.support.seats import seat, seated_world
 
 
 def begin_rest(world: RelayWorld) -> str:
     """A session whose only agent has hit its limit."""
-    session = str(world.open("demo", env={**world.environ, **BROUGHT})["session"])
-    world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
-    type_prompt(world, session, "please greet nobody")
+    world.start_daemon()
+    session = begin(world, env={**world.environ, **BROUGHT})
+    say(world, session, "please greet nobody")
     world.wait_for(session, lambda found: found.state is State.RESTING, "the session rests")
     return session
 
@@ -31,11 +28,8 @@ def is_under_understudy(session: Session) -> bool:
 def test_an_agent_started_after_a_rest_by_another_daemon_has_the_users_keys() -> None:
     """A rest may last for days, and a daemon is replaced in it: by an upgrade, by the machine's memory."""
     with relay_world(order=("demo",)) as world:
-        daemon = world.start_daemon()
         session = begin_rest(world)
-        kill(daemon.pid)
-        daemon.wait()
-        world.start_daemon()
+        restart(world)
         world.ask("use", session=session, agent="understudy")
         found = world.wait_for(session, is_under_understudy, "the second agent is ready")
         assert has_environment(found)
@@ -47,28 +41,19 @@ def test_an_agent_started_after_a_rest_by_another_daemon_has_the_users_keys() ->
 def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one() -> None:
     """No process stays behind because nobody was there to let it go."""
     with relay_world(order=("demo",)) as world:
-        daemon = world.start_daemon()
         session = begin_rest(world)
-        assert len(os.listdir(world.folders.legs)) == 1
-        kill(daemon.pid)
-        daemon.wait()
-        stopping = world.start_daemon(pause_at="after session.ended")
-        with world.connect() as connection, contextlib.suppress(RelayError):
-            connection.request("session.stop", limit_s=2, session=session)
-        wait_until(lambda: is_stopped(stopping.pid), "the daemon froze")
+        freeze_asked(world, "after session.ended", "session.stop", session=session)
         assert world.session(session).state is State.ENDED
         assert len(os.listdir(world.folders.legs)) == 1
-        kill(stopping.pid)
-        stopping.wait()
-        world.start_daemon()
+        restart(world)
         wait_until(lambda: os.listdir(world.folders.legs) == [], "the holder has left")
 
 
-@pytest.mark.parametrize("point", ["after handoff.begun", "after handoff.stopped", "before SpawnLeg"])
+@pytest.mark.parametrize("point", ["after handoff.begun", "before SpawnLeg"])
 def test_an_attached_terminal_brings_the_users_keys_when_daemon_and_holder_died_together(point: str) -> None:
     """Nobody else has them then, and a successor without its key is signed out."""
     with seated_world() as world:
-        session, frozen = start_frozen_at(world, point)
+        session, frozen = begin_under(world, point)
         leg = world.session(session).living_leg
         assert leg is not None
         with seat(world, "attach", variables=BROUGHT) as person:

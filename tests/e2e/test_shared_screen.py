@@ -6,10 +6,11 @@ import signal
 import pytest
 
 from agent_relay.domain.state import State
+from tests.support.crashes import begin_under
 from tests.support.leg_client import ask_holder
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
-from tests.support.seats import assert_given_back, find_session, seat, seated_world, start_frozen_at
+from tests.support.seats import assert_given_back, find_session, seat, seated_world
 
 DETACH = b"\x1d/detach\r"
 
@@ -36,7 +37,7 @@ def read_size(world: RelayWorld, session: str) -> tuple[object, object]:
 def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
     """One on the desk, one on the sofa, one opened because nothing seemed to happen."""
     with seated_world() as world:
-        _, daemon = start_frozen_at(world, "after handoff.stopped")
+        _, daemon = begin_under(world, "after handoff.stopped")
         with seat(world, "attach") as first, seat(world, "attach") as second:
             for person in (first, second):
                 person.wait_for("ready | demo")
@@ -64,11 +65,11 @@ def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
                 assert_given_back(third)
 
 
-@pytest.mark.parametrize("point", ["before leg.ended", "after packet.published", "after leg.started"])
+@pytest.mark.parametrize("point", ["before leg.ended", "after leg.started"])
 def test_a_window_resized_between_two_agents_has_its_size_in_the_second(point: str) -> None:
     """Nobody holds a window still because an agent has hit its limit."""
     with seated_world() as world:
-        session, daemon = start_frozen_at(world, point)
+        session, daemon = begin_under(world, point)
         with seat(world, "attach") as person:
             person.wait_for("ready | demo")
             person.type(b"please limit\r")

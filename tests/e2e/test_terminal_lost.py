@@ -1,4 +1,4 @@
-"""Terminals that die, each in its own way, at every step of a failover: the session goes on without."""
+"""Terminals that die, each in its own way, in the middle of a failover: the session goes on without."""
 
 import contextlib
 import os
@@ -8,10 +8,11 @@ import pytest
 
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from tests.e2e.test_crash_matrix import POINTS
+from tests.support.crashes import begin_under
 from tests.support.person import Person
 from tests.support.relay_world import is_stopped, wait_until
-from tests.support.seats import AGENTS, assert_given_back, close_window, seat, seated_world, start_frozen_at
+from tests.support.seats import AGENTS, assert_given_back, close_window, seat, seated_world
+from tests.support.sizes import sized
 
 ENDS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, None)
 """By which Unix signal a terminal's client ends; `None` where its window is closed."""
@@ -33,11 +34,14 @@ def is_handed_over(session: Session) -> bool:
     return session.handoff is None and session.agent == "understudy" and session.state is State.READY
 
 
-@pytest.mark.parametrize("point", POINTS)
+POINTS = ("before handoff.begun", "after handoff.stopped", "after leg.started")
+
+
+@pytest.mark.parametrize("point", sized(POINTS, ["after handoff.stopped"]))
 def test_a_failover_needs_no_terminal(point: str) -> None:
     """The laptop is closed in the very second of the limit; whoever comes back finds the successor."""
     with seated_world() as world, contextlib.ExitStack() as stack:
-        session, daemon = start_frozen_at(world, point)
+        session, daemon = begin_under(world, point)
         people = [stack.enter_context(seat(world, "attach")) for _ in ENDS]
         for person in people:
             person.wait_for("ready | demo")

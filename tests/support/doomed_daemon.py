@@ -1,7 +1,8 @@
-"""The real daemon, killed before the n-th thing it does to a disk: `python doomed_daemon.py FOLDER`.
+"""The real daemon, killed before the n-th thing it does to a disk; its one word is the FOLDER of its world.
 
 Counted is what changes a file or a folder, once `FOLDER/armed` is there; it holds the number of what it lives
-to do. `FOLDER/done` gets one byte for each, so that a test knows how far it came.
+to do, and may name the folder with whose first change the counting begins. `FOLDER/done` gets one byte for
+each, so that a test knows how far it came.
 """
 
 import fcntl
@@ -12,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+from agent_relay.daemon.__main__ import main as run_daemon
 
 FOLDER = sys.argv.pop(1)
 CHANGES = ("rename", "replace", "symlink", "link", "unlink", "mkdir", "rmdir", "ftruncate", "fsync")
@@ -21,7 +22,7 @@ _one_at_a_time = threading.RLock()
 _open, _write = os.open, os.write
 
 
-def _count() -> None:
+def _count(place: object = "") -> None:
     """One more change is about to be made; or the daemon is gone. What is forked from it counts nothing."""
     if os.getpid() != _PID:
         return
@@ -32,9 +33,13 @@ def _count() -> None:
     with file:
         # Who spares the daemon waits for this: what was counted before is counted to its end.
         fcntl.flock(file, fcntl.LOCK_EX)
-        lives_for = int(file.read())
+        lives_for, *first = file.read().decode().split()
         handle = _open(f"{FOLDER}/done", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        if os.fstat(handle).st_size >= lives_for:
+        done = os.fstat(handle).st_size
+        if not done and first and first[0] not in str(place).split("/"):
+            os.close(handle)
+            return
+        if done >= int(lives_for):
             os.kill(os.getpid(), signal.SIGKILL)
         _write(handle, b"x")
         os.close(handle)
@@ -43,7 +48,7 @@ def _count() -> None:
 def _counted(change: Callable[..., object]) -> Callable[..., object]:
     def do(*given: object, **named: object) -> object:
         with _one_at_a_time:
-            _count()
+            _count(given[0])
             return change(*given, **named)
 
     return do
@@ -52,7 +57,7 @@ def _counted(change: Callable[..., object]) -> Callable[..., object]:
 def _create(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
     with _one_at_a_time:
         if flags & os.O_CREAT and not os.path.lexists(path):
-            _count()
+            _count(path)
         return _open(path, flags, mode, dir_fd=dir_fd)
 
 
@@ -68,7 +73,7 @@ for _name in CHANGES:
 os.open = _create  # type: ignore[assignment]
 os.write = _write_to_disk  # type: ignore[assignment]
 
-if __name__ == "__main__":
-    from agent_relay.daemon.__main__ import main
 
-    sys.exit(main())
+def main() -> int:
+    """The exit status."""
+    return run_daemon()

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from agent_relay.client.connection import find_daemon_pid
-from agent_relay.domain.state import State
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
 from tests.support import preloaded
 from tests.support.measured import measured
 from tests.support.person import Person, at_terminal
-from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until
+from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world, wait_until
 
 PLAYS = {
     "demo": [
@@ -104,16 +103,6 @@ def assert_given_back(person: Person) -> None:
     # Alternate scroll (1007) is saved and restored by the terminal itself, where it can.
     assert {**person.emulator.modes(), "1007": 0} == {**fresh, "1007": 0}
     assert termios.tcgetattr(person.slave) == person.before
-
-
-def start_frozen_at(world: RelayWorld, point: str) -> tuple[str, int]:
-    """A session that is ready under a daemon that will freeze at `point` of its handoff; and that daemon."""
-    first = world.start_daemon()
-    session = str(world.open("demo")["session"])
-    world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
-    kill(first.pid)
-    first.wait()
-    return session, world.start_daemon(pause_at=point).pid
 
 
 def close_window(person: Person) -> None:
