@@ -35,20 +35,18 @@ def test_an_argument_that_may_be_any_text_may_begin_with_a_dash() -> None:
     assert PARSER.parse(["-"]).arguments == ["-"]
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["shed", "-h"], ["a", "b", "c", "--help"], ["--help", "--fast"]]
-)
-def test_who_asks_for_help_gets_it_however_many_arguments_are_there(words: list[str]) -> None:
+def test_who_asks_for_help_gets_it_however_many_arguments_are_there() -> None:
     """How many there may be is what they want to know."""
-    assert PARSER.parse(words).wants_help
+    for words in (["--help"], ["shed", "-h"], ["a", "b", "c", "--help"], ["--help", "--fast"]):
+        assert PARSER.parse(words).wants_help, words
 
 
-@pytest.mark.parametrize("value", ["-h", "--help", "--", "--fast", "-"])
-def test_what_follows_an_option_is_its_value(value: str) -> None:
+def test_what_follows_an_option_is_its_value() -> None:
     """A task may be `-h`: help in its place, with status 0, passed for work that was done."""
-    found = PARSER.parse(["--colour", value, "shed"])
-    assert (found.values, found.arguments) == ({"--colour": value}, ["shed"])
-    assert (found.wants_help, found.flags, found.rest) == (False, set(), None)
+    for value in ("-h", "--help", "--", "--fast", "-"):
+        found = PARSER.parse(["--colour", value, "shed"])
+        assert (found.values, found.arguments) == ({"--colour": value}, ["shed"])
+        assert (found.wants_help, found.flags, found.rest) == (False, set(), None)
 
 
 def test_two_dashes_end_the_options() -> None:
@@ -59,49 +57,36 @@ def test_two_dashes_end_the_options() -> None:
     assert parser.parse(["--json", "--"]).arguments == []
 
 
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [
-        ("--fats", "Did you mean --fast? Options of the agent itself go after --, at the end"),
-        ("--color=red", "Did you mean --colour? Options of the agent itself go after --, at the end"),
-        ("--zzz", "Options of the agent itself go after --, at the end"),
-    ],
-)
-def test_a_misspelt_option_is_told_from_an_unknown_one(word: str, hint: str) -> None:
+def test_a_misspelt_option_is_told_from_an_unknown_one() -> None:
     """As a misspelt command is."""
-    with pytest.raises(UsageError) as caught:
-        PARSER.parse([word])
-    assert caught.value.hint == hint
+    meant = {"--fats": "Did you mean --fast? ", "--color=red": "Did you mean --colour? ", "--zzz": ""}
+    for word, words in meant.items():
+        with pytest.raises(UsageError) as caught:
+            PARSER.parse([word])
+        assert caught.value.hint == f"{words}Options of the agent itself go after --, at the end"
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
+def test_wrong_use_is_reported_in_one_form(capsys: pytest.CaptureFixture[str]) -> None:
+    """It names the command, as programs of the shell do, and its help."""
+    for words, sentence in (
         (["--nope"], "unknown option '--nope'"),
         (["--fast=yes"], "option '--fast' does not take a value"),
         (["--nope", "-h"], "unknown option '--nope'"),
         (["--help", "--nope"], "unknown option '--nope'"),
         (["--colour"], "--colour needs a value"),
         (["a", "b", "c"], "unexpected argument 'c'"),
-    ],
-)
-def test_wrong_use_is_reported_in_one_form(
-    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It names the command, as programs of the shell do, and its help."""
-    with pytest.raises(UsageError) as caught:
-        PARSER.parse(words)
-    assert print_error(caught.value, command=caught.value.command) == 2
-    assert capsys.readouterr().err.splitlines()[0] == f"agent-relay paint: {sentence}"
-    assert caught.value.hint
+    ):
+        with pytest.raises(UsageError) as caught:
+            PARSER.parse(words)
+        assert print_error(caught.value, command=caught.value.command) == 2
+        assert capsys.readouterr().err.splitlines()[0] == f"agent-relay paint: {sentence}"
+        assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "words", [["--schema", "x"], ["demo", "t", "--schema"], ["--schema", "--continue", "S"]]
-)
 @pytest.mark.parametrize("command", [run_turn, run_chat])
-def test_a_schema_is_printed_alone(command: Callable[[list[str]], int], words: list[str]) -> None:
+def test_a_schema_is_printed_alone(command: Callable[[list[str]], int]) -> None:
     """With a task beside it, status 0 passed for work that was done."""
-    with pytest.raises(UsageError, match="and --schema cannot be used together"):
-        command(words)
+    for words in (["--schema", "x"], ["demo", "t", "--schema"], ["--schema", "--continue", "S"]):
+        with pytest.raises(UsageError, match="and --schema cannot be used together"):
+            command(words)
     assert command(["--schema", "--json"]) == command(["--schema"]) == 0

@@ -11,6 +11,10 @@ REFUSED = {"agent": "ann", "text": "Invalid API key"}
 RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not valid."}}'}
 
 
+EMPTY = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
+VIEW = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
+
+
 @pytest.mark.parametrize(
     ("known", "about"),
     [
@@ -46,23 +50,16 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
 )
 def test_the_last_column_tells_what_matters_most(known: dict[str, object], about: str) -> None:
     """A refused agent does nothing until its user acts; everything else can wait for a moment."""
-    empty = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
-    nothing = empty | {"task": "fix it", "title": "fix it"}
-    view = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
-    assert list_columns(nothing | view | known)[-1] == about
+    nothing = EMPTY | {"task": "fix it", "title": "fix it"}
+    assert list_columns(nothing | VIEW | known)[-1] == about
 
 
-@pytest.mark.parametrize(
-    ("known", "title"),
-    [
-        ({"title": "fix it"}, "fix it"),
-        ({"title": ""}, "(no prompt seen)"),
-        ({"title": "", "state": "unreadable"}, "-"),
-        ({"title": "", "state": "gone"}, "-"),
-    ],
-)
-def test_a_session_is_shown_by_its_title(known: dict[str, object], title: str) -> None:
+def test_a_session_is_shown_by_its_title() -> None:
     """An id tells nobody what was being done; where nothing was asked, that is told."""
-    empty = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
-    view = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
-    assert list_columns(empty | view | known)[4] == title
+    for title, state, shown in (
+        ("fix it", "busy", "fix it"),
+        ("", "busy", "(no prompt seen)"),
+        ("", "unreadable", "-"),
+        ("", "gone", "-"),
+    ):
+        assert list_columns(EMPTY | VIEW | {"title": title, "state": state})[4] == shown
