@@ -93,6 +93,8 @@ def fail_over(lives_for: int, *, first: str = "") -> bool:
         daemon = start_doomed(world, lives_for, first=first)
         say(world, session, "please greet nobody")
         wait_until(lambda: daemon.poll() is not None or is_over(world, session), "a death or an end")
+        is_half_there = any(path.startswith(".tmp-publish") for path in list_resume(world, session))
+        assert is_half_there or not first
         lived = spare(world, daemon)
         assert see_whole_packets(world, session) <= 1
         assert_handed_over(settle(world, session))
@@ -100,6 +102,11 @@ def fail_over(lives_for: int, *, first: str = "") -> bool:
         wait_until(lambda: find_left_over(world) == [], "nothing is left over")
         end(world, session)
     return lived
+
+
+def list_resume(world: RelayWorld, session: str) -> list[str]:
+    folder = f"{world.project}/.agent-relay/sessions/{session}/resume"
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def is_over(world: RelayWorld, session: str) -> bool:
@@ -153,4 +160,4 @@ def test_a_daemon_killed_between_any_two_writes_is_succeeded_by_one_that_finishe
 @pytest.mark.size("test")
 def test_a_daemon_killed_inside_publishing_a_packet_is_succeeded_by_one_that_finishes() -> None:
     """Some of its files are there, and none of its lines."""
-    assert not fail_over(8, first="resume")
+    assert not fail_over(18, first="resume")

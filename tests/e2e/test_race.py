@@ -9,179 +9,193 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import pexpect
 import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay import __version__
 from agent_relay.domain.protocol.wire import WIRE_VERSION, render_line
-from agent_relay.race.journal import list_races, read_race
-from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
+from tests.support.preloaded import Command, Running
+from tests.support.race_world import (
+    AGENTS,
+    BLUE,
+    RED,
+    SLOW,
+    TEST,
+    VERY_RED,
+    RaceWorld,
+    command,
+    edit,
+    find_begun,
+    race_on_terminal,
+    race_world,
+)
 from tests.support.relay_world import CHECKOUT, is_daemons, is_stopped, wait_until
-
-RED = "one\ntwo, red\nthree\nfour\nfive\n"
-VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
-BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"
-AGENTS = ("demo", "understudy", "extra")
+from tests.support.seats import close_window
+from tests.support.sizes import sized
 
 
 @pytest.fixture
 def world() -> Iterator[RaceWorld]:
     """A dirty repository and three agents, the second of which will win."""
     with race_world() as made:
-        made.play(
-            demo=edit("shed.txt", VERY_RED), understudy=edit("shed.txt", RED), extra=edit("shed.txt", BLUE)
-        )
         yield made
 
 
-def command(world: RaceWorld, *words: str) -> subprocess.CompletedProcess[str]:
-    """What `agent-relay` prints in the project, without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "agent_relay", *words],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT, "TZ": "UTC"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+def start(world: RaceWorld, *words: str, leads: bool = False) -> Running:
+    """`agent-relay race` with these words, under way."""
+    return Running(Command(["race", *words], world.environ, world.project), leads=leads)
 
 
+def wait_until_one_is_done(world: RaceWorld) -> str:
+    """The id of the race of two, once the first works on and the second is done."""
+    wait_until(lambda: find_begun(world) != "", "the race has begun")
+    race = find_begun(world)
+    wait_until(lambda: [one["state"] for one in world.runners(race)] == ["running", "tested"], "one is done")
+    return race
+
+
+def wait_until_nobody_works(world: RaceWorld) -> None:
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
+
+
+@pytest.mark.size("test")
 def test_a_race_of_three_from_the_first_word_to_the_last(world: RaceWorld) -> None:
     """Before and after, `git status` and `git worktree list` differ by the applied change, nothing else."""
     before = world.look()
     world.start_daemon()
-    done = command(world, "race", *AGENTS, "paint the shed red", "--test", TEST)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "The winner is 2-understudy." in done.stdout
-    assert "1-demo and 2-understudy: shed.txt: both change line 2" in done.stdout
-    assert "1. 2-understudy: test passed, 2 lines in 1 file, " in done.stdout
+    done = command(world, *AGENTS, "paint the shed red", "--test", TEST)
+    assert (done.status, done.err) == (0, "")
+    assert "The winner is 2-understudy." in done.out
+    assert "1-demo and 2-understudy: shed.txt: both change line 2" in done.out
+    assert "1. 2-understudy: test passed, 2 lines in 1 file, " in done.out
     assert len(world.git("worktree", "list").splitlines()) == 4
     assert world.git("status", "--porcelain") == ' M check.sh\nA  staged.txt\n?? "not committed.txt"\n'
-    shown = json.loads(command(world, "race", "show", "--json").stdout)
+    shown = json.loads(command(world, "show", "--json").out)
     assert (shown["winner"], shown["ranking"]) == ("2-understudy", ["2-understudy", "1-demo", "3-extra"])
-    assert "-two\n+two, red\n" in command(world, "race", "diff").stdout
-    assert "-two\n+two, blue\n" in command(world, "race", "diff", "--runner", "extra").stdout
-    assert "1 file changed" in command(world, "race", "diff", "--stat").stdout
-    done = command(world, "race", "apply")
-    assert (done.returncode, done.stderr) == (0, "")
+    reasons = [one["reason"] for one in shown["runners"]]
+    assert reasons[0].endswith("; 3-extra failed the test")
+    assert reasons[1].endswith("; 2 lines less than 1-demo")
+    assert reasons[2].startswith("test failed (exit 1), 2 lines in 1 file, ")
+    assert len(shown["overlaps"]) == 3
+    with open(f"{world.folders.races}/{shown['race']}/tests/2/output", encoding="utf-8") as file:
+        assert file.read() == "looking\n"
+    assert "-two\n+two, red\n" in command(world, "diff").out
+    assert "-two\n+two, blue\n" in command(world, "diff", "--runner", "extra").out
+    assert "1 file changed" in command(world, "diff", "--stat").out
+    done = command(world, "apply")
+    assert (done.status, done.err) == (0, "")
     assert world.read("shed.txt") == RED
-    done = command(world, "race", "clean")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = command(world, "clean")
+    assert (done.status, done.err) == (0, "")
     status, *rest = world.look()
     assert rest == list(before[1:])
     changed = [line for line in status.splitlines() if line not in before[0].splitlines()]
     assert [line.split()[-1] for line in changed] == ["shed.txt"]
-    assert command(world, "race", "list").stdout == "There are no races.\n"
-    assert command(world, "race", "show").returncode == 2
+    assert (os.listdir(world.folders.races), os.listdir(world.folders.sessions)) == ([], [])
+    assert command(world, "list").out == "There are no races.\n"
+    assert command(world, "show").status == 2
 
 
 def test_json_is_the_result_and_nothing_before_it(world: RaceWorld) -> None:
     """Scripts read it whole; nobody winning is a failure."""
     world.play(demo=edit("shed.txt", BLUE), understudy=edit("other.txt", "x\n"))
     world.start_daemon()
-    done = command(world, "race", "demo", "understudy", "paint", "--test", TEST, "--json")
-    assert done.returncode == 1
-    view = json.loads(done.stdout)
-    schema = json.loads(command(world, "race", "schema").stdout)
+    done = command(world, "demo", "understudy", "paint", "--test", TEST, "--json")
+    assert done.status == 1
+    view = json.loads(done.out)
+    schema = json.loads(command(world, "schema").out)
     Draft202012Validator(schema).validate(view)
     assert (view["state"], view["winner"], view["overlaps"]) == ("scored", "", [])
     assert [one["test_status"] for one in view["runners"]] == [1, 1]
-    refused = command(world, "race", "apply")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "no runner won, so there is nothing to apply" in refused.stderr
+    refused = command(world, "apply")
+    assert (refused.status, refused.out) == (2, "")
+    assert "no runner won, so there is nothing to apply" in refused.err
 
 
 def test_applying_again_says_that_it_is_applied_and_every_command_has_json(world: RaceWorld) -> None:
     """A second "0 files" reads like a failure; and a script parses what a person reads."""
-    world.play(demo=edit("shed.txt", VERY_RED), understudy=edit("shed.txt", RED), extra=[])
     world.start_daemon()
-    done = command(world, "race", "demo", "understudy", "paint", "--test", TEST, "--apply")
-    assert "2-understudy is applied: 1 file in" in done.stdout
-    said = command(world, "race", "apply")
+    done = command(world, "demo", "understudy", "paint", "--test", TEST, "--apply")
+    assert "2-understudy is applied: 1 file in" in done.out
+    said = command(world, "apply")
     told = f"2-understudy is applied already: all its changes are in {world.project}.\n"
-    assert (said.returncode, said.stdout) == (0, told)
-    answer = json.loads(command(world, "race", "apply", "--json").stdout)
+    assert (said.status, said.out) == (0, told)
+    answer = json.loads(command(world, "apply", "--json").out)
     assert answer == {"files": 0, "runner": "2-understudy", "why": "", "already": True}
-    shown = json.loads(command(world, "race", "show", "--json").stdout)
+    shown = json.loads(command(world, "show", "--json").out)
     race = shown["race"]
     assert (shown["applied"], shown["applied_files"]) == ("2-understudy", 1)
-    plain = command(world, "race", "diff").stdout
-    view = json.loads(command(world, "race", "diff", "--json").stdout)
+    plain = command(world, "diff").out
+    view = json.loads(command(world, "diff", "--json").out)
     assert view == {"race": race, "runner": "2-understudy", "diff": plain}
-    cleaned = command(world, "race", "clean", "--json")
-    assert json.loads(cleaned.stdout) == {"races": [{"race": race, "notes": []}]}
-    assert json.loads(command(world, "race", "clean", "--all", "--json").stdout) == {"races": []}
-
-
-def test_a_race_is_stopped_as_json_too(world: RaceWorld) -> None:
-    """A script that stops one knows by that which it was."""
-    slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
-    world.play(demo=slow, understudy=slow)
-    world.start_daemon()
-    race = world.race("demo", "understudy")
-    wait_until(lambda: all(one["state"] == "running" for one in world.runners(race)), "both run", limit_s=120)
-    done = command(world, "race", "stop", "--json")
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"race": race, "state": "stopped"})
-    assert world.show(race)["state"] == "stopped"
+    cleaned = command(world, "clean", "--json")
+    assert json.loads(cleaned.out) == {"races": [{"race": race, "notes": []}]}
+    assert json.loads(command(world, "clean", "--all", "--json").out) == {"races": []}
 
 
 def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWorld) -> None:
-    """Whoever presses it wants their machine back, not their race lost."""
-    slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
-    world.play(demo=slow, understudy=edit("shed.txt", RED))
+    """Whoever presses it wants their machine back, not their race lost: the same runners go on."""
+    world.play(demo=SLOW)
     world.start_daemon()
-    person = race_on_terminal(world)
-    person.sendintr()
-    person.expect("Go on: agent-relay race resume")
-    person.expect(pexpect.EOF)
-    person.close()
-    assert person.exitstatus == 130
-    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
+    with race_on_terminal(world) as person:
+        person.type(b"\x03")
+        person.wait_for("Go on: agent-relay race resume")
+        assert person.wait_for_end() == 130
+    view = world.show(find_begun(world))
+    assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
+    assert world.runners(str(view["race"]))[0]["state"] == "stopped"
+    wait_until_nobody_works(world)
     world.play(demo=edit("shed.txt", VERY_RED))
-    done = command(world, "race", "resume")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "The winner is 2-understudy." in done.stdout
+    done = command(world, "resume")
+    assert (done.status, done.err) == (0, "")
+    assert "The winner is 2-understudy." in done.out
+    assert len({one["session"] for one in world.runners(str(view["race"]))}) == 2
 
 
-def find_begun(world: RaceWorld) -> str:
-    """The id of the one race whose journal has begun; empty before that."""
-    races = [race for race in list_races(world.folders) if read_race(f"{world.folders.races}/{race}")]
-    return "".join(races)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_race_that_is_told_to_end_stops_its_runners(world: RaceWorld, number: int, status: int) -> None:
+    """A job that is cancelled and a terminal that is closed mean the runners; resume goes on with them."""
+    world.play(demo=SLOW)
+    world.start_daemon()
+    racing = start(world, "demo", "understudy", "paint", "--test", TEST, leads=True)
+    race = wait_until_one_is_done(world)
+    racing.process.send_signal(number)
+    ended = racing.finish()
+    assert ended.returncode == status
+    assert f"Go on: agent-relay race resume {race}".encode() in ended.stderr
+    assert world.show(race)["state"] == "stopped"
+    wait_until_nobody_works(world)
 
 
-LINES = (
-    "race.carried",
-    "runner.placing",
-    "runner.placed",
-    "runner.starting",
-    "turn.begun",
-    "leg.starting",
-    "leg.started",
-    "turn.ended",
-    "runner.started",
-    "runner.ended",
-    "runner.counted",
-    "runner.measured",
-    "runner.testing",
-    "runner.tested",
-    "race.scored",
-    "race.applying",
-    "race.applied",
+def test_a_terminal_that_is_closed_stops_the_race(world: RaceWorld) -> None:
+    """Its table can be written nowhere any more."""
+    world.play(demo=SLOW)
+    world.start_daemon()
+    with race_on_terminal(world) as person:
+        close_window(person)
+        race = find_begun(world)
+        wait_until(lambda: world.show(race)["state"] == "stopped", "the race has stopped")
+        wait_until_nobody_works(world)
+        assert not os.path.exists(world.folders.crashes)
+
+
+POINTS = (
+    "before race.carried",
+    "before runner.placed",  # git has made a worktree
+    "after SpawnLeg",
+    "after runner.testing",
+    "after race.applying",
+    "before race.applied",  # the change is there
 )
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("line", LINES)
-def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: str) -> None:
+@pytest.mark.parametrize("point", sized(POINTS, ["before race.applied"]))
+def test_a_race_killed_anywhere_goes_on(world: RaceWorld, point: str) -> None:
     """The winner is applied once, and nothing is left behind: no process, no worktree, no file."""
     before = world.look()
-    world.start_daemon(pause_at=f"{when} {line}")
+    world.start_daemon(pause_at=point)
     race = world.race("demo", "understudy", test=TEST, apply=True)
-    daemon = world.daemons[-1]
-    wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {when} {line}")
+    wait_until(lambda: is_stopped(world.daemons[-1].pid), f"the daemon froze {point}")
     world.kill_daemons()
     world.start_daemon()
     if world.show(race)["resumable"]:
@@ -189,7 +203,7 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     view = world.wait_for_race(race, "applied")
     assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy"), world.tell(race)
     assert world.read("shed.txt") == RED
-    wait_until(lambda: all(is_daemons(text) for text in world.processes().values()), "nobody works")
+    wait_until_nobody_works(world)
     world.ask("race.clean", race=race)
     assert world.look()[1:] == before[1:]
 
@@ -197,24 +211,16 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
 def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -> None:
     """Whoever looks at the table need not know that there is a daemon."""
     world.start_daemon()
-    watching = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "race", *AGENTS, "paint", "--test", f"sleep 1; {TEST}"],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    watching = start(world, *AGENTS, "paint", "--test", f"sleep 1; {TEST}")
     wait_until(lambda: find_begun(world) != "", "it began")
     race = find_begun(world)
     wait_until(
         lambda: any(one["state"] in {"running", "testing"} for one in world.runners(race)), "somebody runs"
     )
-    os.kill(world.daemons[-1].pid, signal.SIGKILL)
-    out, err = watching.communicate(timeout=180)
-    assert (watching.returncode, err) == (0, "")
-    assert "The winner is 2-understudy." in out
+    world.daemons[-1].kill()
+    ended = watching.finish()
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"The winner is 2-understudy." in ended.stdout
 
 
 def _end_at_the_request(listening: socket.socket) -> None:
@@ -234,11 +240,11 @@ def test_who_begins_a_race_as_the_daemon_is_killed_is_told_to_go_on_with_it(worl
         listening.bind(world.folders.daemon_socket)
         listening.listen()
         killed = threads.submit(_end_at_the_request, listening)
-        done = command(world, "race", *AGENTS, "paint")
+        done = command(world, *AGENTS, "paint")
         killed.result(timeout=60)
-    assert (done.returncode, done.stdout) == (69, "")
-    assert "the daemon went away" in done.stderr
-    assert "agent-relay race resume" in done.stderr
+    assert (done.status, done.out) == (69, "")
+    assert "the daemon went away" in done.err
+    assert "agent-relay race resume" in done.err
 
 
 def test_a_removal_killed_at_its_beginning_is_finished_by_the_next_daemon(world: RaceWorld) -> None:
@@ -247,16 +253,10 @@ def test_a_removal_killed_at_its_beginning_is_finished_by_the_next_daemon(world:
     world.start_daemon(pause_at="after race.cleaning")
     race = world.race("demo", "understudy", test=TEST)
     world.wait_for_race(race, "scored")
-    asking = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "race", "clean"],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    asking = start(world, "clean")
     wait_until(lambda: is_stopped(world.daemons[-1].pid), "the daemon froze")
     world.kill_daemons()
-    asking.wait(timeout=120)
+    asking.finish()
     world.start_daemon()
     wait_until(lambda: os.listdir(world.folders.races) == [], "the race is gone")
     assert world.look() == before
@@ -270,8 +270,8 @@ def test_two_races_at_once_in_one_repository_do_not_meet(world: RaceWorld) -> No
     two = world.race("understudy", "extra", test=TEST)
     assert world.wait_for_race(one, "scored")["winner"] == "2-understudy"
     assert world.wait_for_race(two, "scored")["winner"] == "1-understudy"
-    done = command(world, "race", "clean", "--all")
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
+    done = command(world, "clean", "--all")
+    assert (done.status, len(done.out.splitlines())) == (0, 2)
     assert world.look() == before
 
 
@@ -296,20 +296,20 @@ def test_a_race_under_way_is_shown_and_stopped_from_another_terminal(world: Race
     world.start_daemon()
     race = world.race("demo", "understudy", test=TEST)
     wait_until(lambda: world.runners(race)[0]["files"] == 1, "the first runner's change is seen")
-    shown = command(world, "race", "show")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert f"Race {race} (running): paint the shed" in shown.stdout
-    assert "resume" not in shown.stdout
-    refused = command(world, "race", "clean")
-    assert (refused.returncode, refused.stderr.splitlines()[1]) == (
-        2,
-        "  Stop it first: agent-relay race stop",
-    )
-    stopped = command(world, "race", "stop")
-    assert stopped.stdout == f"Race {race} has stopped. Go on: agent-relay race resume {race}\n"
-    assert f"Go on: agent-relay race resume {race}" in command(world, "race", "show").stdout
-    early = command(world, "race", "diff", "--runner", "demo")
-    assert (early.returncode, "1-demo has not come to an end yet" in early.stderr) == (2, True)
-    unknown = command(world, "race", "diff", "--runner", "nobody")
-    assert unknown.stderr.splitlines()[1] == "  There are: 1-demo, 2-understudy"
-    assert command(world, "race", "clean").stdout == f"Race {race} is gone.\n"
+    shown = command(world, "show")
+    assert (shown.status, shown.err) == (0, "")
+    assert f"Race {race} (running): paint the shed" in shown.out
+    assert "resume" not in shown.out
+    refused = command(world, "clean")
+    assert (refused.status, refused.err.splitlines()[1]) == (2, "  Stop it first: agent-relay race stop")
+    stopped = command(world, "stop")
+    assert stopped.out == f"Race {race} has stopped. Go on: agent-relay race resume {race}\n"
+    assert f"Go on: agent-relay race resume {race}" in command(world, "show").out
+    early = command(world, "diff", "--runner", "demo")
+    assert (early.status, "1-demo has not come to an end yet" in early.err) == (2, True)
+    unknown = command(world, "diff", "--runner", "nobody")
+    assert unknown.err.splitlines()[1] == "  There are: 1-demo, 2-understudy"
+    world.ask("race.resume", race=race, env=world.environ)
+    stopped = command(world, "stop", "--json")
+    assert (stopped.status, json.loads(stopped.out)) == (0, {"race": race, "state": "stopped"})
+    assert command(world, "clean").out == f"Race {race} is gone.\n"

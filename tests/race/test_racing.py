@@ -1,24 +1,21 @@
 """Races in a real daemon, with scripted agents in real worktrees, and whatever goes wrong meanwhile."""
 
+import contextlib
 import json
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from tests.support.deleting import delete_folder
-from tests.support.race_world import TEST, RaceWorld, edit, race_world
-from tests.support.relay_world import is_daemons, wait_until
+from tests.support.race_world import BLUE, RED, SLOW, TEST, VERY_RED, RaceWorld, edit, race_world
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
-RED = "one\ntwo, red\nthree\nfour\nfive\n"
-VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
-BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"
 LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 
 
@@ -26,52 +23,7 @@ LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 def world() -> Iterator[RaceWorld]:
     """A dirty repository, three agents, no daemon yet."""
     with race_world() as made:
-        made.play(
-            demo=edit("shed.txt", VERY_RED),
-            understudy=edit("shed.txt", RED),
-            extra=edit("shed.txt", BLUE),
-        )
         yield made
-
-
-def test_the_winner_passes_the_test_with_the_smallest_diff(world: RaceWorld) -> None:
-    """Reasons are told for everybody; the repository shows nothing but worktrees, and then nothing at all."""
-    before = world.look()
-    world.start_daemon()
-    race = world.race("demo", "understudy", "extra", test=TEST)
-    view = world.wait_for_race(race, "scored")
-    assert view["winner"] == "2-understudy"
-    reasons = {one["runner"]: str(one["reason"]) for one in world.runners(race)}
-    assert reasons["2-understudy"].startswith("test passed, 2 lines in 1 file, ")
-    assert reasons["2-understudy"].endswith("; 2 lines less than 1-demo")
-    assert reasons["1-demo"].endswith("; 3-extra failed the test")
-    assert reasons["3-extra"].startswith("test failed (exit 1), 2 lines in 1 file, ")
-    overlaps = cast("list[dict[str, str]]", view["overlaps"])
-    assert {one["path"]: one["what"] for one in overlaps} == {"shed.txt": "both change line 2"}
-    assert len(overlaps) == 3
-    assert len(world.git("worktree", "list").splitlines()) == 4
-    with open(os.path.join(world.folders.races, race, "tests", "2", "output"), encoding="utf-8") as file:
-        assert file.read() == "looking\n"
-    assert world.ask("race.clean", race=race)["said"] == []
-    assert world.look() == before
-    assert os.listdir(world.folders.races) == []
-    assert os.listdir(world.folders.sessions) == []
-
-
-def test_apply_brings_the_winner_s_change_and_clean_leaves_nothing_else(world: RaceWorld) -> None:
-    """What was staged stays staged, what was not committed stays there."""
-    before = world.look()
-    world.start_daemon()
-    race = world.race("demo", "understudy", test=TEST, apply=True)
-    view = world.wait_for_race(race, "applied", "scored")
-    assert (view["applied"], view["applied_files"], view["failure"]) == ("2-understudy", 1, "")
-    assert world.read("shed.txt") == RED
-    world.ask("race.clean", race=race)
-    status, *rest = world.look()
-    assert rest == list(before[1:])
-    assert set(status.splitlines()) - set(before[0].splitlines()) == {
-        line for line in status.splitlines() if line.endswith(" shed.txt")
-    }
 
 
 def test_a_race_that_is_stopped_while_git_makes_a_worktree_has_stopped_when_git_has(world: RaceWorld) -> None:
@@ -92,6 +44,7 @@ def test_a_race_that_is_stopped_while_git_makes_a_worktree_has_stopped_when_git_
     assert world.read("shed.txt") == RED
 
 
+@pytest.mark.size("test")
 def test_what_was_changed_here_meanwhile_is_not_overwritten(world: RaceWorld) -> None:
     """The race stays decided: the user looks at the diff and applies it when it fits."""
     world.start_daemon()
@@ -159,7 +112,7 @@ def test_a_race_of_agents_that_rest_already_is_over_at_once(world: RaceWorld) ->
 def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> None:
     """The others go on, and cleaning still works."""
     before = world.look()
-    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=edit("shed.txt", RED))
+    world.play(demo=SLOW)
     world.start_daemon()
     race = world.race("demo", "understudy", test=TEST, max_time_s=60)
     wait_until(lambda: world.runners(race)[0]["state"] == "running", "the first runner works")
@@ -172,41 +125,34 @@ def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> 
     assert world.look() == before
 
 
-def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None:
-    """Ctrl-C is a pause: sessions, worktrees and what is done so far stay."""
-    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=edit("shed.txt", BLUE))
-    world.start_daemon()
-    race = world.race("demo", "understudy", test=TEST)
-    wait_until(lambda: [one["state"] for one in world.runners(race)] == ["running", "tested"], "one is done")
-    world.ask("race.stop", race=race)
-    view = world.show(race)
-    assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
-    assert world.runners(race)[0]["state"] == "stopped"
-    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
-    world.play(demo=edit("shed.txt", RED))
-    world.ask("race.resume", race=race, env=world.environ)
-    assert world.wait_for_race(race, "scored")["winner"] == "1-demo"
-    assert len({one["session"] for one in world.runners(race)}) == 2
-
-
-@pytest.mark.parametrize("wish", ["one agent", "no task", "unknown", "no commits", "no repository"])
-def test_what_cannot_be_raced_is_refused_and_nothing_is_made(world: RaceWorld, wish: str) -> None:
+@pytest.mark.size("test")
+def test_what_cannot_be_raced_is_refused_and_nothing_is_made(world: RaceWorld) -> None:
     """A refusal after half of the worktrees would have to be tidied up by hand."""
     world.start_daemon()
-    fresh = Path(world.folder, "fresh")
-    fresh.mkdir()
-    if wish == "no commits":
-        world.git("init", "-q", cwd=str(fresh))
-    agents = {"one agent": ["demo"], "unknown": ["demo", "nobody"]}.get(wish, ["demo", "understudy"])
-    cwd = str(fresh) if wish.startswith("no ") and wish != "no task" else world.project
-    with pytest.raises(RelayError):
-        world.race(*agents, cwd=cwd, task=" " if wish == "no task" else "paint")
+    bare, empty = (str(Path(world.folder, name)) for name in ("no-repository", "no-commits"))
+    os.mkdir(bare)
+    os.mkdir(empty)
+    world.git("init", "-q", cwd=empty)
+    both = ("demo", "understudy")
+    accepted = []
+    for agents, wish in (
+        (("demo",), {}),
+        (("demo", "nobody"), {}),
+        (both, {"task": " "}),
+        (both, {"cwd": empty}),
+        (both, {"cwd": bare}),
+    ):
+        with contextlib.suppress(RelayError):
+            world.race(*agents, **wish)
+            accepted.append((agents, wish))
+    assert accepted == []
     assert not os.path.exists(world.folders.races)
 
 
+@pytest.mark.size("test")
 def test_what_is_asked_of_a_race_at_the_wrong_time_is_refused(world: RaceWorld) -> None:
     """Removing a race under way would pull the ground from under its runners."""
-    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=[{"do": [{"wait_s": 600}]}])
+    world.play(demo=SLOW, understudy=SLOW)
     world.start_daemon()
     race = world.race("demo", "understudy")
     wait_until(lambda: world.runners(race)[0]["state"] == "running", "the first runner works")
@@ -226,28 +172,24 @@ def test_what_is_asked_of_a_race_at_the_wrong_time_is_refused(world: RaceWorld) 
                 world.ask(op, race=name)
 
 
-@pytest.mark.parametrize(
-    ("secret", "kind"),
-    [
-        ("ghp_" + "Ab3Cd5Ef7Gh9Jk1Lm2Np4Qr6St8Uv0Wx2Yz4", "github-token"),
-        ("zebra-Lamp-77", "known-secret"),
-    ],
-)
-def test_a_secret_in_the_test_command_is_used_and_kept_nowhere(
-    world: RaceWorld, secret: str, kind: str
-) -> None:
+def test_a_secret_in_the_test_command_is_used_and_kept_nowhere(world: RaceWorld) -> None:
     """The journal of a race is a file like any other; its command runs as it was said all the same."""
-    world.environ |= {"DB_PASSWORD": "zebra-Lamp-77"}
-    world.play(demo=edit("shed.txt", RED), understudy=edit("shed.txt", RED))
+    secrets = {
+        "github-token": "ghp_" + "Ab3Cd5Ef7Gh9Jk1Lm2Np4Qr6St8Uv0Wx2Yz4",
+        "known-secret": "zebra-Lamp-77",
+    }
+    world.environ |= {"DB_PASSWORD": secrets["known-secret"]}
+    world.play(demo=edit("shed.txt", RED))
     world.start_daemon()
-    counted = f"test $(printf %s {secret} | wc -c) = {len(secret)}"
-    race = world.race("demo", "understudy", test=f"{counted} && {TEST}")
+    counted = [f"test $(printf %s {secret} | wc -c) = {len(secret)}" for secret in secrets.values()]
+    race = world.race("demo", "understudy", test=" && ".join([*counted, TEST]))
     world.wait_for_race(race, "scored")
     assert [runner["test"] for runner in world.runners(race)] == ["passed", "passed"]
     with open(f"{world.folders.races}/{race}/journal.jsonl", encoding="utf-8") as file:
         journal = file.read()
-    assert secret[4:] not in journal
-    assert f"[redacted: {kind}]" in journal
+    for kind, secret in secrets.items():
+        assert secret[4:] not in journal
+        assert f"[redacted: {kind}]" in journal
 
 
 def test_a_removal_with_a_spoilt_record_keeps_no_daemon_from_starting(world: RaceWorld) -> None:

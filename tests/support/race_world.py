@@ -3,23 +3,28 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
 
-import pexpect
-
+from agent_relay.race.journal import list_races, read_race
+from tests.support.person import Person
 from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world, wait_until
+from tests.support.seats import Done, run, seat
 
 AGENTS = ("demo", "understudy", "extra")
 TEST = "sh check.sh"
 _CONFIG = "[user]\nname=A\nemail=a@example.invalid\n[init]\ndefaultBranch=main\n"
 _LINES = "one\ntwo\nthree\nfour\nfive\n"
+RED = "one\ntwo, red\nthree\nfour\nfive\n"
+VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
+BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"
 
 Row = dict[str, object]
+SLOW: list[Row] = [{"when": "paint", "do": [{"wait_s": 600}]}]
 
 
 def edit(path: str, text: str, *more: Row) -> list[Row]:
@@ -128,23 +133,32 @@ class RaceWorld(RelayWorld):
 
 @contextmanager
 def race_world() -> Iterator[RaceWorld]:
-    """A world that is gone afterwards; no daemon is running yet."""
+    """A world that is gone afterwards, whose second agent would win; no daemon is running yet."""
     with relay_world(order=AGENTS, kind=RaceWorld) as world:
         assert isinstance(world, RaceWorld)
         world.prepare()
+        world.play(
+            demo=edit("shed.txt", VERY_RED), understudy=edit("shed.txt", RED), extra=edit("shed.txt", BLUE)
+        )
         yield world
 
 
-def race_on_terminal(world: RaceWorld) -> "pexpect.spawn[str]":
-    """A person's terminal with the race of a slow runner and one that is done."""
-    person = pexpect.spawn(
-        sys.executable,
-        ["-m", "agent_relay", "race", "demo", "understudy", "paint", "--test", TEST],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT},
-        dimensions=(40, 120),
-        encoding="utf-8",
-        timeout=120,
-    )
-    person.expect("2-understudy.*finished.*passed")
-    return person
+def command(world: RaceWorld, *words: str) -> Done:
+    """How `agent-relay race` with these words ended in the project, without a terminal."""
+    return run(world, "race", *words, TZ="UTC")
+
+
+def find_begun(world: RaceWorld) -> str:
+    """The id of the one race whose journal has begun; empty before that."""
+    races = [race for race in list_races(world.folders) if read_race(f"{world.folders.races}/{race}")]
+    return "".join(races)
+
+
+@contextmanager
+def race_on_terminal(world: RaceWorld) -> Iterator[Person]:
+    """A person at whose terminal a slow runner and one that is done race."""
+    with seat(world, "race", "demo", "understudy", "paint", "--test", TEST, rows=40, cols=120) as person:
+        person.wait_until(
+            lambda: bool(re.search("2-understudy.*finished.*passed", person.text())), "a runner is done"
+        )
+        yield person
