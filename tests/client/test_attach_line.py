@@ -5,17 +5,11 @@ import subprocess
 import pytest
 
 from agent_relay.client.attach.tty import render_line
+from tests.support.attached import ECHO, WAYS, Attach
 from tests.support.legs import Wire, hold, raw_python, wait_until
-from tests.support.person import Person, at_terminal, client
+from tests.support.person import Person, client
 
-ECHO = """
-say("ready ")
-while True:
-    data = os.read(0, 1 << 16)
-    if data == b"q": say("\\r\\nbye"); sys.exit(3)
-    say("<" + data.hex() + ">")
-"""
-WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
+pytestmark = pytest.mark.size("test")
 
 
 def read_output(wire: Wire) -> str:
@@ -34,87 +28,62 @@ def hears_below(person: Person, wire: Wire) -> bool:
     return "is available again" in person.text()
 
 
-@pytest.mark.size("test")
 @WAYS
-def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> None:
+def test_a_line_is_shown_and_a_key_is_the_agents(attach: Attach) -> None:
     """The person is told where they look, and goes on typing as if nothing had been."""
-    with (
-        hold(str(tmp_path), raw_python(ECHO)) as held,
-        at_terminal(client(held.socket, way=way)) as person,
-        Wire(held.folder) as wire,
-    ):
-        person.wait_for("ready")
-        assert wire.ask("say", text="cas can be\x1b[2J had again") == {"id": None, "ok": True, "told": 1}
-        person.wait_for("relay  cas can be [2J had again")
-        assert "ready" in person.text()
-        person.type(b"ab")
-        person.wait_for("ready <61")
-        person.wait_until(lambda: "can be" not in person.text(), "the agent's screen alone")
-        person.type(b"c")
-        person.wait_for("63>")
-        person.type(b"q")
-        assert person.wait_for_end() == 0
+    person, wire = attach()
+    assert wire.ask("say", text="cas can be\x1b[2J had again") == {"id": None, "ok": True, "told": 1}
+    person.wait_for("relay  cas can be [2J had again")
+    assert "ready" in person.text()
+    person.type(b"ab")
+    person.wait_for("ready <61")
+    person.wait_until(lambda: "can be" not in person.text(), "the agent's screen alone")
+    person.type(b"c")
+    person.wait_for("63>")
+    person.type(b"q")
+    assert person.wait_for_end() == 0
 
 
-@pytest.mark.size("test")
 @WAYS
-def test_a_key_reaches_the_agent_while_a_line_is_shown(tmp_path: object, way: str) -> None:
+def test_a_key_reaches_the_agent_while_a_line_is_shown(attach: Attach) -> None:
     """Escape stops an agent: late, and together with the next key, it would be another key."""
-    with (
-        hold(str(tmp_path), raw_python(ECHO)) as held,
-        at_terminal(client(held.socket, way=way)) as person,
-        Wire(held.folder) as wire,
-    ):
-        person.wait_for("ready")
-        # On a busy machine the line may be gone before both are pressed: then it is told again.
-        wait_until(lambda: hears_below(person, wire), "the agent to hear two keys below a line")
-        person.wait_for("<1b><78>")
-        person.wait_until(lambda: "is available again" not in person.text(), "the agent's screen alone")
+    person, wire = attach()
+    # On a busy machine the line may be gone before both are pressed: then it is told again.
+    wait_until(lambda: hears_below(person, wire), "the agent to hear two keys below a line")
+    person.wait_for("<1b><78>")
+    person.wait_until(lambda: "is available again" not in person.text(), "the agent's screen alone")
 
 
-@pytest.mark.size("test")
 @WAYS
-def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(tmp_path: object, way: str) -> None:
+def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(attach: Attach) -> None:
     """What the line says to do is done there and then."""
-    with (
-        hold(str(tmp_path), raw_python(ECHO)) as held,
-        at_terminal(client(held.socket, way=way)) as person,
-        Wire(held.folder) as wire,
-    ):
-        person.wait_for("ready")
-        wire.ask("say", text="cas is available again")
-        person.wait_for("cas is available again")
-        person.type(b"\x1d/status\r")
-        person.wait_for("said /status")
-        person.type(b"x")
-        person.wait_until(lambda: "said" not in person.text(), "the agent's screen")
-        person.type(b"q")
-        assert person.wait_for_end() == 0
+    person, wire = attach()
+    wire.ask("say", text="cas is available again")
+    person.wait_for("cas is available again")
+    person.type(b"\x1d/status\r")
+    person.wait_for("said /status")
+    person.type(b"x")
+    person.wait_until(lambda: "said" not in person.text(), "the agent's screen")
+    person.type(b"q")
+    assert person.wait_for_end() == 0
 
 
-@pytest.mark.size("test")
 @WAYS
-def test_a_line_waits_for_the_prompt_and_goes_with_the_agent(tmp_path: object, way: str) -> None:
+def test_a_line_waits_for_the_prompt_and_goes_with_the_agent(attach: Attach) -> None:
     """Half a command typed to relay is not thrown away, and an agent's end is not kept waiting."""
-    with (
-        hold(str(tmp_path), raw_python(ECHO)) as held,
-        at_terminal(client(held.socket, way=way)) as person,
-        Wire(held.folder) as wire,
-    ):
-        person.wait_for("ready")
-        person.type(b"\x1d/stat")
-        person.wait_for("relay  /stat")
-        wire.ask("say", text="the second line")
-        person.type(b"us\r")
-        person.wait_for("said /status")
-        person.type(b"x")
-        person.wait_for("the second line")
-        wire.ask("input", data="q", unless_typed=False)
-        assert person.wait_for_end() == 0
-        assert "outcome ended 3" in person.text()
+    person, wire = attach()
+    person.type(b"\x1d/stat")
+    person.wait_for("relay  /stat")
+    wire.ask("say", text="the second line")
+    person.type(b"us\r")
+    person.wait_for("said /status")
+    person.type(b"x")
+    person.wait_for("the second line")
+    wire.ask("input", data="q", unless_typed=False)
+    assert person.wait_for_end() == 0
+    assert "outcome ended 3" in person.text()
 
 
-@pytest.mark.size("test")
 def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
     """What a program reads is what the agent wrote."""
     with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
@@ -130,7 +99,6 @@ def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
         assert b"is available again" not in out
 
 
-@pytest.mark.size("test")
 def test_what_is_no_line_is_refused(tmp_path: object) -> None:
     """One caller's mistake is that caller's."""
     with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
@@ -140,6 +108,7 @@ def test_what_is_no_line_is_refused(tmp_path: object) -> None:
             assert (answer["ok"], answer["code"]) == (False, "bad-request")
 
 
+@pytest.mark.size("check")
 def test_a_long_line_takes_as_many_rows_as_it_needs() -> None:
     """Words cut off at the edge would be the command somebody has to type."""
     painted = render_line("one two three", 10, 17).decode()
@@ -148,8 +117,7 @@ def test_a_long_line_takes_as_many_rows_as_it_needs() -> None:
     )
     assert render_line("x" * 900, 2, 9).decode().count("\x1b[2K") == 1
     # Signs of two columns: what a terminal wraps by itself would stand in the row below.
-    assert (
-        render_line("项目项目项目", 10, 17)
-        .decode()
-        .endswith("\x1b[9;1H\x1b[2K\x1b[7m relay \x1b[0m 项目项目\x1b[10;1H\x1b[2K\x1b[7m       \x1b[0m 项目")
+    painted = render_line("项目项目项目", 10, 17).decode()
+    assert painted.endswith(
+        "\x1b[9;1H\x1b[2K\x1b[7m relay \x1b[0m 项目项目\x1b[10;1H\x1b[2K\x1b[7m       \x1b[0m 项目"
     )

@@ -11,8 +11,10 @@ import pytest
 
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
+from tests.support.attached import WAYS, Attach
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("test")
 
@@ -28,8 +30,7 @@ while True:
     if data == b"q": sys.exit(0)
     if data == b"s": say("\\x1b]2;half a title")
 """
-# Line drawing is on while the agent says it is ready.
-READY = "READY"
+UP = "say('up'); os.read(0, 1)"
 
 
 def are_off(person: Person) -> bool:
@@ -78,9 +79,13 @@ def kill_holder(_person: Person, held: Held) -> None:
     os.kill(held.started.holder_pid, signal.SIGKILL)
 
 
+ENDINGS = [leave_by_prompt, quit_agent, kill_agent, kill_agent_in_a_sequence, kill_holder]
+
+
+@pytest.mark.size("every")
 @pytest.mark.parametrize("way", ["tty", "socket"])
 @pytest.mark.parametrize(
-    "ending", [leave_by_prompt, quit_agent, kill_agent, kill_agent_in_a_sequence, kill_holder]
+    "ending", sized(ENDINGS, [leave_by_prompt, kill_agent], name=lambda one: one.__name__)
 )
 def test_the_terminal_is_restored_whoever_ends(tmp_path: object, way: str, ending: object) -> None:
     """A terminal left in mouse mode without echo is the worst thing a relay can leave behind."""
@@ -94,48 +99,44 @@ def test_the_terminal_is_restored_whoever_ends(tmp_path: object, way: str, endin
         assert_restored(person)
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
-def test_the_terminal_is_restored_when_the_client_is_ended(
-    tmp_path: object, way: str, number: signal.Signals
-) -> None:
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
+
+
+@WAYS
+@pytest.mark.size("every")
+@pytest.mark.parametrize("number", sized(SIGNALS, [signal.SIGHUP]))
+def test_the_terminal_is_restored_when_the_client_is_ended(attach: Attach, number: signal.Signals) -> None:
     """Closing a window, ending a login and `kill` are ordinary."""
-    with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket, way=way)) as person:
-        person.wait_for("READY")
-        os.kill(person.pid, number)
-        assert person.wait_for_end() == 128 + number
-        assert_restored(person)
-        with Wire(held.folder) as wire:
-            assert wire.ask("status")["exit"] is None
+    person, wire = attach(AGENT, shows="READY")
+    os.kill(person.pid, number)
+    assert person.wait_for_end() == 128 + number
+    assert_restored(person)
+    assert wire.ask("status")["exit"] is None
 
 
-def test_the_holder_restores_the_terminal_of_a_client_that_was_killed(tmp_path: object) -> None:
+def test_the_holder_restores_the_terminal_of_a_client_that_was_killed(attach: Attach) -> None:
     """Not even SIGKILL (or a crash of Python) may cost the person their terminal."""
-    with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket)) as person:
-        person.wait_for("READY")
-        assert termios.tcgetattr(person.slave) != person.before
-        os.kill(person.pid, signal.SIGKILL)
-        assert person.wait_for_end() == 137
-        person.wait_until(lambda: not person.emulator.alternate(), "the main screen")
-        person.wait_until(lambda: termios.tcgetattr(person.slave) == person.before, "the line discipline")
-        person.wait_until(lambda: are_off(person), "every mode to be off")
-        assert_restored(person)
+    person, _ = attach(AGENT, shows="READY")
+    assert termios.tcgetattr(person.slave) != person.before
+    os.kill(person.pid, signal.SIGKILL)
+    assert person.wait_for_end() == 137
+    person.wait_until(lambda: not person.emulator.alternate(), "the main screen")
+    person.wait_until(lambda: termios.tcgetattr(person.slave) == person.before, "the line discipline")
+    person.wait_until(lambda: are_off(person), "every mode to be off")
+    assert_restored(person)
 
 
-def test_what_was_on_the_screen_before_stays_in_the_scrollback(tmp_path: object) -> None:
+def test_what_was_on_the_screen_before_stays_in_the_scrollback(attach: Attach) -> None:
     """The person's shell session must not be painted over."""
-    with hold(str(tmp_path), raw_python("say('up'); os.read(0, 1)")) as held:
-        run = ["sh", "-c", 'echo before; exec "$@"', "sh", *client(held.socket)]
-        with at_terminal(run) as person:
-            person.wait_for("up")
-            assert "before" not in person.text()
-            assert "before" in person.emulator.take_scrolled()
-            person.type(b"q")
-            assert person.wait_for_end() == 0
-            assert person.text().startswith("up")
+    person, _ = attach(UP, shows="up", prefix=["sh", "-c", 'echo before; exec "$@"', "sh"])
+    assert "before" not in person.text()
+    assert "before" in person.emulator.take_scrolled()
+    person.type(b"q")
+    assert person.wait_for_end() == 0
+    assert person.text().startswith("up")
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
+@WAYS
 @pytest.mark.parametrize("ending", [leave_by_prompt, quit_agent])
 def test_the_palette_an_agent_changed_is_shown_again_and_given_back(
     tmp_path: object, way: str, ending: object
@@ -156,17 +157,14 @@ def test_the_palette_an_agent_changed_is_shown_again_and_given_back(
             assert_restored(person)
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
-def test_clusters_are_as_wide_afterwards_as_the_person_had_them(tmp_path: object, way: str) -> None:
+@WAYS
+def test_clusters_are_as_wide_afterwards_as_the_person_had_them(attach: Attach) -> None:
     """Some terminals begin with mode 2027 on: off afterwards, every emoji in their shell moves the line."""
-    with hold(str(tmp_path), raw_python("say('up'); os.read(0, 1)")) as held:
-        run = ["sh", "-c", 'printf "\\033[?2027h"; exec "$@"', "sh", *client(held.socket, way=way)]
-        with at_terminal(run) as person:
-            person.wait_for("up")
-            assert person.emulator.modes()["2027"] == 0
-            person.type(b"q")
-            assert person.wait_for_end() == 0
-            assert person.emulator.modes()["2027"] == 1
+    person, _ = attach(UP, shows="up", prefix=["sh", "-c", 'printf "\\033[?2027h"; exec "$@"', "sh"])
+    assert person.emulator.modes()["2027"] == 0
+    person.type(b"q")
+    assert person.wait_for_end() == 0
+    assert person.emulator.modes()["2027"] == 1
 
 
 LINES = "say('\\x1b[H\\x1b[2Jone\\r\\ntwo\\r\\nthree'); os.read(0, 1)"
@@ -234,13 +232,11 @@ def test_leaving_moves_nothing_in_tmux_after_a_pager(tmp_path: object) -> None:
             pane.close()
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
-def test_leaving_moves_nothing_after_a_pager(tmp_path: object, way: str) -> None:
+@WAYS
+def test_leaving_moves_nothing_after_a_pager(attach: Attach) -> None:
     """The last words stand below what the agent said, not where a pager had found the cursor."""
-    with hold(str(tmp_path), raw_python(LINES)) as held:
-        pager = 'printf "\\033[?1049h\\033[?1049l"; exec "$@"'
-        with at_terminal(["sh", "-c", pager, "sh", *client(held.socket, way=way)]) as person:
-            person.wait_for("three")
-            person.type(b"q")
-            assert person.wait_for_end() == 0
-            assert person.text().split("\n") == ["one", "two", "threeoutcome ended 0"]
+    pager = 'printf "\\033[?1049h\\033[?1049l"; exec "$@"'
+    person, _ = attach(LINES, shows="three", prefix=["sh", "-c", pager, "sh"])
+    person.type(b"q")
+    assert person.wait_for_end() == 0
+    assert person.text().split("\n") == ["one", "two", "threeoutcome ended 0"]

@@ -23,8 +23,9 @@ from agent_relay.domain.errors import (
 from agent_relay.system.disk.folders import Folders, ensure_private
 from tests.support.tiny_client import ROOT, start
 
+pytestmark = pytest.mark.size("test")
 
-@pytest.mark.size("test")
+
 def test_a_request_goes_through_a_daemon_started_for_it(folders: Folders) -> None:
     """The user never starts it by hand."""
     with start(folders) as connection:
@@ -38,7 +39,6 @@ def test_a_request_goes_through_a_daemon_started_for_it(folders: Folders) -> Non
         assert connection.request("daemon.logs")["log"] == folders.daemon_log
 
 
-@pytest.mark.size("test")
 def test_a_stopped_daemon_is_an_error_with_a_way_out_not_a_hang(folders: Folders) -> None:
     """Every wait has a limit and a name."""
     with start(folders) as connection:
@@ -56,7 +56,6 @@ def test_a_stopped_daemon_is_an_error_with_a_way_out_not_a_hang(folders: Folders
             os.kill(connection.pid, signal.SIGCONT)
 
 
-@pytest.mark.size("test")
 def test_an_error_of_the_daemon_is_raised_here_as_itself(folders: Folders) -> None:
     """Exit codes and hints are the same through the socket."""
     with start(folders) as connection:
@@ -70,7 +69,6 @@ def test_an_error_of_the_daemon_is_raised_here_as_itself(folders: Folders) -> No
         assert connection.request("echo", text="x" * 1_000_000)["ok"] is True
 
 
-@pytest.mark.size("test")
 def test_a_mistake_leaves_a_report_without_contents(folders: Folders) -> None:
     """It is made to be pasted into an issue."""
     with start(folders) as connection:
@@ -88,7 +86,6 @@ def test_a_mistake_leaves_a_report_without_contents(folders: Folders) -> None:
     assert "crash doing=answering-break error=KeyError report=" in log
 
 
-@pytest.mark.size("test")
 def test_notices_arrive_between_answers_and_alone(folders: Folders) -> None:
     """One connection serves both."""
     with start(folders) as hearing, start(folders) as other:
@@ -110,7 +107,6 @@ def test_notices_arrive_between_answers_and_alone(folders: Folders) -> None:
         stopping.join()
 
 
-@pytest.mark.size("test")
 def test_a_peer_that_is_no_daemon_is_told_from_one(folders: Folders) -> None:
     """Whatever listens there, the client ends with one sentence."""
     ensure_private(folders.runtime)
@@ -142,40 +138,17 @@ def test_a_peer_that_is_no_daemon_is_told_from_one(folders: Folders) -> None:
     os.unlink(folders.daemon_socket)
 
 
-@pytest.mark.size("test")
 def test_a_hot_client_loads_no_heavy_module() -> None:
     """Each of these costs more than a whole hot command may."""
-    heavy = [
-        "typer",
-        "rich",
-        "pydantic",
-        "asyncio",
-        "dataclasses",
-        "typing",
-        "subprocess",
-        "logging",
-        "socket",
-    ]
-    heavy += [
-        "enum",
-        "json",
-        "re",
-        "signal",
-        "selectors",
-        "pathlib",
-        "platformdirs",
-        "filelock",
-        "tempfile",
-        "inspect",
-        "msgspec",
-    ]
+    heavy = "typer rich pydantic asyncio dataclasses typing subprocess logging socket enum json re signal"
+    heavy += " selectors pathlib platformdirs filelock tempfile inspect msgspec"
     code = (
         "import sys; import agent_relay.client.connection, agent_relay.client.autostart\n"
         "import agent_relay.system.disk.folders\n"
         "print([name for name in sys.argv[1:] if name in sys.modules])"
     )
     result = subprocess.run(
-        [sys.executable, "-S", "-c", code, *heavy], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-c", code, *heavy.split()], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout == "[]\n"
 
@@ -203,10 +176,7 @@ def _time(command: list[str]) -> float:
     return time.perf_counter() - start
 
 
-@pytest.mark.size("test")
-def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(
-    folders: Folders,
-) -> None:
+def test_two_homes_with_one_runtime_folder_do_not_share_a_daemon(folders: Folders) -> None:
     """It would follow the first home's configuration, and what it begins would be in no list of ours."""
     other = Folders(folders.runtime, folders.state, f"{folders.config}/../elsewhere")
     with start(folders) as connection:

@@ -17,6 +17,8 @@ from agent_relay.system.net.unix_sockets import listen
 from agent_relay.system.processes import born, wait_for_end
 from tests.support.tiny_client import COMMAND
 
+pytestmark = pytest.mark.size("test")
+
 
 class _EnoughError(Exception):
     """The watch would go on for ever."""
@@ -75,7 +77,6 @@ def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:
         keep_running(lambda: watched(daemon.start), lambda: watched(daemon.find), pause=pause)
 
 
-@pytest.mark.size("test")
 def test_a_killed_daemon_is_replaced_each_time_a_little_later(folders: Folders) -> None:
     """A daemon that cannot live must not be started fifty times a second."""
     daemon = _Daemon(folders)
@@ -86,7 +87,6 @@ def test_a_killed_daemon_is_replaced_each_time_a_little_later(folders: Folders) 
     assert 0.2 <= daemon.pauses[0] < 0.6
 
 
-@pytest.mark.size("test")
 def test_a_daemon_stopped_on_purpose_is_not_started_again(folders: Folders) -> None:
     """`agent-relay daemon stop` would mean nothing beside an open terminal."""
     daemon = _Daemon(folders)
@@ -95,7 +95,6 @@ def test_a_daemon_stopped_on_purpose_is_not_started_again(folders: Folders) -> N
     assert find_daemon_pid(folders) is None
 
 
-@pytest.mark.size("test")
 def test_a_daemon_stopped_while_it_is_greeted_is_not_started_again(folders: Folders) -> None:
     """A terminal that comes in that moment knows as well as any other that it was stopped on purpose."""
     ensure_private(folders.runtime)
@@ -118,7 +117,6 @@ def test_a_daemon_stopped_while_it_is_greeted_is_not_started_again(folders: Fold
     assert (len(greeted), find_daemon_pid(folders)) == (1, None)
 
 
-@pytest.mark.size("test")
 def test_a_daemon_stopped_before_it_is_looked_for_is_not_started_again(folders: Folders) -> None:
     """A terminal that comes a moment later, when the socket is gone, knows as well that it was not killed."""
     daemon = _Daemon(folders)
@@ -129,7 +127,6 @@ def test_a_daemon_stopped_before_it_is_looked_for_is_not_started_again(folders: 
     assert find_daemon_pid(folders) is None
 
 
-@pytest.mark.size("test")
 def test_a_daemon_killed_before_it_is_looked_for_is_started_again(folders: Folders) -> None:
     """That the one before it was stopped on purpose says nothing about its own end."""
     daemon = _Daemon(folders)
@@ -141,7 +138,6 @@ def test_a_daemon_killed_before_it_is_looked_for_is_started_again(folders: Folde
     assert daemon.asked == ["begin", "begin", "start", "start", "start", "start"]
 
 
-@pytest.mark.size("test")
 def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> None:
     """`agent-relay daemon restart` must not end the watch: the new one may be killed like any other."""
     daemon = _Daemon(folders)
@@ -170,7 +166,6 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
     assert daemon.asked == ["begin", "begin", "start", "begin", "find"]
 
 
-@pytest.mark.size("test")
 def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(folders: Folders) -> None:
     """Stopped for an hour and started again, it may die in its first minute: nobody would see the limit."""
     daemon = _Daemon(folders)
@@ -194,6 +189,7 @@ def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(fold
     assert [round(pause / daemon.pauses[0]) for pause in daemon.pauses] == [1, 2, 4, 8, 1]
 
 
+@pytest.mark.size("check")
 def test_a_daemon_that_cannot_be_started_is_tried_ever_more_rarely() -> None:
     """A typo in the configuration is mended in minutes; until then the machine has better things to do."""
     pauses: list[float] = []

@@ -1,48 +1,17 @@
 """From one agent to the next: the bar stays on the screen, and what is typed reaches the next one once."""
 
-import contextlib
 import os
 import signal
 import termios
-from collections.abc import Iterator
 
 import pytest
 
 from agent_relay.terminal.holder.child import count_unread
-from tests.support.legs import Held, Wire, hold, raw_python, wait_until
-from tests.support.switches import Switches, at_switches
+from tests.support.attached import WAYS, heard, wait_to_hear
+from tests.support.legs import Wire, wait_until
+from tests.support.switches import BAR, NEXT, Switches, at_switches
 
 pytestmark = pytest.mark.size("test")
-
-BAR = ["relay  ada → bob · session limit · bob is starting", "relay  ada → bob"]
-NEXT = ["relay  ada → bob · bob has its packet", "relay  → bob"]
-ECHO = """
-say("I am NAME\\r\\nlast words of NAME\\r\\n\\x1b[?2004h\\x1b[?1003h\\x1b[?1h")
-while True:
-    data = os.read(0, 1 << 16)
-    if data == b"q": break
-    say("<" + data.hex() + ">")
-"""
-WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
-
-
-@contextlib.contextmanager
-def leg(folder: str, name: str, **more: object) -> Iterator[tuple[Held, Wire]]:
-    """An agent that says what it reads, and a connection to its holder."""
-    with hold(folder, raw_python(ECHO.replace("NAME", name)), **more) as held, Wire(held.folder) as wire:
-        yield held, wire
-
-
-def heard(wire: Wire) -> bytes:
-    """What the agent has read so far."""
-    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
-    return b"".join(bytes.fromhex(part.split(b">")[0].decode()) for part in parts)
-
-
-def wait_to_hear(switches: Switches, wire: Wire, expected: bytes) -> None:
-    """The agent has read exactly this, its screen being looked at meanwhile."""
-    switches.person.wait_until(lambda: len(heard(wire)) >= len(expected), f"{expected!r}")
-    assert heard(wire) == expected
 
 
 def wait_for_end(switches: Switches, status: int) -> None:
@@ -60,13 +29,16 @@ def wait_between(switches: Switches) -> None:
     switches.watch(BAR[0], lambda: modes()["cursor_visible"] == 0, "the agent's end")
 
 
+def show_bar(switches: Switches, wire: Wire) -> None:
+    """The bar is shown on the agent."""
+    assert wire.ask("bar", texts=BAR, holds_keys=True)["ok"]
+    switches.person.wait_for(BAR[0])
+
+
 def end_under_bar(switches: Switches, wire: Wire, typed: bytes = b"") -> None:
     """The bar is shown on the agent, `typed` is held, and the agent ends; another is awaited."""
-    person = switches.person
-    person.wait_for("last words of ada")
-    assert wire.ask("bar", texts=BAR, holds_keys=True)["ok"]
-    person.wait_for(BAR[0])
-    person.type(typed)
+    show_bar(switches, wire)
+    switches.person.type(typed)
     wait_until(lambda: wire.ask("status")["held"] == len(typed), "the keys to be held")
     switches.answer("handing-off", bar=BAR)
     wire.type(b"q")
@@ -75,262 +47,202 @@ def end_under_bar(switches: Switches, wire: Wire, typed: bytes = b"") -> None:
 
 @WAYS
 def test_keys_of_a_whole_switch_reach_the_successor_below_a_bar_that_is_always_there(
-    tmp_path: object, way: str
+    first: Wire, second_below_bar: Wire, switches: Switches
 ) -> None:
     """On the first agent, between the two, and on the second before it works: in order, once."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob", bar=NEXT, holds_keys=True) as (two, second),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        person = switches.person
-        end_under_bar(switches, first, b"abc\x1b[A")
-        person.type(b"d\x1b[200~e\rf")
-        wait_between(switches)
-        person.type(b"g\x1b[201~\r")
-        assert "last words of ada" in person.text()
-        switches.answer("starting", bar=NEXT, message="→ ada hit its limit. Continuing with bob.")
-        person.wait_for(NEXT[0])
-        person.resize(24, 20)
-        person.wait_until(lambda: person.emulator.text()[-1] == NEXT[1], "the bar in 20 columns")
-        person.resize(24, 80)
-        person.wait_until(lambda: person.emulator.text()[-1] == NEXT[0], "the bar in 80 columns")
-        switches.answer("starting", leg=two.folder, bar=NEXT, message="→ ada hit its limit.")
-        switches.watch(NEXT[0], lambda: "I am bob" in person.text(), "the successor")
-        assert "last words of ada" in "\n".join(person.emulator.take_scrolled())
-        person.type(b"h")
-        wait_until(lambda: second.ask("status")["held"] == 25, "all of it to be held")
-        assert heard(second) == b""
-        assert second.ask("bar", texts=[], holds_keys=False)["ok"]
-        wait_to_hear(switches, second, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rh")
-        person.type(b"i")
-        wait_to_hear(switches, second, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rhi")
-        assert "Continuing" not in bytes(person.received).decode()
-        assert person.emulator.modes()["1003"] == 1
-        switches.answer("ended")
-        second.type(b"q")
-        wait_for_end(switches, 0)
+    person = switches.person
+    end_under_bar(switches, first, b"abc\x1b[A")
+    person.type(b"d\x1b[200~e\rf")
+    wait_between(switches)
+    person.type(b"g\x1b[201~\r")
+    assert "last words of ada" in person.text()
+    switches.answer("starting", bar=NEXT, message="→ ada hit its limit. Continuing with bob.")
+    person.wait_for(NEXT[0])
+    person.resize(24, 20)
+    person.wait_until(lambda: person.emulator.text()[-1] == NEXT[1], "the bar in 20 columns")
+    person.resize(24, 80)
+    person.wait_until(lambda: person.emulator.text()[-1] == NEXT[0], "the bar in 80 columns")
+    switches.answer("starting", leg="two", bar=NEXT, message="→ ada hit its limit.")
+    switches.watch(NEXT[0], lambda: "I am bob" in person.text(), "the successor")
+    assert "last words of ada" in "\n".join(person.emulator.take_scrolled())
+    person.type(b"h")
+    wait_until(lambda: second_below_bar.ask("status")["held"] == 25, "all of it to be held")
+    assert heard(second_below_bar) == b""
+    assert second_below_bar.ask("bar", texts=[], holds_keys=False)["ok"]
+    wait_to_hear(switches.person, second_below_bar, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rh")
+    person.type(b"i")
+    wait_to_hear(switches.person, second_below_bar, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rhi")
+    assert "Continuing" not in bytes(person.received).decode()
+    assert person.emulator.modes()["1003"] == 1
+    switches.answer("ended")
+    second_below_bar.type(b"q")
+    wait_for_end(switches, 0)
 
 
-def test_a_handoff_asked_for_elsewhere_shows_the_bar_before_there_is_an_agent(tmp_path: object) -> None:
+def test_a_handoff_asked_for_elsewhere_shows_the_bar_first(tmp_path: object, second: Wire) -> None:
     """Whoever opens a session that is being handed over sees why nothing is there yet."""
-    with (
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", "tty", "", bar=BAR) as switches,
-    ):
+    with at_switches(f"{tmp_path}/daemon", "tty", "", bar=BAR) as switches:
         switches.person.wait_for(BAR[0])
         switches.person.type(b"abc")
-        switches.answer("busy", leg=two.folder)
+        switches.answer("busy", leg="two")
         switches.person.wait_for("I am bob")
-        wait_to_hear(switches, second, b"abc")
+        wait_to_hear(switches.person, second, b"abc")
 
 
 @WAYS
-def test_a_half_typed_line_reaches_the_successor_before_the_held_keys(tmp_path: object, way: str) -> None:
+def test_a_half_typed_line_reaches_the_successor_before_the_held_keys(
+    first: Wire, second_below_bar: Wire, switches: Switches
+) -> None:
     """It stood in the input line of the agent that was ended, and was gone with it."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob", bar=NEXT, holds_keys=True) as (two, second),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        switches.person.wait_for("last words of ada")
-        switches.person.type(b"sent\rnext dp\x7fo th")
-        wait_to_hear(switches, first, b"sent\rnext dp\x7fo th")
-        assert first.ask("bar", texts=BAR, holds_keys=True, line="typed")["ok"]
-        switches.person.wait_for(BAR[0])
-        # So the daemon ends it; that clears the line there, and nobody sent it.
-        first.type(b"\x15")
-        end_under_bar(switches, first, b"is\r")
-        wait_between(switches)
-        switches.answer("starting", leg=two.folder, bar=NEXT)
-        switches.person.wait_for("I am bob")
-        assert second.ask("bar", texts=[], holds_keys=False)["ok"]
-        wait_to_hear(switches, second, b"next dp\x7fo this\r")
+    switches.person.type(b"sent\rnext dp\x7fo th")
+    wait_to_hear(switches.person, first, b"sent\rnext dp\x7fo th")
+    assert first.ask("bar", texts=BAR, holds_keys=True, line="typed")["ok"]
+    switches.person.wait_for(BAR[0])
+    # So the daemon ends it; that clears the line there, and nobody sent it.
+    first.type(b"\x15")
+    end_under_bar(switches, first, b"is\r")
+    wait_between(switches)
+    switches.answer("starting", leg="two", bar=NEXT)
+    switches.person.wait_for("I am bob")
+    assert second_below_bar.ask("bar", texts=[], holds_keys=False)["ok"]
+    wait_to_hear(switches.person, second_below_bar, b"next dp\x7fo this\r")
 
 
 @WAYS
-def test_a_half_typed_line_stays_where_it_is_if_the_switch_is_held_back(tmp_path: object, way: str) -> None:
+def test_a_half_typed_line_stays_where_it_is_if_the_switch_is_held_back(
+    first: Wire, switches: Switches
+) -> None:
     """The agent that keeps the session has it in its input line already."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        switches.person.wait_for("last words of ada")
-        switches.person.type(b"half")
-        wait_to_hear(switches, first, b"half")
-        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
-        switches.person.wait_for(BAR[0])
-        switches.person.type(b"\x1b")
-        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
-        assert first.ask("bar", texts=[], holds_keys=False)["ok"]
-        assert first.ask("status")["typed"] == 4
-        switches.person.type(b"!")
-        wait_to_hear(switches, first, b"half!")
+    switches.person.type(b"half")
+    wait_to_hear(switches.person, first, b"half")
+    show_bar(switches, first)
+    switches.person.type(b"\x1b")
+    switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
+    assert first.ask("bar", texts=[], holds_keys=False)["ok"]
+    assert first.ask("status")["typed"] == 4
+    switches.person.type(b"!")
+    wait_to_hear(switches.person, first, b"half!")
 
 
-def test_the_answer_to_a_question_is_no_half_typed_line(tmp_path: object) -> None:
+def test_the_answer_to_a_question_is_no_half_typed_line(first: Wire, switches: Switches) -> None:
     """One key answers it, without Enter: the daemon sees that the input line is empty."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        switches.person.wait_for("last words of ada")
-        switches.person.type(b"y")
-        wait_to_hear(switches, first, b"y")
-        # Just typed, it may stand there although the daemon has not seen it yet.
-        assert first.ask("bar", texts=BAR, holds_keys=True, line="empty")["ok"]
-        assert first.ask("status")["typed"] == 1
-        wait_until(lambda: float(str(first.ask("status")["key_age_s"])) > 2, "the key to be an old one")
-        assert first.ask("bar", texts=NEXT, holds_keys=True, line="empty")["ok"]
-        assert first.ask("status")["typed"] == 0
+    switches.person.type(b"y")
+    wait_to_hear(switches.person, first, b"y")
+    # Just typed, it may stand there although the daemon has not seen it yet.
+    assert first.ask("bar", texts=BAR, holds_keys=True, line="empty")["ok"]
+    assert first.ask("status")["typed"] == 1
+    wait_until(lambda: float(str(first.ask("status")["key_age_s"])) > 2, "the key to be an old one")
+    assert first.ask("bar", texts=NEXT, holds_keys=True, line="empty")["ok"]
+    assert first.ask("status")["typed"] == 0
 
 
 @WAYS
 def test_escape_holds_the_switch_back_between_two_agents_and_ctrl_c_is_kept(
-    tmp_path: object, way: str
+    first: Wire, second: Wire, switches: Switches
 ) -> None:
     """Who presses Ctrl-C cannot see which moment that is; keys that only begin like Escape are kept, too."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        end_under_bar(switches, first)
-        wait_between(switches)
-        switches.person.type(b"a\x1b[")
-        switches.person.type(b"B\x1b[?1;2c\x03")
-        switches.person.type(b"c")
-        switches.watch(BAR[0], lambda: count_unread(switches.person.slave) == 0, "the keys to be read")
-        switches.person.type(b"\x1b")
-        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
-        assert switches.held_back() == 1
-        switches.answer("busy", leg=two.folder)
-        switches.person.wait_for("I am bob")
-        wait_to_hear(switches, second, b"a\x1b[B\x03c")
+    end_under_bar(switches, first)
+    wait_between(switches)
+    switches.person.type(b"a\x1b[")
+    switches.person.type(b"B\x1b[?1;2c\x03")
+    switches.person.type(b"c")
+    switches.watch(BAR[0], lambda: count_unread(switches.person.slave) == 0, "the keys to be read")
+    switches.person.type(b"\x1b")
+    switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
+    assert switches.held_back() == 1
+    switches.answer("busy", leg="two")
+    switches.person.wait_for("I am bob")
+    wait_to_hear(switches.person, second, b"a\x1b[B\x03c")
 
 
 @WAYS
-def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(tmp_path: object, way: str) -> None:
+def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(first: Wire, switches: Switches) -> None:
     """What the daemon says to it is shown as any line of relay's; Ctrl-C is a key like others there."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        switches.person.wait_for("last words")
-        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
-        switches.person.wait_for(BAR[0])
-        switches.person.type(b"\x03")
-        wait_until(lambda: first.ask("status")["held"] == 1, "Ctrl-C to be held")
-        switches.person.type(b"\x1b")
-        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
-        assert switches.held_back() == 1
-        assert first.ask("bar", texts=[], holds_keys=False)["ok"]
-        wait_to_hear(switches, first, b"\x03")
+    show_bar(switches, first)
+    switches.person.type(b"\x03")
+    wait_until(lambda: first.ask("status")["held"] == 1, "Ctrl-C to be held")
+    switches.person.type(b"\x1b")
+    switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
+    assert switches.held_back() == 1
+    assert first.ask("bar", texts=[], holds_keys=False)["ok"]
+    wait_to_hear(switches.person, first, b"\x03")
 
 
-def test_the_line_about_a_killed_agent_stands_below_its_screen(tmp_path: object) -> None:
+def test_the_line_about_a_killed_agent_stands_below_its_screen(first: Wire, switches: Switches) -> None:
     """It was painted over the row in which the agent had left the cursor."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        switches.person.wait_for("last words of ada")
-        switches.person.type(b"x")
-        switches.person.wait_for("<78>")
-        switches.answer("ended", message="→ ada was ended by signal 9.")
-        os.kill(int(str(first.ask("hello")["child"])), signal.SIGKILL)
-        wait_for_end(switches, 137)
-        assert "<78>" in switches.person.emulator.take_scrolled()
-        assert "→ ada was ended by signal 9." in switches.person.text().splitlines()
+    switches.person.type(b"x")
+    switches.person.wait_for("<78>")
+    switches.answer("ended", message="→ ada was ended by signal 9.")
+    os.kill(int(str(first.ask("hello")["child"])), signal.SIGKILL)
+    wait_for_end(switches, 137)
+    assert "<78>" in switches.person.emulator.take_scrolled()
+    assert "→ ada was ended by signal 9." in switches.person.text().splitlines()
 
 
 @WAYS
-def test_what_was_said_above_the_bar_goes_with_it(tmp_path: object, way: str) -> None:
+def test_what_was_said_above_the_bar_goes_with_it(first: Wire, switches: Switches) -> None:
     """The lines that follow say what came of it; what is left of the bar's would only be in their way."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        person = switches.person
-        person.wait_for("last words")
-        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
-        person.wait_for(BAR[0])
-        person.type(b"\x1b")
-        switches.watch(BAR[0], lambda: "ada keeps the session" in person.text(), "the answer")
-        switches.answer("handing-off", bar=BAR)
-        first.type(b"q")
-        wait_between(switches)
-        switches.answer("handing-off", bar=NEXT)
-        person.wait_for(NEXT[0])
-        assert "ada keeps the session" in person.text()
-        switches.answer("ended", message="→ The handoff was cancelled.")
-        wait_for_end(switches, 0)
-        assert "ada keeps the session" not in person.text()
-        assert "→ The handoff was cancelled." in person.text()
+    person = switches.person
+    show_bar(switches, first)
+    person.type(b"\x1b")
+    switches.watch(BAR[0], lambda: "ada keeps the session" in person.text(), "the answer")
+    switches.answer("handing-off", bar=BAR)
+    first.type(b"q")
+    wait_between(switches)
+    switches.answer("handing-off", bar=NEXT)
+    person.wait_for(NEXT[0])
+    assert "ada keeps the session" in person.text()
+    switches.answer("ended", message="→ The handoff was cancelled.")
+    wait_for_end(switches, 0)
+    assert "ada keeps the session" not in person.text()
+    assert "→ The handoff was cancelled." in person.text()
 
 
 @WAYS
-def test_what_no_agent_was_given_is_told_when_the_session_is_over(tmp_path: object, way: str) -> None:
+def test_what_no_agent_was_given_is_told_when_the_session_is_over(first: Wire, switches: Switches) -> None:
     """Once the terminal is the person's again: a prompt they typed should not be lost in silence."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        end_under_bar(switches, first, b"fix the\x1b[A\r")
-        wait_between(switches)
-        switches.person.type(b"cents")
-        switches.answer("ended", message="→ The handoff failed.")
-        wait_for_end(switches, 0)
-        shown = switches.person.text()
-        assert "13 typed characters were not delivered: fix the cents" in shown
-        assert shown.index("→ The handoff failed.") > 0
-        assert "relay" not in shown
+    end_under_bar(switches, first, b"fix the\x1b[A\r")
+    wait_between(switches)
+    switches.person.type(b"cents")
+    switches.answer("ended", message="→ The handoff failed.")
+    wait_for_end(switches, 0)
+    shown = switches.person.text()
+    assert "13 typed characters were not delivered: fix the cents" in shown
+    assert shown.index("→ The handoff failed.") > 0
+    assert "relay" not in shown
 
 
-def test_ctrl_c_leaves_where_nothing_can_be_held_back(tmp_path: object) -> None:
+def test_ctrl_c_leaves_where_nothing_can_be_held_back(first: Wire, switches: Switches) -> None:
     """A daemon that does not answer must not keep somebody's terminal."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        switches.refuse()
-        end_under_bar(switches, first, b"typed")
-        wait_between(switches)
-        switches.person.type(b"\x1b")
-        switches.person.wait_for("there is nothing to hold back (Ctrl-C leaves)")
-        switches.person.type(b"\x03")
-        wait_for_end(switches, 130)
-        assert "5 typed characters were not delivered: typed" in switches.person.text()
+    switches.refuse()
+    end_under_bar(switches, first, b"typed")
+    wait_between(switches)
+    switches.person.type(b"\x1b")
+    switches.person.wait_for("there is nothing to hold back (Ctrl-C leaves)")
+    switches.person.type(b"\x03")
+    wait_for_end(switches, 130)
+    assert "5 typed characters were not delivered: typed" in switches.person.text()
 
 
 @WAYS
-def test_who_detaches_below_the_bar_is_told_what_was_not_delivered(tmp_path: object, way: str) -> None:
+def test_who_detaches_below_the_bar_is_told_what_was_not_delivered(first: Wire, switches: Switches) -> None:
     """The keys were this terminal's, and go with it."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
-    ):
-        person = switches.person
-        person.wait_for("last words")
-        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
-        person.wait_for(BAR[0])
-        person.type(b"abc\x1d/detach\r")
-        wait_for_end(switches, 0)
-        assert "3 typed characters were not delivered: abc" in person.text()
+    person = switches.person
+    show_bar(switches, first)
+    person.type(b"abc\x1d/detach\r")
+    wait_for_end(switches, 0)
+    assert "3 typed characters were not delivered: abc" in person.text()
 
 
-def test_an_agent_that_cannot_be_attached_costs_no_key(tmp_path: object) -> None:
+def test_an_agent_that_cannot_be_attached_costs_no_key(
+    first: Wire, second: Wire, switches: Switches, tmp_path: object
+) -> None:
     """The next one gets them."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        end_under_bar(switches, first, b"abc")
-        os.makedirs(f"{tmp_path}/none")
-        switches.answer("starting", leg=f"{tmp_path}/none", bar=BAR)
-        wait_between(switches)
-        switches.person.type(b"def")
-        switches.answer("busy", leg=two.folder)
-        switches.person.wait_for("I am bob")
-        wait_to_hear(switches, second, b"abcdef")
+    end_under_bar(switches, first, b"abc")
+    os.makedirs(f"{tmp_path}/none")
+    switches.answer("starting", leg="none", bar=BAR)
+    wait_between(switches)
+    switches.person.type(b"def")
+    switches.answer("busy", leg="two")
+    switches.person.wait_for("I am bob")
+    wait_to_hear(switches.person, second, b"abcdef")

@@ -8,26 +8,25 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.client.test_held_terminal import leg, wait_to_hear
-from tests.support.legs import Held, Wire
+from tests.support.attached import wait_to_hear
+from tests.support.legs import Wire
 from tests.support.person import Person
-from tests.support.switches import Switches, at_switches
+from tests.support.switches import Switches
 
 pytestmark = pytest.mark.size("test")
 
 
-def _type_into_rest(switches: Switches, one: tuple[Held, Wire], line: str, seen: str) -> str:
+def _type_into_rest(switches: Switches, first: Wire, line: str, seen: str) -> str:
     """Type digits while every agent comes to rest, until the screen shows `seen`; return them."""
     person, typed = switches.person, ""
-    person.wait_for("last words of ada")
-    switches.answer("resting", leg=one[0].folder, rest={"agents": []})
+    switches.answer("resting", leg="one", rest={"agents": []})
 
     def type_on() -> bool:
         nonlocal typed
         if re.search(seen, person.text()):
             return True
         if len(typed) == 20:
-            one[1].ask("say", text="every agent rests", kind="rest", line=line)
+            first.ask("say", text="every agent rests", kind="rest", line=line)
         typed += f"{len(typed) % 10}"
         person.type(typed[-1:].encode())
         person.look(0.05)
@@ -51,44 +50,39 @@ def _press(switches: Switches, key: bytes, seen: Callable[[], bool]) -> None:
     switches.person.wait_until(look, repr(key))
 
 
-def test_what_was_typed_while_the_resting_screen_came_is_shown_to_who_asks(tmp_path: object) -> None:
+def test_what_was_typed_while_the_resting_screen_came_is_shown_to_who_asks(
+    first: Wire, switches: Switches
+) -> None:
     """It may be a password, and somebody may look on; who is asked for it by a key knows what it was."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        person = switches.person
-        typed = _type_into_rest(switches, (one, first), "typed", r"(2[5-9]|[3-9]\d|\d{3}) typed characters")
-        for _ in range(3):
-            person.look(1)
-        told = re.search(r"(\d+) typed characters are kept", person.text())
-        assert told is not None
-        count = int(told[1])
-        assert count > 20, "the half typed line, too"
-        assert typed[:9] not in person.text()
-        _press(switches, b"k", lambda: "continues: " in person.text())
-        shown = person.text().split("continues: ")[1].split()[0]
-        assert (len(shown), shown) == (count, typed)
-        _press(switches, b"k", lambda: typed[:9] not in person.text())
-        _press(switches, b"l", lambda: "l leave" not in person.text())
-        person.wait_for("status 3")
-        assert re.search(r"\d+ typed characters were not delivered\.", person.text())
-        assert typed[21:30] not in person.text()
+    person = switches.person
+    typed = _type_into_rest(switches, first, "typed", r"(2[5-9]|[3-9]\d|\d{3}) typed characters")
+    for _ in range(3):
+        person.look(1)
+    told = re.search(r"(\d+) typed characters are kept", person.text())
+    assert told is not None
+    count = int(told[1])
+    assert count > 20, "the half typed line, too"
+    assert typed[:9] not in person.text()
+    _press(switches, b"k", lambda: "continues: " in person.text())
+    shown = person.text().split("continues: ")[1].split()[0]
+    assert (len(shown), shown) == (count, typed)
+    _press(switches, b"k", lambda: typed[:9] not in person.text())
+    _press(switches, b"l", lambda: "l leave" not in person.text())
+    person.wait_for("status 3")
+    assert re.search(r"\d+ typed characters were not delivered\.", person.text())
+    assert typed[21:30] not in person.text()
 
 
-def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(tmp_path: object) -> None:
+def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(
+    first: Wire, second: Wire, switches: Switches
+) -> None:
     """A password is for no agent."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        _type_into_rest(switches, (one, first), "typed", "d discard it")
-        _press(switches, b"d", lambda: "d discard it" not in switches.person.text())
-        switches.answer("busy", leg=two.folder)
-        switches.person.wait_for("I am bob")
-        switches.person.type(b"!")
-        wait_to_hear(switches, second, b"!")
+    _type_into_rest(switches, first, "typed", "d discard it")
+    _press(switches, b"d", lambda: "d discard it" not in switches.person.text())
+    switches.answer("busy", leg="two")
+    switches.person.wait_for("I am bob")
+    switches.person.type(b"!")
+    wait_to_hear(switches.person, second, b"!")
 
 
 def read_flags(person: Person) -> int:
@@ -97,12 +91,11 @@ def read_flags(person: Person) -> int:
 
 
 @contextlib.contextmanager
-def between_screens(switches: Switches, one: tuple[Held, Wire], line: str) -> Iterator[None]:
+def between_screens(switches: Switches, first: Wire, line: str) -> Iterator[None]:
     """Meanwhile the agent's screen is gone and the resting screen is not there yet."""
-    switches.person.wait_for("last words of ada")
     with switches.hanging():
-        switches.answer("resting", leg=one[0].folder, rest={"agents": []})
-        one[1].ask("say", text="every agent rests", kind="rest", line=line)
+        switches.answer("resting", leg="one", rest={"agents": []})
+        first.ask("say", text="every agent rests", kind="rest", line=line)
         switches.person.wait_until(
             lambda: bool(read_flags(switches.person) & termios.ISIG), "the agent has the keys no more"
         )
@@ -112,58 +105,46 @@ def between_screens(switches: Switches, one: tuple[Held, Wire], line: str) -> It
 
 @pytest.mark.parametrize(("line", "is_kept"), [("typed", True), ("hidden", False)])
 def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
-    tmp_path: object, line: str, *, is_kept: bool
+    line: str, first: Wire, second: Wire, switches: Switches, *, is_kept: bool
 ) -> None:
     """The terminal was the shell's in that moment: it showed a password, and Enter was lost."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        person = switches.person
-        with between_screens(switches, (one, first), line):
-            person.type(b"pass\rword")
-            person.look(0.5)
-            assert "pass" not in person.text()
-        person.wait_for("l leave")
+    person = switches.person
+    with between_screens(switches, first, line):
+        person.type(b"pass\rword")
+        person.look(0.5)
         assert "pass" not in person.text()
-        switches.answer("busy", leg=two.folder)
-        person.wait_for("I am bob")
-        person.type(b"!")
-        wait_to_hear(switches, second, b"pass\rword!" if is_kept else b"!")
+    person.wait_for("l leave")
+    assert "pass" not in person.text()
+    switches.answer("busy", leg="two")
+    person.wait_for("I am bob")
+    person.type(b"!")
+    wait_to_hear(switches.person, second, b"pass\rword!" if is_kept else b"!")
 
 
-def test_keys_that_edit_the_line_do_so_in_what_is_kept_of_it(tmp_path: object) -> None:
+def test_keys_that_edit_the_line_do_so_in_what_is_kept_of_it(
+    first: Wire, second: Wire, switches: Switches
+) -> None:
     """Words that were taken back with Ctrl-W or Ctrl-U came back with the next agent."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        leg(f"{tmp_path}/two", "bob") as (two, second),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        person = switches.person
-        with between_screens(switches, (one, first), "typed"):
-            person.type(b"one\x15two three\x17")
-            # There is nobody to suspend, and the keys before it must not be dropped.
-            person.type(b"\x1afours\x7f")
-        person.wait_for("8 typed characters are kept")
-        _press(switches, b"k", lambda: "continues: two four" in person.text())
-        switches.answer("busy", leg=two.folder)
-        person.wait_for("I am bob")
-        wait_to_hear(switches, second, b"one\x15two three\x17fours\x7f")
+    person = switches.person
+    with between_screens(switches, first, "typed"):
+        person.type(b"one\x15two three\x17")
+        # There is nobody to suspend, and the keys before it must not be dropped.
+        person.type(b"\x1afours\x7f")
+    person.wait_for("8 typed characters are kept")
+    _press(switches, b"k", lambda: "continues: two four" in person.text())
+    switches.answer("busy", leg="two")
+    person.wait_for("I am bob")
+    wait_to_hear(switches.person, second, b"one\x15two three\x17fours\x7f")
 
 
-def test_nothing_typed_where_no_input_line_is_shown_is_kept(tmp_path: object) -> None:
+def test_nothing_typed_where_no_input_line_is_shown_is_kept(first: Wire, switches: Switches) -> None:
     """The rest of a sign-in's code is for no other agent, as its beginning is not."""
-    with (
-        leg(f"{tmp_path}/one", "ada") as (one, first),
-        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
-    ):
-        person = switches.person
-        _type_into_rest(switches, (one, first), "hidden", "l leave")
-        for _ in range(10):
-            person.type(b"7")
-            person.look(0.1)
-        assert "kept" not in person.text()
-        _press(switches, b"l", lambda: "l leave" not in person.text())
-        person.wait_for("status 3")
-        assert "delivered" not in person.text()
+    person = switches.person
+    _type_into_rest(switches, first, "hidden", "l leave")
+    for _ in range(10):
+        person.type(b"7")
+        person.look(0.1)
+    assert "kept" not in person.text()
+    _press(switches, b"l", lambda: "l leave" not in person.text())
+    person.wait_for("status 3")
+    assert "delivered" not in person.text()

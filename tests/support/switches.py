@@ -6,8 +6,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
+from tests.support.legs import Wire, hold, raw_python
 from tests.support.person import ROOT, Person, at_terminal
 
+BAR = ["relay  ada → bob · session limit · bob is starting", "relay  ada → bob"]
+NEXT = ["relay  ada → bob · bob has its packet", "relay  → bob"]
+_ECHO = """
+say("I am NAME\\r\\nlast words of NAME\\r\\n\\x1b[?2004h\\x1b[?1003h\\x1b[?1h")
+while True:
+    data = os.read(0, 1 << 16)
+    if data == b"q": break
+    say("<" + data.hex() + ">")
+"""
 _CLIENT = """
 import json, os, select, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -70,7 +80,11 @@ class Switches:
         message: str = "",
         rest: dict[str, object] | None = None,
     ) -> None:
-        """From now on the session is so; the client is told that something changed. `leg` is a folder."""
+        """From now on the session is so; the client is told that something changed.
+
+        `leg` is a folder beside that of these answers.
+        """
+        leg = os.path.join(os.path.dirname(self.folder), leg) if leg else ""
         told = {
             "session": "S",
             "state": state,
@@ -119,6 +133,13 @@ class Switches:
             return seen()
 
         self.person.wait_until(look, what)
+
+
+@contextlib.contextmanager
+def leg(folder: str, name: str, **more: object) -> Iterator[Wire]:
+    """A connection to the holder of an agent that says its name and what it reads."""
+    with hold(folder, raw_python(_ECHO.replace("NAME", name)), **more) as held, Wire(held.folder) as wire:
+        yield wire
 
 
 @contextlib.contextmanager

@@ -1,31 +1,26 @@
 """What is exported, read by the others' own libraries: a Prometheus client, an OTLP receiver, a webhook."""
 
 import gzip
-import http.client
 import http.server
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.faces.cli_run import create_world
-from tests.faces.terminals import Terminals
-from tests.support.measured import measured
+from tests.faces.export.exporter import ask, export, find_port, wait_started
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.legs import wait_until
+from tests.support.seats import run
 
 pytestmark = pytest.mark.size("test")
 
-LIMIT_S = 120
-PROMPT = "please limit my secret plans"
+PROMPT = "run out of my secret plans"
 USAGE = [
     {"type": "session", "at": "2026-11-20T10:00:00Z", "id": "6f1d", "agent": "demo", "cwd": "/x"},
     {"type": "prompt", "at": "2026-11-20T10:00:01Z", "text": PROMPT},
@@ -96,55 +91,28 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
+def world() -> Iterator[WorkingWorld]:
     """A user with two scripted agents, one of which has used something before."""
-    found = Terminals(create_world(f"{tmp_path_factory.mktemp('export')}"))
-    folder = f"{found.world.home}/agents/demo"
-    os.makedirs(folder)
-    with open(f"{folder}/6f1d.jsonl", "w", encoding="utf-8") as stream:
-        stream.writelines(f"{json.dumps(row)}\n" for row in USAGE)
-    yield found
-    found.close()
+    with working_world(starts=False) as made:
+        folder = f"{made.home}/.demo-agent/demo"
+        os.makedirs(folder)
+        with open(f"{folder}/6f1d.jsonl", "w", encoding="utf-8") as stream:
+            stream.writelines(f"{json.dumps(row)}\n" for row in USAGE)
+        yield made
 
 
 @pytest.fixture(scope="module")
-def port(terminals: Terminals, receiver: Receiver) -> Iterator[int]:
+def port(world: WorkingWorld, receiver: Receiver) -> Iterator[int]:
     """Where `agent-relay export` serves figures; it pushes and tells as well. Its end is a last push."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found = int(probe.getsockname()[1])
-    base = f"http://127.0.0.1:{receiver.port}"
+    found, base = find_port(), f"http://127.0.0.1:{receiver.port}"
     words = ["--prometheus", str(found), "--otlp", base, "--webhook", f"{base}/hook", "--interval", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "export", *words],
-        cwd=terminals.world.cwd,
-        env=terminals.environ() | measured(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    told = [process.stdout.readline() for _ in range(4)]
-    assert told[0] == f"Prometheus: http://127.0.0.1:{found}/metrics\n"
-    assert told[3] == "Press Ctrl-C to stop.\n"
-    yield found
-    pushes = len(receiver.heard["/v1/metrics"])
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(120) == 143
-    assert len(receiver.heard["/v1/metrics"]) > pushes
-    process.stdout.close()
-
-
-def ask(port: int, path: str = "/metrics", *, method: str = "GET", host: str = "") -> tuple[int, str]:
-    """Status and text of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.putrequest(method, path, skip_host=True)
-    connection.putheader("Host", host or f"127.0.0.1:{port}")
-    connection.endheaders()
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer.status, text
+    with export(world.project, world.environ, *words) as command:
+        told = wait_started(command)
+        assert (told[0], len(told)) == (f"Prometheus: http://127.0.0.1:{found}/metrics\n", 4)
+        yield found
+        pushes = len(receiver.heard["/v1/metrics"])
+        assert command.end(signal.SIGTERM) == 143
+        assert len(receiver.heard["/v1/metrics"]) > pushes
 
 
 def scrape(port: int) -> dict[tuple[str, str], float]:
@@ -159,20 +127,12 @@ def scrape(port: int) -> dict[tuple[str, str], float]:
     }
 
 
-def wait_for(is_so: Callable[[], bool], what: str) -> None:
-    """Returns once `is_so`."""
-    deadline = time.monotonic() + LIMIT_S
-    while not is_so():
-        assert time.monotonic() < deadline, what
-        threading.Event().wait(0.1)
-
-
 def test_prometheus_and_a_collector_get_the_same_figures(
-    terminals: Terminals, port: int, receiver: Receiver
+    world: WorkingWorld, port: int, receiver: Receiver
 ) -> None:
     """A real limit and handoff of scripted agents, read by the official libraries of both."""
     key = ("agent_relay_tokens_total", "agent=demo,kind=input,model=scripted")
-    wait_for(lambda: scrape(port).get(key) == 1200, "what was used before to be read")
+    wait_until(lambda: scrape(port).get(key) == 1200, "what was used before to be read")
     found = scrape(port)
     assert found["agent_relay_tokens_total", "agent=demo,kind=output,model=scripted"] == 34
     assert found["agent_relay_tokens_unpriced_total", "agent=demo,model=scripted"] == 1234
@@ -180,12 +140,11 @@ def test_prometheus_and_a_collector_get_the_same_figures(
     assert "secret" not in ask(port)[1]
     assert ("agent_relay_cost_usd_total", "agent=demo,model=scripted") not in found
     assert found["agent_relay_daemon_up", ""] == 0
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    child.send(f"{PROMPT}\r")
-    child.expect_exact("understudy goes on")
-    wait_for(lambda: scrape(port).get(("agent_relay_handoffs_total", "agent=understudy")) == 1, "a handoff")
-    wait_for(lambda: scrape(port).get(("agent_relay_sessions", "state=ready")) == 1, "the end of its turn")
+    session = world.begin()
+    world.say(session, PROMPT)
+    world.wait_handed_over(session)
+    wait_until(lambda: scrape(port).get(("agent_relay_handoffs_total", "agent=understudy")) == 1, "a handoff")
+    wait_until(lambda: scrape(port).get(("agent_relay_sessions", "state=ready")) == 1, "the end of its turn")
     found = scrape(port)
     assert found["agent_relay_limits_total", "agent=demo"] == 1
     assert found["agent_relay_failovers_total", "agent=understudy"] == 1
@@ -196,7 +155,7 @@ def test_prometheus_and_a_collector_get_the_same_figures(
     def is_pushed() -> bool:
         return receiver.read_points().get(("agent_relay.handoffs", "agent=understudy")) == 1
 
-    wait_for(is_pushed, "a push with the handoff")
+    wait_until(is_pushed, "a push with the handoff")
     points = receiver.read_points()
     assert points["agent_relay.tokens", "agent=demo,kind=input,model=scripted"] == 1200
     assert points["agent_relay.limits", "agent=demo"] == 1
@@ -205,16 +164,16 @@ def test_prometheus_and_a_collector_get_the_same_figures(
 
 
 def test_a_webhook_is_told_of_it_without_anybodys_words(
-    terminals: Terminals, port: int, receiver: Receiver
+    world: WorkingWorld, port: int, receiver: Receiver
 ) -> None:
     """In the order it happened; nothing of what was typed, no path, no screen."""
-    if not terminals.opened:
-        test_prometheus_and_a_collector_get_the_same_figures(terminals, port, receiver)
+    if not world.daemons:
+        test_prometheus_and_a_collector_get_the_same_figures(world, port, receiver)
 
     def list_names() -> list[object]:
         return [one["event"] for one in receiver.read_events()]
 
-    wait_for(lambda: "handoff.confirmed" in list_names(), "the handoff is told")
+    wait_until(lambda: "handoff.confirmed" in list_names(), "the handoff is told")
     wanted = ("session.created", "leg.starting", "signal.seen", "handoff.begun", "handoff.confirmed")
     assert [name for name in dict.fromkeys(list_names()) if name in wanted] == list(wanted)
     seen = next(one for one in receiver.read_events() if one["event"] == "signal.seen")
@@ -224,8 +183,8 @@ def test_a_webhook_is_told_of_it_without_anybodys_words(
         "utf-8", "replace"
     )
     assert "secret" not in sent
-    assert terminals.world.home not in sent
-    assert terminals.world.cwd not in sent
+    assert world.home not in sent
+    assert world.project not in sent
     assert port > 0
 
 
@@ -237,17 +196,17 @@ def test_scrapes_come_under_our_own_name_only(port: int) -> None:
     assert ask(port, "/")[0] == 404
 
 
-def test_nothing_is_exported_unless_asked(terminals: Terminals) -> None:
+def test_nothing_is_exported_unless_asked(world: WorkingWorld) -> None:
     """And only to where it may be."""
-    done = terminals.world.run("export")
+    done = run(world, "export")
     assert done.status == 2
     assert "agent-relay export: no export target given" in done.err
-    refused = terminals.world.run("export", "--webhook", "http://hooks.example/")
+    refused = run(world, "export", "--webhook", "http://hooks.example/")
     assert refused.status == 2
     assert "neither https nor http to this machine" in refused.err
-    assert terminals.world.run("export", "--prometheus", "99999").err.splitlines()[0] == (
+    assert run(world, "export", "--prometheus", "99999").err.splitlines()[0] == (
         "agent-relay export: --prometheus: it must be at most 65535"
     )
     for interval in ("0.2", "0"):
-        refused = terminals.world.run("export", "--interval", interval, "--prometheus", "9464")
+        refused = run(world, "export", "--interval", interval, "--prometheus", "9464")
         assert refused.err.splitlines()[0] == ("agent-relay export: --interval: it must be at least 1")
