@@ -1,6 +1,9 @@
-"""A daemon that begins while the one before it is still going: it serves, whoever held the socket."""
+"""A daemon that begins: it serves whoever held the socket before, and hears its signals."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -52,3 +55,17 @@ def test_a_daemon_that_answers_is_left_alone(world: RelayWorld) -> None:
     world.start_daemon()
     assert world.spawn_daemon({}).wait(60) == 0
     world.connect().close()
+
+
+def test_a_daemon_whose_starter_blocked_all_signals_ends_when_it_is_told_to(world: RelayWorld) -> None:
+    """What is blocked is inherited: it took no SIGTERM, and whoever stops a machine had to kill it."""
+    words = [sys.executable, "-I", world.daemon_program]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        daemon = subprocess.Popen(words, env=world.environ, cwd="/", start_new_session=True)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    world.daemons.append(daemon)
+    wait_until(world.answers, "the daemon answers")
+    daemon.terminate()
+    assert daemon.wait(timeout=30) == 0

@@ -35,15 +35,8 @@ _FLAGS = (
     *("skip_checks", "run_proposed", "anyway"),
 )
 _NUMBERS = (
-    "most",
-    "seen",
-    "after",
-    "runner",
-    "max_time_s",
-    "test_limit_s",
-    "check_limit_s",
-    "limit",
-    "within_s",
+    *("most", "seen", "after", "runner", "max_time_s"),
+    *("test_limit_s", "check_limit_s", "limit", "within_s"),
 )
 _FIELDS: dict[str, object] = {
     **dict.fromkeys(_TEXTS, "nobody"),

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 
 from agent_relay.daemon.server import Notices, Server
 from agent_relay.domain.errors import NobodyAvailableError
@@ -18,7 +17,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class World:
     """A server in this process, and what it reported."""
 
-    def __init__(self, path: str, uid: int, hello_limit_s: float) -> None:
+    def __init__(self, path: str, *, uid: int | None = None, hello_limit_s: float = 60) -> None:
         self.path = path
         self.notices = Notices()
         self.reports: list[tuple[str, str]] = []
@@ -33,7 +32,7 @@ class World:
         self.server = Server(
             handlers,
             self.notices,
-            uid=uid,
+            uid=os.geteuid() if uid is None else uid,
             report=self._report,
             place={},
             hello_limit_s=hello_limit_s,
@@ -84,22 +83,11 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def build_serve(tmp_path: Path) -> Callable[..., None]:
-    """What runs a test's body beside a server on a fresh socket."""
-
-    def run(
-        body: Callable[[World], Awaitable[None]], uid: int = os.geteuid(), *, hello_limit_s: float = 60
-    ) -> None:
-        async def main() -> None:
-            os.chmod(tmp_path, 0o700)
-            world = World(str(tmp_path / "sock"), uid, hello_limit_s)
-            await world.server.start(listen(world.path))
-            try:
-                await body(world)
-            finally:
-                await world.server.stop()
-            assert world.server.connections == 0
-
-        asyncio.run(main())
-
-    return run
+async def play(world: World, test: Awaitable[None]) -> None:
+    """The test, beside the server of its world."""
+    await world.server.start(listen(world.path))
+    try:
+        await test
+    finally:
+        await world.server.stop()
+    assert world.server.connections == 0
