@@ -1,6 +1,7 @@
 """The proxy's own process with a leg of a made-up agent, and a provider that says what a test says."""
 
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -21,7 +22,9 @@ from agent_relay.store.proxied_legs import (
     write_proxied_leg,
 )
 
-LEG = "01JD0000000000000000000PXY"
+KEEPER = "01JD0000000000000000000PXY"
+"""A leg that keeps a proxy at work until its test ends."""
+_NUMBERS = itertools.count()
 ENTRY = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
     "agent_relay/faces/proxy/__main__.py",
@@ -65,12 +68,13 @@ class RawProvider:
 
 @dataclass
 class RunningProxy:
-    """A proxy at work; requests for the one leg's one route begin with `base`."""
+    """A proxy at work; requests for its leg's one route begin with `base`."""
 
     home: str
     port: int
-    secret: str
     process: subprocess.Popen[str]
+    leg: str = KEEPER
+    secret: str = ""
     prefix: str = ""
 
     @property
@@ -81,12 +85,12 @@ class RunningProxy:
     @property
     def base(self) -> str:
         """The path of the leg's base URL."""
-        return f"/{LEG}.{self.secret}/0{self.prefix}"
+        return f"/{self.leg}.{self.secret}/0{self.prefix}"
 
     @property
     def leg_folder(self) -> str:
         """The leg's folder."""
-        return f"{self.home}/run/legs/{LEG}"
+        return f"{self.home}/run/legs/{self.leg}"
 
     def connect(self) -> socket.socket:
         """A connection as an agent makes it."""
@@ -163,26 +167,36 @@ def read_line(process: subprocess.Popen[str]) -> str:
 
 
 @contextlib.contextmanager
-def open_proxy(
-    home: str,
+def run_proxy(home: str) -> Iterator[RunningProxy]:
+    """A proxy to which legs may be added."""
+    _write_leg(home, KEEPER, ProxiedLeg(create_secret(), ()))
+    process = start_proxy(home)
+    try:
+        word, port = read_line(process).split()
+        assert word == "ready"
+        yield RunningProxy(home, int(port), process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=LIMIT_S)
+
+
+def add_leg(
+    proxy: RunningProxy,
     *upstreams: Upstream,
     prefix: str = "",
     keeps: tuple[str, ...] = (),
     sides: tuple[str, ...] = (),
     environ: dict[str, str] | None = None,
     certificates: tuple[str, ...] = (),
-) -> Iterator[RunningProxy]:
-    """A proxy for one leg whose route leads to `upstreams`."""
-    secret = create_secret()
-    folder = f"{home}/run/legs/{LEG}"
-    os.makedirs(folder, mode=0o700)
+) -> RunningProxy:
+    """The same proxy for another leg, whose route leads to `upstreams`."""
+    leg, secret = f"01JD0000000000000000000{next(_NUMBERS):03}", create_secret()
     route = ProxyRoute(upstreams, prefix)
-    write_proxied_leg(folder, ProxiedLeg(secret, (route,), keeps, sides, environ or {}, certificates))
-    process = start_proxy(home)
-    try:
-        word, port = read_line(process).split()
-        assert word == "ready"
-        yield RunningProxy(home, int(port), secret, process, prefix)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=LIMIT_S)
+    _write_leg(proxy.home, leg, ProxiedLeg(secret, (route,), keeps, sides, environ or {}, certificates))
+    return RunningProxy(proxy.home, proxy.port, proxy.process, leg, secret, prefix)
+
+
+def _write_leg(home: str, leg: str, known: ProxiedLeg) -> None:
+    folder = f"{home}/run/legs/{leg}"
+    os.makedirs(folder, mode=0o700)
+    write_proxied_leg(folder, known)

@@ -14,10 +14,12 @@ from tests.support.provider.errors import claude_limit, codex_limit, gemini_exha
 from tests.support.proxied import (
     LIMIT_S,
     RawProvider,
+    RunningProxy,
+    add_leg,
     build_request,
-    open_proxy,
     read_line,
     read_request,
+    run_proxy,
     start_proxy,
 )
 
@@ -36,7 +38,7 @@ def render(status: int, headers: dict[str, str], body: bytes) -> bytes:
 
 
 def note(
-    home: str, *answers: bytes, request: bytes = b"{}", **wishes: tuple[str, ...]
+    running: RunningProxy, *answers: bytes, request: bytes = b"{}", **wishes: tuple[str, ...]
 ) -> list[dict[str, object]]:
     """What is noted of these answers, one for each request."""
     left = list(answers)
@@ -47,20 +49,21 @@ def note(
 
     provider = RawProvider(play)
     upstream = Upstream(f"http://{provider.address}")
-    with contextlib.closing(provider), open_proxy(home, upstream, **{"keeps": KEEPS, **wishes}) as proxy:
+    proxy = add_leg(running, upstream, **{"keeps": KEEPS, **wishes})
+    with contextlib.closing(provider):
         for said in answers:
             lines = ("User-Agent: agent/1", "Authorization: Bearer sk-secret", "Cookie: sk-secret")
             got = proxy.ask(build_request(proxy, "/v1/messages?key=sk-secret", *lines, body=request))
             assert got.endswith(said.partition(b"\r\n\r\n")[2])
-        return proxy.read_evidence()
+    return proxy.read_evidence()
 
 
-def test_a_refusal_is_noted_with_its_reason_and_no_secret(tmp_path: object) -> None:
+def test_a_refusal_is_noted_with_its_reason_and_no_secret(running: RunningProxy) -> None:
     """The detector needs code, headers and kind; keys, prompts and answers stay out of the file."""
     body = {"error": {"type": "rate_limit_error", "message": "Try again later.", "prompt": "sk-secret"}}
     headers = {"Retry-After": "3600", "X-Window-Used": "0.92", "Set-Cookie": "sk-secret"}
     said = render(429, headers, json.dumps(body).encode())
-    rows = note(str(tmp_path), said, request=b'{"prompt": "sk-secret"}')
+    rows = note(running, said, request=b'{"prompt": "sk-secret"}')
     assert "sk-secret" not in json.dumps(rows)
     assert [{**row, "at": ""} for row in rows] == [
         {
@@ -75,79 +78,70 @@ def test_a_refusal_is_noted_with_its_reason_and_no_secret(tmp_path: object) -> N
     ]
 
 
-def test_an_error_that_quotes_a_key_is_noted_without_it(tmp_path: object) -> None:
+def test_an_error_that_quotes_a_key_is_noted_without_it(running: RunningProxy) -> None:
     """Some providers say which key they refuse; the file is read by people who look for help."""
     key = "sk-ant-api03-" + "aB3" * 30
     body = {"error": {"type": "authentication_error", "message": f"invalid key {key}", "reason": key}}
-    [row] = note(str(tmp_path), render(401, {}, json.dumps(body).encode()))
+    [row] = note(running, render(401, {}, json.dumps(body).encode()))
     assert key[:20] not in json.dumps(row)
     assert "invalid key [redacted" in str(row["text"])
 
 
-def test_numbers_that_json_does_not_have_are_left_out(tmp_path: object) -> None:
+def test_numbers_that_json_does_not_have_are_left_out(running: RunningProxy) -> None:
     """A line with NaN in it cannot be read again, and the limit it tells of would be lost."""
     body = (
         b'{"error": {"type": "rate_limit_error", "retry_after": NaN, "resets_at": 1e999, "code": -Infinity}}'
     )
-    [row] = note(str(tmp_path), render(429, {}, body))
+    [row] = note(running, render(429, {}, body))
     assert row["error"] == {"type": "rate_limit_error"}
 
 
-def test_a_compressed_refusal_is_read_and_passed_on_as_it_is(tmp_path: object) -> None:
+def test_a_compressed_refusal_is_read_and_passed_on_as_it_is(running: RunningProxy) -> None:
     """Agents accept gzip, and providers use it."""
     body = gzip.compress(json.dumps({"error": {"code": "insufficient_quota"}}).encode())
-    rows = note(str(tmp_path), render(429, {"Content-Encoding": "gzip"}, body))
+    rows = note(running, render(429, {"Content-Encoding": "gzip"}, body))
     assert rows[0]["text"] == "HTTP 429 at /v1/messages: insufficient_quota"
 
 
-def test_answers_are_noted_when_a_window_has_changed(tmp_path: object) -> None:
+def test_answers_are_noted_when_a_window_has_changed(running: RunningProxy) -> None:
     """A window's use is told with every answer; only news is written."""
     one, two = ({"X-Window-Used": used} for used in ("41", "42"))
     talk = b'{"text": "HTTP 429: You\'ve hit your session limit"}'
     answers = [render(200, headers, talk) for headers in (one, one, two, {})]
-    rows = note(str(tmp_path), *answers)
+    rows = note(running, *answers)
     assert [row["headers"] for row in rows] == [{"x-window-used": 41}, {"x-window-used": 42}]
     assert all("text" not in row and "error" not in row for row in rows)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"[]", b"\x00" * 100, b"[" * 100_000, b'{"error": [1]}', b'{"error": {"details": 7}}'],
-)
-def test_an_error_that_is_no_json_is_noted_by_its_status(tmp_path: object, body: bytes) -> None:
+def test_an_error_that_is_no_json_is_noted_by_its_status(running: RunningProxy) -> None:
     """Gateways answer with anything; it is passed on, and nothing ends because of it."""
-    rows = note(str(tmp_path), render(503, {}, body))
-    assert [row["text"] for row in rows] == ["HTTP 503 at /v1/messages"]
+    bodies = [b"", b"[]", b"\x00" * 100, b"[" * 100_000, b'{"error": [1]}', b'{"error": {"details": 7}}']
+    rows = note(running, *(render(503, {}, body) for body in bodies))
+    assert [row["text"] for row in rows] == ["HTTP 503 at /v1/messages"] * len(bodies)
 
 
-def test_what_belongs_to_no_conversation_is_marked(tmp_path: object) -> None:
+def test_what_belongs_to_no_conversation_is_marked(running: RunningProxy) -> None:
     """A title that another provider refuses stops nobody."""
     said = render(429, {}, b"{}")
     sides = ("You are a title generator",)
-    rows = note(str(tmp_path), said, request=b'{"system": "You are a title generator."}', sides=sides)
+    rows = note(running, said, request=b'{"system": "You are a title generator."}', sides=sides)
     assert rows[0]["side"] is True
 
 
-@pytest.mark.parametrize(
-    ("refusal", "field", "value"),
-    [
+def test_the_providers_own_reasons_are_found(running: RunningProxy) -> None:
+    """Each provider's errors have a shape of their own."""
+    for (status, headers, body), field, value in (
         (claude_limit(), "type", "rate_limit_error"),
         (codex_limit(), "type", "usage_limit_reached"),
         (gemini_exhausted(), "reason", "QUOTA_EXHAUSTED"),
-    ],
-)
-def test_the_providers_own_reasons_are_found(
-    tmp_path: object, refusal: tuple[int, dict[str, str], dict[str, object]], field: str, value: str
-) -> None:
-    """Each provider's errors have a shape of their own."""
-    status, headers, body = refusal
-    rows = note(str(tmp_path), render(status, headers, json.dumps(body).encode()))
-    error = rows[0]["error"]
-    assert isinstance(error, dict)
-    assert error[field] == value
+    ):
+        (row,) = note(running, render(status, headers, json.dumps(body).encode()))
+        assert isinstance(row["error"], dict)
+        assert row["error"][field] == value
 
 
-def test_a_provider_without_a_trusted_certificate_is_refused(tmp_path: object) -> None:
+@pytest.mark.size("every")
+def test_a_provider_without_a_trusted_certificate_is_refused(tmp_path: object, running: RunningProxy) -> None:
     """Keys go to the provider, not to whoever answers in its place; the user's own certificates count."""
     key, certificate = f"{tmp_path}/key.pem", f"{tmp_path}/cert.pem"
     name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
@@ -175,15 +169,16 @@ def test_a_provider_without_a_trusted_certificate_is_refused(tmp_path: object) -
     provider = RawProvider(play)
     upstream = Upstream(f"https://localhost:{provider.address.partition(':')[2]}")
     with contextlib.closing(provider):
-        with open_proxy(f"{tmp_path}/one", upstream) as proxy:
-            refused = proxy.ask(build_request(proxy, "/v1", body=b"{}"))
-        with open_proxy(f"{tmp_path}/two", upstream, certificates=(certificate,)) as proxy:
-            trusted = proxy.ask(build_request(proxy, "/v1", body=b"{}"))
+        proxy = add_leg(running, upstream)
+        refused = proxy.ask(build_request(proxy, "/v1", body=b"{}"))
+        proxy = add_leg(running, upstream, certificates=(certificate,))
+        trusted = proxy.ask(build_request(proxy, "/v1", body=b"{}"))
     assert refused.startswith(b"HTTP/1.1 502 ")
     assert b"certificate verify failed" in refused
     assert trusted.endswith(b"secret answer")
 
 
+@pytest.mark.size("every")
 def test_there_is_one_proxy_and_the_next_gets_its_port(tmp_path: object) -> None:
     """Agents know the port: whoever takes over from a killed proxy serves them where they ask."""
 
@@ -193,7 +188,8 @@ def test_there_is_one_proxy_and_the_next_gets_its_port(tmp_path: object) -> None
 
     provider = RawProvider(play)
     upstream = Upstream(f"http://{provider.address}")
-    with contextlib.closing(provider), open_proxy(str(tmp_path), upstream) as proxy:
+    with contextlib.closing(provider), run_proxy(str(tmp_path)) as running:
+        proxy = add_leg(running, upstream)
         second = start_proxy(proxy.home, port=proxy.port)
         assert read_line(second) == "another proxy is running"
         second.communicate(timeout=LIMIT_S)

@@ -12,16 +12,18 @@ import pytest
 from agent_relay.faces.proxy._upstream import find_user_proxy
 from agent_relay.store.proxied_legs import Upstream
 from tests.support.proxied import (
-    LEG,
     RawProvider,
     RunningProxy,
     Script,
+    add_leg,
     build_request,
-    open_proxy,
     read_all,
     read_head,
     read_request,
+    run_proxy,
 )
+
+pytestmark = pytest.mark.size("every")
 
 EVERY_BYTE = bytes(range(256)) * 300
 STREAMS = 200
@@ -29,13 +31,10 @@ EVENT = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
 @contextlib.contextmanager
-def open_pair(home: str, play: Script, **wishes: tuple[str, ...]) -> Iterator[RunningProxy]:
+def open_pair(running: RunningProxy, play: Script) -> Iterator[RunningProxy]:
     """A proxy in front of a provider that plays `play`."""
-    provider = RawProvider(play)
-    with contextlib.closing(provider):
-        upstream = Upstream(f"http://{provider.address}/v1")
-        with open_proxy(home, upstream, prefix="/v1", **wishes) as proxy:
-            yield proxy
+    with contextlib.closing(RawProvider(play)) as provider:
+        yield add_leg(running, Upstream(f"http://{provider.address}/v1"), prefix="/v1")
 
 
 def answer(connection: socket.socket, head: bytes, body: bytes = b"") -> None:
@@ -44,7 +43,7 @@ def answer(connection: socket.socket, head: bytes, body: bytes = b"") -> None:
 
 
 @pytest.mark.size("test")
-def test_a_request_and_its_answer_arrive_byte_for_byte(tmp_path: object) -> None:
+def test_a_request_and_its_answer_arrive_byte_for_byte(running: RunningProxy) -> None:
     """Signatures, spelling of headers and bodies of any bytes must survive; only the host is another."""
     seen: list[tuple[bytes, bytes]] = []
 
@@ -56,7 +55,7 @@ def test_a_request_and_its_answer_arrive_byte_for_byte(tmp_path: object) -> None
             EVERY_BYTE,
         )
 
-    with open_pair(str(tmp_path), play) as proxy:
+    with open_pair(running, play) as proxy:
         lines = (
             "X-Api-KEY: sk-secret",
             "Accept: */*",
@@ -79,7 +78,7 @@ def test_a_request_and_its_answer_arrive_byte_for_byte(tmp_path: object) -> None
 
 
 @pytest.mark.size("test")
-def test_each_event_of_a_stream_arrives_before_the_next_is_sent(tmp_path: object) -> None:
+def test_each_event_of_a_stream_arrives_before_the_next_is_sent(running: RunningProxy) -> None:
     """An agent shows words as they are written: a proxy that waits for more is seen at once."""
     arrived = threading.Semaphore(0)
 
@@ -91,7 +90,7 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent(tmp_path: object
             assert arrived.acquire(timeout=60)
         connection.sendall(b"0\r\n\r\n")
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with open_pair(running, play) as proxy, proxy.connect() as agent:
         agent.sendall(build_request(proxy, "/messages", body=b"{}"))
         _, stream = read_head(agent)
         for number in range(1, 21):
@@ -103,8 +102,7 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent(tmp_path: object
         assert (stream + read_all(agent)).endswith(b"0\r\n\r\n")
 
 
-@pytest.mark.size("test")
-def test_a_request_is_passed_on_while_it_is_sent(tmp_path: object) -> None:
+def test_a_request_is_passed_on_while_it_is_sent(running: RunningProxy) -> None:
     """A long upload must not gather in memory: its first bytes are there before its last are written."""
     begun = threading.Event()
 
@@ -117,15 +115,14 @@ def test_a_request_is_passed_on_while_it_is_sent(tmp_path: object) -> None:
             rest += connection.recv(1 << 16)
         answer(connection, b"200 OK")
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with open_pair(running, play) as proxy, proxy.connect() as agent:
         agent.sendall(build_request(proxy, "/up", "Transfer-Encoding: chunked") + b"5\r\nfirst\r\n")
         assert begun.wait(60)
         agent.sendall(b"4\r\nlast\r\n0\r\n\r\n")
         assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-@pytest.mark.size("test")
-def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> None:
+def test_a_request_of_two_lengths_has_one_for_the_provider(running: RunningProxy) -> None:
     """Connections to a provider are shared: where one request ends there must never be in doubt."""
     seen: list[bytes] = []
 
@@ -136,7 +133,7 @@ def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> 
         seen.append(head)
         answer(connection, b"200 OK")
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with open_pair(running, play) as proxy, proxy.connect() as agent:
         lengths = "Content-Length: 4", "Transfer-Encoding: chunked"
         agent.sendall(build_request(proxy, "/up", *lengths) + b"4\r\nwhat\r\n0\r\n\r\n")
         assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
@@ -144,8 +141,7 @@ def test_a_request_of_two_lengths_has_one_for_the_provider(tmp_path: object) -> 
     assert b"content-length" not in seen[0].lower()
 
 
-@pytest.mark.size("test")
-def test_an_answer_of_two_lengths_arrives_whole(tmp_path: object) -> None:
+def test_an_answer_of_two_lengths_arrives_whole(running: RunningProxy) -> None:
     """Chunks count, whatever length is named beside them; the agent is told of one way only."""
 
     def play(connection: socket.socket) -> None:
@@ -153,14 +149,13 @@ def test_an_answer_of_two_lengths_arrives_whole(tmp_path: object) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head + b"a\r\n0123456789\r\n0\r\n\r\n")
 
-    with open_pair(str(tmp_path), play) as proxy:
+    with open_pair(running, play) as proxy:
         said = proxy.ask(build_request(proxy, "/messages", body=b"{}"))
         assert said.endswith(b"a\r\n0123456789\r\n0\r\n\r\n")
         assert b"content-length" not in said.lower()
 
 
-@pytest.mark.size("test")
-def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> None:
+def test_a_connection_serves_one_request_after_the_other(running: RunningProxy) -> None:
     """Agents keep their connections; the provider's is kept, too."""
     connections = []
 
@@ -169,7 +164,7 @@ def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> No
         while read_request(connection)[0]:
             answer(connection, b"200 OK", b"again")
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with open_pair(running, play) as proxy, proxy.connect() as agent:
         for _ in range(5):
             head = f"GET {proxy.base}/models HTTP/1.1\r\nHost: {proxy.host}\r\n\r\n"
             agent.sendall(head.encode())
@@ -180,8 +175,7 @@ def test_a_connection_serves_one_request_after_the_other(tmp_path: object) -> No
     assert len(connections) == 1
 
 
-@pytest.mark.size("test")
-def test_two_hundred_streams_flow_at_once(tmp_path: object) -> None:
+def test_two_hundred_streams_flow_at_once(running: RunningProxy) -> None:
     """Subagents and parallel sessions share the one proxy: none waits for another's end."""
     together = threading.Barrier(STREAMS)
 
@@ -193,7 +187,7 @@ def test_two_hundred_streams_flow_at_once(tmp_path: object) -> None:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
-    with open_pair(str(tmp_path), play) as proxy, contextlib.ExitStack() as agents:
+    with open_pair(running, play) as proxy, contextlib.ExitStack() as agents:
         opened = [agents.enter_context(proxy.connect()) for _ in range(STREAMS)]
         for agent in opened:
             agent.sendall(build_request(proxy, "/messages", body=b"{}"))
@@ -201,7 +195,6 @@ def test_two_hundred_streams_flow_at_once(tmp_path: object) -> None:
     assert all(one.endswith(b"5\r\nbegun\r\n4\r\nover\r\n0\r\n\r\n") for one in answers)
 
 
-@pytest.mark.size("test")
 def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
     """An agent that stops reading stops its provider; the proxy's memory does not grow with the answer."""
     sent = 0
@@ -221,7 +214,11 @@ def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
                 stopped.set()
                 connection.settimeout(60)
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with (
+        run_proxy(str(tmp_path)) as running,
+        open_pair(running, play) as proxy,
+        proxy.connect() as agent,
+    ):
         agent.sendall(build_request(proxy, "/messages", body=b"{}"))
         assert stopped.wait(60)
         assert sent < whole // 2
@@ -231,7 +228,6 @@ def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
     assert peak_kb < 120 << 10
 
 
-@pytest.mark.size("test")
 @pytest.mark.parametrize(
     "begun",
     [
@@ -239,21 +235,21 @@ def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun",
     ],
 )
-def test_an_answer_that_breaks_off_breaks_off_for_the_agent(tmp_path: object, begun: bytes) -> None:
+def test_an_answer_that_breaks_off_breaks_off_for_the_agent(running: RunningProxy, begun: bytes) -> None:
     """An agent retries what was cut; an answer ended tidily would pass for whole."""
 
     def play(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(begun)
 
-    with open_pair(str(tmp_path), play) as proxy:
+    with open_pair(running, play) as proxy:
         got = proxy.ask(build_request(proxy, "/messages", body=b"{}"))
     assert got.endswith(b"begun\r\n" if b"chunked" in begun else b"begun")
     assert not got.endswith(b"0\r\n\r\n")
 
 
 @pytest.mark.size("test")
-def test_an_agent_that_leaves_ends_its_request(tmp_path: object) -> None:
+def test_an_agent_that_leaves_ends_its_request(running: RunningProxy) -> None:
     """A turn that is interrupted must not go on at the provider, where it costs money."""
     ended = threading.Event()
 
@@ -263,38 +259,37 @@ def test_an_agent_that_leaves_ends_its_request(tmp_path: object) -> None:
         if not connection.recv(1):
             ended.set()
 
-    with open_pair(str(tmp_path), play) as proxy:
+    with open_pair(running, play) as proxy:
         with proxy.connect() as agent:
             agent.sendall(build_request(proxy, "/messages", body=b"{}"))
             read_head(agent)
         assert ended.wait(60)
 
 
-@pytest.mark.size("test")
-def test_a_provider_that_says_nothing_looks_as_it_does_without_the_proxy(tmp_path: object) -> None:
+def test_a_provider_that_says_nothing_looks_as_it_does_without_the_proxy(running: RunningProxy) -> None:
     """A connection closed before an answer is a network error to the agent, which retries it itself."""
 
     def play(connection: socket.socket) -> None:
         read_request(connection)
 
-    with open_pair(str(tmp_path), play) as proxy:
+    with open_pair(running, play) as proxy:
         assert proxy.ask(build_request(proxy, "/messages", body=b"{}")) == b""
 
 
 @pytest.mark.size("test")
-def test_a_provider_that_cannot_be_reached_is_named(tmp_path: object) -> None:
+def test_a_provider_that_cannot_be_reached_is_named(running: RunningProxy) -> None:
     """The person reads whose fault it is; the agent retries a 502."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with open_proxy(str(tmp_path), Upstream(f"http://127.0.0.1:{port}")) as proxy:
-        got = proxy.ask(build_request(proxy, "/v1/messages", body=b"{}"))
-        assert proxy.read_evidence() == []
+    proxy = add_leg(running, Upstream(f"http://127.0.0.1:{port}"))
+    got = proxy.ask(build_request(proxy, "/v1/messages", body=b"{}"))
+    assert proxy.read_evidence() == []
     assert got.startswith(b"HTTP/1.1 502 ")
     assert f"agent-relay's proxy cannot reach http://127.0.0.1:{port}".encode() in got
 
 
 @pytest.mark.size("test")
-def test_a_changed_protocol_is_passed_on_as_bytes(tmp_path: object) -> None:
+def test_a_changed_protocol_is_passed_on_as_bytes(running: RunningProxy) -> None:
     """Codex speaks to its provider by a WebSocket."""
 
     def play(connection: socket.socket) -> None:
@@ -306,7 +301,7 @@ def test_a_changed_protocol_is_passed_on_as_bytes(tmp_path: object) -> None:
         )
         connection.sendall(connection.recv(1 << 16).upper())
 
-    with open_pair(str(tmp_path), play) as proxy, proxy.connect() as agent:
+    with open_pair(running, play) as proxy, proxy.connect() as agent:
         head = [f"GET {proxy.base}/responses HTTP/1.1", f"Host: {proxy.host}", "Upgrade: websocket"]
         agent.sendall("\r\n".join([*head, "Connection: Upgrade", "", ""]).encode())
         head_back, came = read_head(agent)
@@ -316,46 +311,41 @@ def test_a_changed_protocol_is_passed_on_as_bytes(tmp_path: object) -> None:
 
 
 @pytest.mark.size("test")
-@pytest.mark.parametrize(
-    ("target", "host", "status"),
-    [
-        ("{base}/messages", "evil.example", b"421"),
-        ("{base}/messages", "127.0.0.1", b"421"),
-        (f"/{LEG}.wrong/0/messages", "{host}", b"404"),
-        ("/", "{host}", b"404"),
-        ("/v1/messages", "{host}", b"404"),
-        ("http://evil.example/", "{host}", b"404"),
-        (f"/{LEG}.x/9/m", "{host}", b"404"),
-    ],
-)
-def test_others_are_refused(tmp_path: object, target: str, host: str, status: bytes) -> None:
+def test_others_are_refused(running: RunningProxy) -> None:
     """A page in a browser, or a program that guesses, reaches nobody through the proxy."""
-    with open_pair(str(tmp_path), lambda _: None) as proxy:
-        words = {"base": proxy.base, "host": proxy.host}
-        request = f"GET {target.format(**words)} HTTP/1.1\r\nHost: {host.format(**words)}\r\n\r\n"
-        assert proxy.ask(request.encode()).startswith(b"HTTP/1.1 " + status + b" ")
+    with open_pair(running, lambda _: None) as proxy:
+        for target, host, status in (
+            (f"{proxy.base}/messages", "evil.example", 421),
+            (f"{proxy.base}/messages", "127.0.0.1", 421),
+            (f"/{proxy.leg}.wrong/0/messages", proxy.host, 404),
+            ("/", proxy.host, 404),
+            ("/v1/messages", proxy.host, 404),
+            ("http://evil.example/", proxy.host, 404),
+            (f"/{proxy.leg}.{proxy.secret}/9/m", proxy.host, 404),
+        ):
+            got = proxy.ask(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert got.startswith(f"HTTP/1.1 {status} ".encode()), (target, host)
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize(
-    "garbage",
-    [b"\x16\x03\x01\x02\x00\x01\x00", b"GET\r\n\r\n", b"A" * (1 << 20), b"CONNECT a:1 HTTP/1.1\r\n\r\n"],
-)
-def test_garbage_ends_its_connection_alone(tmp_path: object, garbage: bytes) -> None:
+def test_garbage_ends_its_connection_alone(running: RunningProxy) -> None:
     """Whatever is sent to the port, others are served."""
 
     def play(connection: socket.socket) -> None:
         read_request(connection)
         answer(connection, b"200 OK", b"well")
 
-    with open_pair(str(tmp_path), play) as proxy:
-        with proxy.connect() as rude, contextlib.suppress(OSError):
-            rude.sendall(garbage)
-            rude.shutdown(socket.SHUT_WR)
-            read_all(rude)
-        assert proxy.ask(build_request(proxy, "/messages", body=b"{}")).endswith(b"well")
+    with open_pair(running, play) as proxy:
+        tls, huge = b"\x16\x03\x01\x02\x00\x01\x00", b"A" * (1 << 20)
+        for garbage in (tls, b"GET\r\n\r\n", huge, b"CONNECT a:1 HTTP/1.1\r\n\r\n"):
+            with proxy.connect() as rude, contextlib.suppress(OSError):
+                rude.sendall(garbage)
+                rude.shutdown(socket.SHUT_WR)
+                read_all(rude)
+            said = proxy.ask(build_request(proxy, "/messages", body=b"{}"))
+            assert said.endswith(b"well"), garbage[:20]
 
 
+@pytest.mark.size("check")
 @pytest.mark.parametrize(
     ("environ", "url", "found"),
     [
@@ -374,8 +364,7 @@ def test_the_users_own_proxy_is_used_where_they_say(environ: dict[str, str], url
     assert find_user_proxy(environ, url) == found
 
 
-@pytest.mark.size("test")
-def test_requests_go_through_the_users_own_proxy(tmp_path: object) -> None:
+def test_requests_go_through_the_users_own_proxy(running: RunningProxy) -> None:
     """The variables of the agent's own terminal count, with the password that stands in them."""
     seen: list[bytes] = []
 
@@ -386,7 +375,8 @@ def test_requests_go_through_the_users_own_proxy(tmp_path: object) -> None:
     company = RawProvider(play)
     environ = {"HTTP_PROXY": f"http://me:pass%40word@{company.address}"}
     upstream = Upstream("http://api.example.com/v1")
-    with contextlib.closing(company), open_proxy(str(tmp_path), upstream, environ=environ) as proxy:
+    proxy = add_leg(running, upstream, environ=environ)
+    with contextlib.closing(company):
         assert proxy.ask(build_request(proxy, "/messages", body=b"{}")).endswith(b"by proxy")
     assert seen[0].startswith(b"POST http://api.example.com/v1/messages HTTP/1.1\r\n")
     assert b"Proxy-Authorization: Basic bWU6cGFzc0B3b3Jk\r\n" in seen[0]
