@@ -148,7 +148,11 @@ def test_a_hot_client_loads_no_heavy_module() -> None:
         "print([name for name in sys.argv[1:] if name in sys.modules])"
     )
     result = subprocess.run(
-        [sys.executable, "-S", "-c", code, *heavy.split()], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-c", code, *heavy.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert result.stdout == "[]\n"
 

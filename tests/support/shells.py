@@ -18,17 +18,39 @@ UNDERSTUDY = [
 ]
 
 
+class ShellWorld(RelayWorld):
+    """A world that closes the terminals of its people."""
+
+    def __init__(self, folder: str, *, project: str = "project", order: tuple[str, ...]) -> None:
+        super().__init__(folder, project=project, order=order)
+        self.terminals: list[Terminal] = []
+
+    def close(self) -> None:
+        """Nobody sits there any more, and whatever is left is killed."""
+        for terminal in self.terminals:
+            terminal.close()
+        super().close()
+
+
 class ShellPerson:
     """One terminal on which the relay shell runs."""
 
     def __init__(self, world: RelayWorld, *words: str) -> None:
         self.world = world
         self.terminal = Terminal(Command(words, world.environ, world.project))
+        if isinstance(world, ShellWorld):
+            world.terminals.append(self.terminal)
         self.wait_for(r"(?m)^>")
 
     def type(self, line: str) -> None:
         """The person types `line` and presses Enter."""
         self.terminal.send(f"{line}\r")
+
+    def turn(self, message: str, *, agent: str = "demo") -> None:
+        """The person sends `message`, which the agent answers as it answers any."""
+        self.type(message)
+        self.wait_for(rf"{agent} > {message}\s+{agent} heard you")
+        self.wait_idle()
 
     def wait_for(self, pattern: str) -> None:
         """The screen matches `pattern`."""
@@ -53,7 +75,7 @@ class ShellPerson:
 @contextmanager
 def shell_world(**plays: Sequence[dict[str, object]]) -> Iterator[RelayWorld]:
     """A machine with two scripted agents and a daemon; `plays` are scenes in place of the usual ones."""
-    with relay_world() as world:
+    with relay_world(kind=ShellWorld) as world:
         scenes = {"demo": SCENES, "understudy": UNDERSTUDY, **plays}
         world.environ |= write_screenplays(f"{world.folder}/plays", **scenes)
         world.environ |= {"PYTHONPATH": tree.CHECKOUT, "SHELL": "/bin/sh"}

@@ -10,40 +10,11 @@ from tests.faces.render.views import answer, call, say, show
 
 pytestmark = pytest.mark.size("test")
 
-PARTS = st.sampled_from(
-    [
-        "```",
-        "~~~~\n",
-        "```python\n",
-        "\n\n",
-        "\n",
-        "- ",
-        "1. ",
-        "> ",
-        "# ",
-        "|a|b|\n|-|-|\n",
-        "**",
-        "_",
-        "[x](",
-        "![i](u)",
-        "<b>",
-        "&#27;",
-        "&#x202e;",
-        "    ",
-        "\t",
-        "\x1b[31m",
-        "\x1b]8;;",
-        "\x9b2J",
-        "\r",
-        "\x07",
-        "\u2028",
-        "\ud800",
-        "漢",
-        "e\u0301",
-        "---\n",
-        "@@ -1 +1 @@\n",
-    ]
-)
+PARTS = st.sampled_from([
+    "```", "~~~~\n", "```python\n", "\n\n", "\n", "- ", "1. ", "> ", "# ", "|a|b|\n|-|-|\n", "**", "_",
+    "[x](", "![i](u)", "<b>", "&#27;", "&#x202e;", "    ", "\t", "\x1b[31m", "\x1b]8;;", "\x9b2J", "\r",
+    "\x07", "\u2028", "\ud800", "漢", "e\u0301", "---\n", "@@ -1 +1 @@\n",
+])  # fmt: skip
 TEXTS = st.lists(st.one_of(PARTS, st.text(max_size=5)), max_size=30).map("".join)
 OWN = re.compile(r"\x1b\[[0-9;]*m")
 COMMAND = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -16,8 +16,6 @@ def world() -> Iterator[RelayWorld]:
 
 
 @pytest.fixture
-def person(world: RelayWorld) -> Iterator[ShellPerson]:
+def person(world: RelayWorld) -> ShellPerson:
     """Somebody at the relay shell."""
-    sitting = ShellPerson(world)
-    yield sitting
-    sitting.terminal.close()
+    return ShellPerson(world)

@@ -6,7 +6,7 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 5}, LIMIT]}
 
@@ -27,6 +27,14 @@ def detach(person: ShellPerson) -> None:
     person.terminal.wait_quiet(0.3)
 
 
+def assert_one_conversation(person: ShellPerson) -> None:
+    """Three legs went on with one conversation of one agent's."""
+    natives = list_natives(person.world, person.session())
+    assert len(natives) == 3
+    assert len(set(natives)) == 1
+
+
+@pytest.mark.size("test")
 def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor(
     person: ShellPerson,
 ) -> None:
@@ -71,11 +79,10 @@ def test_a_daemon_that_dies_is_replaced_and_nothing_typed_is_lost(person: ShellP
     assert person.terminal.wait_exit(120) == 0
 
 
+@pytest.mark.size("test")
 def test_attach_shows_the_same_conversation_and_comes_back_to_it(person: ShellPerson) -> None:
     """One conversation, with and without a screen: the agent's own session stays the same."""
-    person.type("hello")
-    person.wait_for("demo heard you")
-    person.wait_idle()
+    person.turn("hello")
     person.type("/attach")
     person.wait_for("ready . demo")
     person.type("typed on its screen")
@@ -86,9 +93,7 @@ def test_attach_shows_the_same_conversation_and_comes_back_to_it(person: ShellPe
     person.wait_for(r"(?s)demo > and on.*demo heard you")
     person.wait_idle()
     session = person.session()
-    natives = list_natives(person.world, session)
-    assert len(natives) == 3
-    assert len(set(natives)) == 1
+    assert_one_conversation(person)
     assert [leg.headless for leg in person.world.session(session).legs] == [True, False, True]
     assert list_prompts(person.world, session) == ["hello", "and on"]
 
@@ -127,9 +132,7 @@ def test_an_agent_that_was_left_in_its_own_screen_is_named_when_the_shell_is_lef
 
 def test_an_undone_handoff_gives_the_conversation_back(person: ShellPerson) -> None:
     """A switch that was a mistake costs one command; the first agent still knows what it knew."""
-    person.type("hello")
-    person.wait_for("demo heard you")
-    person.wait_idle()
+    person.turn("hello")
     person.type("/use understudy go on")
     person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
     person.wait_idle()
@@ -166,14 +169,11 @@ def test_a_killed_shells_turn_is_taken_up_by_the_next_one(world: RelayWorld) -> 
     second.terminal.send("\x03")
     second.wait_for("was stopped")
     wait_until(lambda: world.session(session).state.value == "ended", "the turn ends")
-    second.terminal.close()
 
 
 def test_an_agent_at_work_on_its_own_screen_is_waited_for(person: ShellPerson) -> None:
     """What it does there must not be cut off by the next message, and that message must not be lost."""
-    person.type("hello")
-    person.wait_for("demo heard you")
-    person.wait_idle()
+    person.turn("hello")
     person.type("/attach")
     person.wait_for("ready . demo")
     person.type("soon, please")
@@ -183,6 +183,4 @@ def test_an_agent_at_work_on_its_own_screen_is_waited_for(person: ShellPerson) -
     person.wait_for(r"demo works on its own screen \(/attach shows it\)")
     person.wait_for(r"(?s)demo > and on.*demo heard you")
     person.wait_idle()
-    natives = list_natives(person.world, person.session())
-    assert len(natives) == 3
-    assert len(set(natives)) == 1
+    assert_one_conversation(person)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.shells import ShellPerson, list_prompts
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 SECRET = "sk-ant-api03-" + "Zq4" * 30
 
@@ -18,6 +18,7 @@ def find_lines(world: RelayWorld, end: str) -> list[str]:
     return [line for line in world.processes().values() if line.endswith(end)]
 
 
+@pytest.mark.size("test")
 def test_a_paste_of_several_lines_is_one_message(person: ShellPerson) -> None:
     """A pasted stack trace must not be sent line by line."""
     person.terminal.paste("line one\nline two\n/exit")
@@ -27,6 +28,7 @@ def test_a_paste_of_several_lines_is_one_message(person: ShellPerson) -> None:
     assert list_prompts(person.world, person.session()) == ["line one\nline two\n/exit\nand typed"]
 
 
+@pytest.mark.size("test")
 def test_escape_stops_the_turn(person: ShellPerson) -> None:
     """The key every agent's own screen has for it."""
     person.type("slow work")
@@ -74,7 +76,6 @@ def test_what_was_typed_is_offered_in_the_next_shell_without_its_secrets(world: 
     second.terminal.send("\x1b[A")
     second.wait_for("> use the key .redacted")
     assert SECRET not in second.screen
-    second.terminal.close()
 
 
 def test_tab_completes_commands_and_paths(person: ShellPerson) -> None:
@@ -91,9 +92,7 @@ def test_tab_completes_commands_and_paths(person: ShellPerson) -> None:
 
 def test_nothing_is_painted_while_nothing_happens(person: ShellPerson) -> None:
     """A shell left open overnight must not wake the machine, nor scroll a log of its terminal."""
-    person.type("hello")
-    person.wait_for("demo heard you")
-    person.wait_idle()
+    person.turn("hello")
     person.terminal.wait_quiet(1)
     before = len(person.terminal.raw)
     for _ in range(40):
@@ -114,16 +113,6 @@ def test_a_command_that_is_interrupted_leaves_the_shell_open(person: ShellPerson
     person.wait_for("exit status 130")
     person.type("!echo still here")
     person.wait_for("(?m)^still here")
-
-
-def test_a_terminal_that_hangs_up_leaves_nothing_behind(person: ShellPerson) -> None:
-    """A closed window: the shell is gone, and no process spins on a dead terminal."""
-    person.type("soon, please")
-    person.wait_for("I begin")
-    pid = person.terminal.pid
-    os.kill(pid, signal.SIGHUP)
-    assert person.terminal.wait_exit(120) == 129
-    wait_until(lambda: not find_lines(person.world, "-m agent_relay "), "no process of the shell's is left")
 
 
 def test_an_interrupt_before_the_turn_has_begun_still_stops_it(person: ShellPerson) -> None:
@@ -159,9 +148,7 @@ def test_a_program_that_leaves_the_terminal_refusing_costs_no_words(person: Shel
 def test_the_history_is_searched_with_its_own_keys(person: ShellPerson) -> None:
     """Ctrl-R, a few letters and Enter bring an earlier message back, as in every shell; Ctrl-C lets it be."""
     for message in ("first words", "second"):
-        person.type(message)
-        person.wait_for(rf"demo > {message}\s+demo heard you")
-        person.wait_idle()
+        person.turn(message)
     person.terminal.send("\x12fir")
     person.wait_for(r"(?m)^> first words")
     person.terminal.send("\r")
@@ -184,3 +171,4 @@ def test_a_closed_terminal_ends_what_it_runs(person: ShellPerson) -> None:
     os.kill(person.terminal.pid, signal.SIGHUP)
     assert person.terminal.wait_exit(120) == 129
     wait_until(lambda: not find_lines(person.world, "sleep 60 "), "what ran in it has ended")
+    wait_until(lambda: not find_lines(person.world, "agent_relay/__main__.py "), "nothing of it is left")

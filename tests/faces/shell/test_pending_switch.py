@@ -92,7 +92,6 @@ def test_an_agent_chosen_during_a_failover_has_the_turn_after_it() -> None:
         ]
         assert list_prompts(world, person.session()) == ["a long job"]
         person.wait_for(r"(?m)^third\b")
-        person.terminal.close()
 
 
 @pytest.mark.size("test")
@@ -107,4 +106,3 @@ def test_who_cannot_take_over_after_a_failover_is_told_then_and_the_turn_goes_on
         person.wait_for("understudy ends")
         person.wait_idle()
         assert [agent for agent, _ in list_natives(world, person.session())] == ["demo", "understudy"]
-        person.terminal.close()

@@ -9,7 +9,7 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_prompts, shell_world
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 SOON = {"limit": "You've hit your session limit", "resets_in_s": 30}
 
@@ -37,7 +37,6 @@ def test_at_the_first_reset_the_person_is_told_and_asked() -> None:
         person.terminal.send("\r")
         person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
         assert list_prompts(world, person.session()) == ["a long job", "a long job"]
-        person.terminal.close()
 
 
 def test_with_the_wish_it_goes_on_by_itself_and_says_when() -> None:
@@ -49,7 +48,6 @@ def test_with_the_wish_it_goes_on_by_itself_and_says_when() -> None:
         person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
         person.wait_for(r"waits: a long job\s+waits: second thought\s+demo · demo rests until")
         assert list_prompts(world, person.session())[:2] == ["a long job", "a long job"]
-        person.terminal.close()
 
 
 def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
@@ -77,9 +75,9 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
         fourth = ShellPerson(world, "resume", session[-8:])
         fourth.wait_for("1 not sent .every agent rests")
         assert fourth.screen.count("waits: a long job") == 1
-        fourth.terminal.close()
 
 
+@pytest.mark.size("test")
 def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
     """A line that goes on saying so after it was cleared makes the person doubt the command."""
     late = {"limit": "You've hit your session limit", "resets_in_s": 7200}
@@ -90,23 +88,20 @@ def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
         person.type("/limits clear demo")
         person.wait_for(r"demo may be chosen again")
         person.wait_for(r"(?m)^demo · 1 not sent \(every agent rests\)")
-        person.terminal.close()
 
 
-def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why() -> None:
+def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why(world: RelayWorld) -> None:
     """The next message was said to go to the one that rests, and another answered it without a word."""
-    with shell_world() as world:
-        person = ShellPerson(world)
-        person.type("out of room")
-        person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
-        person.wait_idle()
-        person.type("/undo-handoff")
-        person.wait_for(
-            r"(?s)→ Your next message goes to demo\.\s+demo rests until .*"
-            r"until then your messages go to another agent\. To use demo"
-        )
-        assert "/limitscleardemo" in "".join(person.screen.split())
-        person.type("hello")
-        person.wait_for(r"demo is not available \(rests until [^)]+\); understudy takes this turn")
-        person.wait_idle()
-        person.terminal.close()
+    person = ShellPerson(world)
+    person.type("out of room")
+    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+    person.wait_idle()
+    person.type("/undo-handoff")
+    person.wait_for(
+        r"(?s)→ Your next message goes to demo\.\s+demo rests until .*"
+        r"until then your messages go to another agent\. To use demo"
+    )
+    assert "/limitscleardemo" in "".join(person.screen.split())
+    person.type("hello")
+    person.wait_for(r"demo is not available \(rests until [^)]+\); understudy takes this turn")
+    person.wait_idle()

@@ -19,9 +19,10 @@ from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World, create_world
 from tests.faces.watch.site import BROWSER, open_browser, serve
 
-pytestmark = pytest.mark.size("test")
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+pytestmark = [
+    pytest.mark.size("every"),
+    pytest.mark.skipif(BROWSER is None, reason="no browser is installed"),
+]
 WAIT_MS = 90_000
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202e & <b>"
@@ -113,6 +114,7 @@ def _place(page: Page, selector: str) -> list[list[float]]:
     return found
 
 
+@pytest.mark.size("test")
 def test_legs_stand_side_by_side_with_turns_rests_and_handoffs(page: Page, planted: Planted) -> None:
     """What happened at one moment is at one place in every lane."""
     planted.write(END)

@@ -3,49 +3,38 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import jsonschema
 import pytest
 
 from agent_relay.store.session_index import write_entry
-from tests.faces.cli_run import World, create_world
-from tests.faces.terminals import Terminals
-from tests.support.measured import measured
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.piped import Piped, piped
+from tests.support.preloaded import Command
+from tests.support.seats import run
 
 pytestmark = pytest.mark.size("test")
 
 
 @pytest.fixture
-def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:
-    """A user with two scripted agents."""
-    found = Terminals(create_world(f"{tmp_path}"))
-    yield found
-    found.close()
+def world() -> Iterator[WorkingWorld]:
+    """A user with two scripted agents and no daemon yet."""
+    with working_world(starts=False) as made:
+        yield made
 
 
 class Stream:
     """A running `watch --json`, read line by line; every line is held against the published schema."""
 
-    def __init__(self, world: World, environ: dict[str, str], *words: str) -> None:
-        schema = json.loads(world.run("watch", "--schema").out)
-        self._check = jsonschema.Draft202012Validator(schema)
+    def __init__(self, command: Piped, schema: str) -> None:
+        self.command = command
         self.seen: list[dict[str, object]] = []
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "agent_relay", "watch", "--json", *words],
-            cwd=world.cwd,
-            env=environ | measured(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._check = jsonschema.Draft202012Validator(json.loads(schema))
 
     def next(self, **wanted: object) -> dict[str, object]:
         """The next event that has these values; a test's own limit ends a wait for one that does not come."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.command.stdout:
             event: dict[str, object] = json.loads(line)
             self._check.validate(event)
             self.seen.append(event)
@@ -53,41 +42,28 @@ class Stream:
                 return event
         raise AssertionError(f"the stream ended before {wanted}")
 
-    def end(self, number: int) -> int:
-        """How it ended after the Unix signal `number`, as a shell has it."""
-        self.process.send_signal(number)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        status = self.process.wait(120)
-        return 128 - status if status < 0 else status
-
 
 @pytest.fixture
-def stream(terminals: Terminals) -> Iterator[Stream]:
+def stream(world: WorkingWorld) -> Iterator[Stream]:
     """The user watches."""
-    found = Stream(terminals.world, terminals.environ())
-    yield found
-    found.process.kill()
-    found.process.wait(120)
-    if found.process.stdout is not None:
-        found.process.stdout.close()
+    schema = run(world, "watch", "--schema").out
+    with piped(Command(["watch", "--json"], world.environ, world.project)) as command:
+        yield Stream(command, schema)
 
 
-def test_what_happens_is_told_as_it_happens(terminals: Terminals, stream: Stream) -> None:
+def test_what_happens_is_told_as_it_happens(world: WorkingWorld, stream: Stream) -> None:
     """From nothing to a handoff: a script that watches can follow all of it."""
     assert stream.next(type="daemon")["state"] == "away"
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
+    session = world.begin()
     assert stream.next(type="daemon")["state"] == "here"
-    ready = stream.next(type="session", state="ready")
-    assert ready["agent"] == "demo"
-    child.send("hello\r")
+    assert stream.next(type="session", state="ready")["agent"] == "demo"
+    world.say(session, "hello")
     shown: list[object] = []
     while "* demo heard you" not in shown:
         rows = stream.next(type="screen")["rows"]
         assert isinstance(rows, list)
         shown = rows
-    child.send("limit\r")
+    world.say(session, "out")
     assert stream.next(type="session", agent="understudy", handoffs=1)["limits"] == 1
     told = [event["text"] for event in stream.seen if event["type"] == "event"]
     assert "handoff from demo to understudy begins: rate limit" in told
@@ -95,72 +71,65 @@ def test_what_happens_is_told_as_it_happens(terminals: Terminals, stream: Stream
     resting = [event["agents"] for event in stream.seen if event["type"] == "resting"][-1]
     assert isinstance(resting, list)
     assert [rest["agent"] for rest in resting] == ["demo"]
-    assert stream.end(signal.SIGINT) == 130
+    assert stream.command.end(signal.SIGINT) == 130
 
 
-def test_a_daemon_that_dies_is_told_of_and_so_is_the_next_one(terminals: Terminals, stream: Stream) -> None:
+@pytest.mark.size("every")
+def test_a_daemon_that_dies_is_told_of_and_so_is_the_next_one(world: WorkingWorld, stream: Stream) -> None:
     """Watching goes on: agents work without a daemon, and so does their journal's reader."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
+    session = world.begin()
     stream.next(type="daemon", state="here")
     stream.next(type="session", state="ready")
-    pid = int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"])
-    os.kill(pid, signal.SIGKILL)
+    world.kill_daemons()
     stream.next(type="daemon", state="away")
-    assert terminals.world.run("daemon", "start").status == 0
+    world.start_daemon()
     stream.next(type="daemon", state="here")
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+    world.say(session, "hello")
     stream.next(type="screen")
-    assert stream.end(signal.SIGTERM) == 143
+    assert stream.command.end(signal.SIGTERM) == 143
 
 
 def test_a_reader_that_goes_away_ends_the_stream(stream: Stream) -> None:
     """A forgotten `watch --json | head -1` must not run on until the next event, which may be tomorrow's."""
     stream.next(type="daemon")
-    assert stream.process.stdout is not None
-    stream.process.stdout.close()
-    assert stream.process.wait(120) == 141
+    stream.command.stdout.close()
+    assert stream.command.wait() == 141
 
 
-def test_what_is_now_needs_no_daemon_and_starts_none(terminals: Terminals) -> None:
+def test_what_is_now_needs_no_daemon_and_starts_none(world: WorkingWorld) -> None:
     """Whoever only looks changes nothing."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    now = terminals.world.run("watch", "--no-follow").out
+    session = world.begin()
+    now = run(world, "watch", "--no-follow").out
     assert "ready  demo" in now
     assert "  | demo agent - a scripted agent, no account needed" in now
-    session = str(terminals.read_status()[0]["session"])
-    one = terminals.world.run("watch", session[-6:], "--no-follow", "--json").out.splitlines()
+    one = run(world, "watch", session[-6:], "--no-follow", "--json").out.splitlines()
     assert {json.loads(line).get("session", session) for line in one} == {session}
-    terminals.world.run("daemon", "stop")
-    later = terminals.world.run("watch", "--no-follow", "--json").out.splitlines()
+    run(world, "daemon", "stop")
+    later = run(world, "watch", "--no-follow", "--json").out.splitlines()
     assert json.loads(later[0]) == {"type": "daemon", "state": "away"}
     assert "screen" not in {json.loads(line)["type"] for line in later}
-    assert terminals.world.run("daemon", "status").status == 69
-    child.send("leave\r")
+    assert run(world, "daemon", "status").status == 69
 
 
-def test_nothing_to_watch_is_said(terminals: Terminals) -> None:
+def test_nothing_to_watch_is_said(world: WorkingWorld) -> None:
     """An empty page looks like a broken one."""
-    done = terminals.world.run("watch", "--no-follow", "--all")
+    done = run(world, "watch", "--no-follow", "--all")
     assert "No session is running in this repository." in done.out
     assert "No daemon is running" in done.out
-    assert terminals.world.run("watch", "--all", "X").status == 2
-    assert terminals.world.run("watch", "X").status == 2
+    assert run(world, "watch", "--all", "X").status == 2
+    assert run(world, "watch", "X").status == 2
 
 
-def test_a_broken_journal_is_told_and_the_others_are_shown(terminals: Terminals) -> None:
+@pytest.mark.size("every")
+def test_a_broken_journal_is_told_and_the_others_are_shown(world: WorkingWorld) -> None:
     """One damaged file must not blind whoever watches ten sessions."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
-    broken = f"{terminals.world.cwd}/.agent-relay/sessions/01M80MD95G9351J4RSS45ZWJFX"
+    world.begin()
+    broken = f"{world.project}/.agent-relay/sessions/01M80MD95G9351J4RSS45ZWJFX"
     os.makedirs(broken)
-    world = terminals.world
-    write_entry(f"{world.home}/state/sessions", os.path.basename(broken), root=world.cwd, cwd=world.cwd)
+    entries = f"{world.folders.state}/sessions"
+    write_entry(entries, os.path.basename(broken), root=world.project, cwd=world.project)
     with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as stream:
         stream.write("no json\n")
-    now = terminals.world.run("watch", "--no-follow").out
+    now = run(world, "watch", "--no-follow").out
     assert "cannot be trusted" in now
     assert "ready  demo" in now
-    child.send("leave\r")

@@ -2,48 +2,29 @@
 
 import asyncio
 import contextlib
-import http.client
 import json
 import os
-import re
+import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import pytest
 
 from agent_relay.faces.watch._web import MOST_UNAUTHENTICATED, ConnectionLimit
 from tests.faces.cli_run import create_world
+from tests.faces.watch.site import Site, serve
 from tests.support.legs import wait_until
-from tests.support.measured import measured
 
 
-@dataclass
-class Site:
-    """A served page."""
+def count_files(site: Site) -> int:
+    """The files and connections the page's process has open."""
+    return len(os.listdir(f"/proc/{site.pid}/fd"))
 
-    pid: int
-    port: int
-    token: str
 
-    @contextlib.contextmanager
-    def ask(self, path: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
-        """The answer, its connection open until the end."""
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
-            connection.request("GET", path, headers=headers)
-            with connection.getresponse() as answer:
-                yield answer
-
-    def connect(self) -> socket.socket:
-        """A connection that asks for nothing yet."""
-        return socket.create_connection(("127.0.0.1", self.port), 60)
-
-    def count_files(self) -> int:
-        """The files and connections the page's process has open."""
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+def connect(site: Site) -> socket.socket:
+    """A connection that asks for nothing yet."""
+    return socket.create_connection(("127.0.0.1", site.port), 60)
 
 
 def is_over(handle: int) -> bool:
@@ -61,47 +42,36 @@ def is_over(handle: int) -> bool:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The page of a user without sessions."""
     world = create_world(f"{tmp_path_factory.mktemp('crowd')}")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "watch", "--web"],
-        cwd=world.cwd,
-        env=world.environ() | measured(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    told = re.fullmatch(r"Watching at http://127\.0\.0\.1:(\d+)/#(\S+)\n", process.stdout.readline())
-    assert told is not None
-    yield Site(process.pid, int(told[1]), told[2])
-    process.terminate()
-    assert process.communicate(timeout=60)[1] == ""
+    with serve(world.cwd, world.environ()) as found:
+        yield found
+        assert found.command.end(signal.SIGTERM) == 143
+        assert found.command.stderr.read() == ""
 
 
 @pytest.mark.size("test")
 def test_a_flood_of_idle_connections_does_not_keep_the_users_browser_out(site: Site) -> None:
     """Anybody on the machine may connect; the page is the user's, and so are the process' files."""
-    files, allowed = site.count_files(), f"Bearer {site.token}"
+    files, allowed = count_files(site), f"Bearer {site.token}"
     with contextlib.ExitStack() as stack:
-        looking = stack.enter_context(site.ask("/events", Authorization=allowed))
+        looking = stack.enter_context(site.open(path="/events", Authorization=allowed))
         assert json.loads(looking.readline())["type"] == "daemon"
         for _ in range(900):
-            stack.enter_context(site.connect())
-        page = stack.enter_context(site.ask("/"))
+            stack.enter_context(connect(site))
+        page = stack.enter_context(site.open())
         assert (page.status, b"<html" in page.read()) == (200, True)
-        again = stack.enter_context(site.ask("/events", Authorization=allowed))
+        again = stack.enter_context(site.open(path="/events", Authorization=allowed))
         assert (again.status, json.loads(again.readline())["type"]) == (200, "daemon")
         wait_until(
-            lambda: site.count_files() <= files + MOST_UNAUTHENTICATED + 10,
+            lambda: count_files(site) <= files + MOST_UNAUTHENTICATED + 10,
             "the oldest connections to be let go of",
         )
         assert not is_over(looking.fileno())  # who looks on already is none of the crowd
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_connection_that_never_asks_is_ended(site: Site) -> None:
     """A byte now and then does not keep it."""
-    with site.connect() as idle, site.connect() as slow:
+    with connect(site) as idle, connect(site) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nX: ")
 
         def are_over() -> bool:

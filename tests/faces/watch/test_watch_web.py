@@ -8,30 +8,29 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.faces.cli_run import create_world
-from tests.faces.terminals import Terminals
 from tests.faces.watch.site import BROWSER, Site, open_browser, serve
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.seats import find_session, run
 
-pytestmark = pytest.mark.size("test")
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+pytestmark = [
+    pytest.mark.size("every"),
+    pytest.mark.skipif(BROWSER is None, reason="no browser is installed"),
+]
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> & <script>document.title='taken'</script>"
 
 
 @pytest.fixture(scope="module")
-def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
+def world() -> Iterator[WorkingWorld]:
     """A user with two scripted agents, one of them at work on a task that would be markup."""
-    found = Terminals(create_world(f"{tmp_path_factory.mktemp('web')}"))
-    child = found.open("agent", "demo", "--task", HOSTILE)
-    child.expect_exact("ready | demo")
-    yield found
-    found.close()
+    with working_world() as made:
+        made.begin(task=HOSTILE)
+        yield made
 
 
 @pytest.fixture(scope="module")
-def site(terminals: Terminals) -> Iterator[Site]:
+def site(world: WorkingWorld) -> Iterator[Site]:
     """A page for the tests that only look at it."""
-    with serve(terminals.world.cwd, terminals.environ()) as found:
+    with serve(world.project, world.environ) as found:
         yield found
 
 
@@ -51,11 +50,12 @@ def page(browser: Browser, site: Site) -> Iterator[Page]:
     found.close()
 
 
-def test_the_page_shows_what_the_agent_does(page: Page, terminals: Terminals) -> None:
+@pytest.mark.size("test")
+def test_the_page_shows_what_the_agent_does(page: Page, world: WorkingWorld) -> None:
     """State, screen and events, as they change, without a reload."""
     expect(page.locator("section .state")).to_have_text("ready", timeout=90_000)
     expect(page.locator("section h2")).to_contain_text("demo")
-    terminals.opened[0].send("hello page\r")
+    world.say(find_session(world), "hello page")
     expect(page.locator("section pre")).to_contain_text("hello page", timeout=90_000)
     expect(page.locator(".told")).to_contain_text("demo starts")
 
@@ -78,23 +78,22 @@ def test_texts_are_texts_and_nothing_comes_from_elsewhere(browser: Browser, site
     page.close()
 
 
-def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, terminals: Terminals) -> None:
+def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, world: WorkingWorld) -> None:
     """A screen that stands still because nobody looks must not be taken for an agent that waits."""
     expect(page.locator("section pre")).to_be_visible(timeout=90_000)
-    pid = int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"])
-    os.kill(pid, signal.SIGKILL)
+    world.kill_daemons()
     expect(page.locator("#notice")).to_contain_text("No daemon is running", timeout=90_000)
     expect(page.locator("section pre")).to_have_count(0)
     expect(page.locator("section h2")).to_contain_text("demo")
-    assert terminals.world.run("daemon", "start").status == 0
+    world.start_daemon()
     expect(page.locator("#notice")).to_be_hidden(timeout=90_000)
     expect(page.locator("section pre")).to_be_visible(timeout=90_000)
 
 
-def test_a_ledger_that_cannot_be_read_is_said_on_the_page(page: Page, terminals: Terminals) -> None:
+def test_a_ledger_that_cannot_be_read_is_said_on_the_page(page: Page, world: WorkingWorld) -> None:
     """Else the page says that nobody rests; once it can be read, nothing is said of it any more."""
     expect(page.locator("section .state")).to_have_text("ready", timeout=90_000)
-    ledger = f"{terminals.world.home}/state/ledger.json"
+    ledger = f"{world.folders.state}/ledger.json"
     expect(page.locator("#resting")).to_have_text("", timeout=90_000)
     os.symlink("ledger.json", ledger)
     try:
@@ -114,6 +113,7 @@ def test_a_wrong_token_is_shown_nothing(browser: Browser, site: Site) -> None:
     page.close()
 
 
+@pytest.mark.size("test")
 def test_only_who_has_the_token_is_told_of_sessions(site: Site) -> None:
     """The page itself holds nothing; what it is filled with does."""
     assert site.ask(path="/events")[0] == 401
@@ -124,17 +124,18 @@ def test_only_who_has_the_token_is_told_of_sessions(site: Site) -> None:
     assert json.loads(line) == {"type": "daemon", "state": "here"}
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1", "evil.example:80", "", "127.0.0.1.evil.example"]
-)
-def test_another_name_for_this_machine_is_refused(site: Site, host: str) -> None:
+@pytest.mark.size("test")
+def test_another_name_for_this_machine_is_refused(site: Site) -> None:
     """A page elsewhere can have its own name point at us, and would then be of the same origin."""
     authorization = f"Bearer {site.token}"
-    assert site.ask(path="/events", Host=host, Authorization=authorization)[0] == 421
-    assert site.ask(Host=host)[0] == 421
+    names = ["evil.example", "127.0.0.1", "evil.example:80", "", "127.0.0.1.evil.example"]
+    asked = [site.ask(path="/events", Host=host, Authorization=authorization)[0] for host in names]
+    asked += [site.ask(Host=host)[0] for host in names]
+    assert asked == [421] * 10
     assert site.ask(Host=f"localhost:{site.port}")[0] == 200
 
 
+@pytest.mark.size("test")
 def test_nothing_can_be_changed_and_no_other_page_may_ask(site: Site) -> None:
     """It can look and nothing else."""
     assert [site.ask(method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")] == [405] * 4
@@ -149,27 +150,26 @@ def test_nothing_can_be_changed_and_no_other_page_may_ask(site: Site) -> None:
 
 def test_nobody_else_on_the_network_reaches_it(site: Site) -> None:
     """The socket is loopback's, by the kernel's own list."""
-    with open(f"/proc/{site.process.pid}/net/tcp", encoding="ascii") as table:
+    with open(f"/proc/{site.pid}/net/tcp", encoding="ascii") as table:
         rows = [line.split() for line in table.readlines()[1:]]
     local = [row[1] for row in rows if row[1].endswith(f":{site.port:04X}") and row[3] == "0A"]
     assert local == [f"0100007F:{site.port:04X}"]
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(terminals: Terminals, site: Site) -> None:
+def test_a_port_that_is_taken_is_said_in_one_sentence(world: WorkingWorld, site: Site) -> None:
     """A trace would hide the one thing to do."""
-    done = terminals.world.run("watch", "--web", "--port", str(site.port))
+    done = run(world, "watch", "--web", "--port", str(site.port))
     assert done.status == 1
     assert f"cannot listen on port {site.port} of 127.0.0.1" in done.err
-    assert terminals.world.run("watch", "--web", "--json").status == 2
+    assert run(world, "watch", "--web", "--json").status == 2
 
 
-def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, terminals: Terminals) -> None:
+def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, world: WorkingWorld) -> None:
     """A page that stands still would be taken for agents that wait."""
     page = browser.new_page()
-    with serve(terminals.world.cwd, terminals.environ()) as site:
+    with serve(world.project, world.environ) as site:
         page.goto(site.url)
         expect(page.locator("section")).to_be_visible(timeout=90_000)
-        site.process.send_signal(signal.SIGINT)
-        assert site.process.wait(90) == 130
+        assert site.command.end(signal.SIGINT) == 130
         expect(page.locator("#notice")).to_contain_text("does not answer", timeout=90_000)
     page.close()
