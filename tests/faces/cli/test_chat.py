@@ -16,7 +16,7 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.runs import LIMIT, find_agents, find_sessions, run, wait_begun
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 FIRST = {"when": "in the user's words", "do": [{"say": f"I paint it with {KEY}."}]}
@@ -46,6 +46,7 @@ def read_prompts(world: RelayWorld, agent: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.size("test")
 def test_two_agents_talk_until_both_agree(world: RelayWorld) -> None:
     """Each in one conversation of its own, told what the other said once, without its secrets."""
     status, out, err = chat(world, "demo", "understudy", "Paint it")
@@ -94,14 +95,8 @@ def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:
     status, out, err = chat(world, "demo", "understudy", "Paint it", "--json", "-n", "2")
     lines = read_chat_lines(out)
     assert (status, err) == (0, "")
-    assert [line["type"] for line in lines if line["type"] in {"chat", "next", "end", "chat-end"}] == [
-        "chat",
-        "next",
-        "end",
-        "next",
-        "end",
-        "chat-end",
-    ]
+    told = [line["type"] for line in lines if line["type"] in {"chat", "next", "end", "chat-end"}]
+    assert told == ["chat", "next", "end", "next", "end", "chat-end"]
     assert [line["speaker"] for line in lines if line["type"] == "next"] == ["demo", "understudy"]
     assert (lines[-1]["outcome"], lines[-1]["turns"]) == ("turns", 2)
     schema = chat(world, "--schema")
@@ -211,9 +206,10 @@ def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
     wait_until(lambda: find_agents(world) == [], "no agent")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+@pytest.mark.size("test")
+def test_words_that_cannot_be_meant_are_refused(world: RelayWorld) -> None:
+    """Before anybody is asked."""
+    for words, told in (
         (("demo", "Paint it"), "agent-relay chat: two agents or more and a task are required"),
         ((), "agent-relay chat: two agents or more and a task are required"),
         (("demo", "demo", "Paint it"), "agent-relay chat: an agent is named twice"),
@@ -223,13 +219,10 @@ def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
         (("demo", "understudy", "Paint it", "--loud"), "agent-relay chat: unknown option '--loud'"),
         (("demo", "understudy", "Paint it", "-n"), "-n needs a value"),
         (("--continue", "01J", "Paint it"), "01J"),
-    ],
-)
-def test_words_that_cannot_be_meant_are_refused(world: RelayWorld, words: tuple[str, ...], said: str) -> None:
-    """Before anybody is asked."""
-    status, out, err = chat(world, *words)
-    assert (status, out) == (2, "")
-    assert said in err
+    ):
+        status, out, err = chat(world, *words)
+        assert (words, status, out) == (words, 2, "")
+        assert told in err, words
     assert find_sessions(world) == []
 
 

@@ -17,7 +17,7 @@ def sit_down(world: RelayWorld, **environ: str) -> Terminal:
     return Terminal(Command(words, world.environ | environ, world.project))
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}], ids=["colour", "NO_COLOR"])
 def test_a_chat_on_a_terminal_is_laid_out(environ: dict[str, str]) -> None:
     """Somebody reads it there: no marks of Markdown, who speaks before each turn, and colour as elsewhere."""

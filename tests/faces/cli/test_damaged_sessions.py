@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.state import State
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld
@@ -18,10 +18,11 @@ from tests.support.seats import run
 pytestmark = pytest.mark.size("test")
 
 DAMAGED = "01JD0000000000000000000009"
+ALL = tuple(f"01JD000000000000000000001{number}" for number in range(4))
 
 
 @pytest.fixture
-def world() -> Iterator[RelayWorld]:
+def at_work() -> Iterator[RelayWorld]:
     """A machine with two scripted agents and a daemon."""
     with working_world() as made:
         yield made
@@ -51,71 +52,62 @@ def contradict(journal: Path) -> None:
     journal.write_bytes(first + json.dumps(line).encode() + b"\n")
 
 
-def damage(root: str, index: str, how: Callable[[Path], None]) -> Path:
+def damage(root: str, index: str, how: Callable[[Path], None], session: str = DAMAGED) -> Path:
     """A session of the user's in `root` whose journal is damaged."""
-    folder = write_session(Path(root), DAMAGED, index=Path(index))
+    folder = write_session(Path(root), session, index=Path(index))
     how(folder / "journal.jsonl")
     return folder
 
 
-@pytest.mark.parametrize("how", [make_unreadable, spoil_middle, make_pipe, contradict])
-def test_a_damaged_session_keeps_no_command_from_the_one_that_runs(
-    world: RelayWorld, how: Callable[[Path], None]
-) -> None:
+def test_damaged_sessions_keep_no_command_from_the_one_that_runs(at_work: RelayWorld) -> None:
     """Neither would say which session is meant, and none of the agents could be ended or followed."""
-    session = begin(world)
-    damage(world.project, world.folders.sessions, how)
-    passed = run(world, "relay")
+    session = begin(at_work)
+    for name, how in zip(ALL, (make_unreadable, spoil_middle, make_pipe, contradict), strict=True):
+        damage(at_work.project, at_work.folders.sessions, how, name)
+    passed = run(at_work, "relay")
     assert passed.status == 0, passed.err
-    assert f"session {DAMAGED} is left out: " in passed.err
-    world.wait_for(session, has_taken_over, "the understudy took over")
-    stopped = run(world, "stop")
+    assert [name for name in ALL if f"session {name} is left out: " not in passed.err] == []
+    at_work.wait_for(session, has_taken_over, "the understudy took over")
+    stopped = run(at_work, "stop")
     assert stopped.status == 0, stopped.err
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
-    said = run(world, "stop")
+    at_work.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    said = run(at_work, "stop")
     assert said.status == 1
     assert "See: agent-relay doctor" in said.err
 
 
-def test_a_session_at_work_is_no_damaged_one_whatever_became_of_its_journal(world: RelayWorld) -> None:
+@pytest.mark.size("every")
+def test_a_session_at_work_is_no_damaged_one_whatever_became_of_its_journal(at_work: RelayWorld) -> None:
     """The daemon knows all of it: its agent can still be ended."""
-    session = begin(world)
-    make_unreadable(Path(world.project, ".agent-relay", "sessions", session, "journal.jsonl"))
-    refused = run(world, "doctor", "--put-aside", session)
+    session = begin(at_work)
+    make_unreadable(Path(at_work.project, ".agent-relay", "sessions", session, "journal.jsonl"))
+    refused = run(at_work, "doctor", "--put-aside", session)
     assert f"session {session} is at work" in refused.err
-    stopped = run(world, "stop")
+    stopped = run(at_work, "stop")
     assert stopped.status == 0, stopped.err
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[World]:
-    """A user's machine on which nothing runs."""
-    world = create_world(str(tmp_path))
-    yield world
-    world.run("daemon", "stop")
-
-
-def test_the_command_doctor_names_puts_a_damaged_session_aside(desk: World) -> None:
+def test_the_command_doctor_names_puts_a_damaged_session_aside(world: World) -> None:
     """Somebody who does not know our files needs one line to copy; nothing is lost by it."""
-    index = Path(desk.home, "state", "sessions")
-    folder = damage(desk.cwd, str(index), make_unreadable)
-    findings = json.loads(desk.run("doctor", "--json").out)["findings"]
+    index = Path(world.home, "state", "sessions")
+    folder = damage(world.cwd, str(index), make_unreadable)
+    findings = json.loads(world.run("doctor", "--json").out)["findings"]
     (found,) = [finding for finding in findings if DAMAGED in finding["what"]]
     assert found["level"] == "note"
     assert found["what"].startswith(f"session {DAMAGED} cannot go on: line 1 of {folder}/journal.jsonl")
     before, _, command = found["remedy"].partition("agent-relay ")
     assert before == "Put it aside: "
-    done = desk.run(*shlex.split(command))
+    done = world.run(*shlex.split(command))
     assert done.out == f"Session {DAMAGED} was put aside; its files are in {folder}.unreadable\n"
     assert Path(f"{folder}.unreadable", "journal.jsonl").read_bytes() == b"not json\n"
-    assert DAMAGED not in desk.run("doctor").out
-    assert json.loads(desk.run("status", "--json", "--all").out)["sessions"] == []
-    assert desk.run("stop").err.splitlines()[0].endswith("no session is running here")
+    assert DAMAGED not in world.run("doctor").out
+    assert json.loads(world.run("status", "--json", "--all").out)["sessions"] == []
+    assert world.run("stop").err.splitlines()[0].endswith("no session is running here")
 
 
-def test_a_sound_session_is_not_put_aside(desk: World) -> None:
+def test_a_sound_session_is_not_put_aside(world: World) -> None:
     """A wrong letter must not cost somebody's work."""
-    write_session(Path(desk.cwd), DAMAGED, index=Path(desk.home, "state", "sessions"))
-    refused = desk.run("doctor", "--put-aside", DAMAGED)
+    write_session(Path(world.cwd), DAMAGED, index=Path(world.home, "state", "sessions"))
+    refused = world.run("doctor", "--put-aside", DAMAGED)
     assert refused.status == 2
     assert f"the journal of session {DAMAGED} can be read" in refused.err

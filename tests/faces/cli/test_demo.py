@@ -8,31 +8,17 @@ import pexpect
 import pytest
 
 from agent_relay.system.disk.folders import get_folders
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 from tests.support.relay_world import wait_until
 from tests.support.world_end import is_holder
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 _AT_WORK = 4
 """The client, the daemon, the holder and the agent; what packets are built by may not be up yet."""
 
 
-@pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without agents or sessions."""
-    return create_world(f"{tmp_path}")
-
-
-def _check(out: str) -> None:
-    assert "hit your session limit" in out
-    assert "demo → understudy" in out
-    assert "I pick up the task: Make greet() polite" in out
-    assert "Nobody answered this yet: fix the greeting of nobody" in out
-    assert "Both tests pass" in out
-    assert "<handoff-context>" in out
-
-
+@pytest.mark.size("test")
 def test_the_demo_hands_over_and_leaves_nothing_behind(world: World) -> None:
     """The first thing people run: holder, daemon, detection and packet at work together."""
     # A folder of its own: in the one all share, demos of others come and go meanwhile.
@@ -40,7 +26,15 @@ def test_the_demo_hands_over_and_leaves_nothing_behind(world: World) -> None:
     os.mkdir(places)
     done = world.run_with({"TMPDIR": places}, "demo", "--fast")
     assert (done.status, done.err) == (0, "")
-    _check(done.out)
+    for words in (
+        "hit your session limit",
+        "demo → understudy",
+        "I pick up the task: Make greet() polite",
+        "Nobody answered this yet: fix the greeting of nobody",
+        "Both tests pass",
+        "<handoff-context>",
+    ):
+        assert words in done.out
     assert "\x1b" not in done.out
     assert os.listdir(places) == []
     assert os.listdir(world.home) == []
@@ -82,19 +76,24 @@ def test_the_demo_leaves_nothing_behind_when_it_is_killed(world: World) -> None:
     wait_until(lambda: not os.path.exists(place) and _list_running(place) == {}, "all of it is gone")
 
 
-def _start_demo(world: World) -> tuple["pexpect.spawn[str]", str]:
-    """A demo at work, and its folder."""
-    places = os.path.join(world.cwd, "temporary")
-    os.mkdir(places)
-    child = pexpect.spawn(
+def _open_demo(world: World, *words: str, **variables: str) -> "pexpect.spawn[str]":
+    """A terminal on which a demo plays."""
+    return pexpect.spawn(
         sys.executable,
-        ["-m", "agent_relay", "demo"],
+        ["-m", "agent_relay", "demo", *words],
         cwd=world.cwd,
-        env={**world.environ(), "TERM": "xterm-256color", "TMPDIR": places},
+        env={**world.environ(), "TERM": "xterm-256color", **variables},
         encoding="utf-8",
         timeout=60,
         dimensions=(30, 100),
     )
+
+
+def _start_demo(world: World) -> tuple["pexpect.spawn[str]", str]:
+    """A demo at work, and its folder."""
+    places = os.path.join(world.cwd, "temporary")
+    os.mkdir(places)
+    child = _open_demo(world, TMPDIR=places)
     child.expect_exact("ready | demo")
     (folder,) = os.listdir(places)
     place = os.path.join(places, folder)
@@ -115,16 +114,7 @@ def _list_running(place: str) -> dict[int, str]:
 
 def test_the_demo_plays_on_a_terminal_too(world: World) -> None:
     """There it shows the agents' own screens."""
-    env = {**world.environ(), "TERM": "xterm-256color"}
-    child = pexpect.spawn(
-        sys.executable,
-        ["-m", "agent_relay", "demo", "--fast"],
-        cwd=world.cwd,
-        env=env,
-        encoding="utf-8",
-        timeout=60,
-        dimensions=(30, 100),
-    )
+    child = _open_demo(world, "--fast")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0

@@ -1,7 +1,7 @@
 import io
 import os
-import subprocess
 import sys
+import tempfile
 
 import pexpect
 import pytest
@@ -11,8 +11,8 @@ from agent_relay.faces.cli.demo import PlainLog
 from agent_relay.faces.cli.dispatch import report_bug
 from agent_relay.faces.cli.options import parse_open_words
 from agent_relay.faces.render.output import plain, render_table
-from tests.faces.cli_run import create_world
-from tests.house import tree
+from tests.faces.cli_run import World
+from tests.support import preloaded
 from tests.support.measured import measured
 
 
@@ -28,13 +28,16 @@ def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["fix it"], ["--task", "fix it"], ["--task=fix it"], ["--new", "fix it"], ["fix it", "--new"]],
-)
-def test_a_word_that_is_no_option_is_the_task(words: list[str]) -> None:
+def test_a_word_that_is_no_option_is_the_task() -> None:
     """Agents take their first prompt that way, and so does whoever types relay's name before theirs."""
-    assert parse_open_words(words)["task"] == "fix it"
+    for words in (
+        ["fix it"],
+        ["--task", "fix it"],
+        ["--task=fix it"],
+        ["--new", "fix it"],
+        ["fix it", "--new"],
+    ):
+        assert parse_open_words(words)["task"] == "fix it"
 
 
 def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
@@ -45,9 +48,9 @@ def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
+def test_words_that_cannot_be_meant_are_refused() -> None:
+    """A forgotten quote must not start an agent on half a task."""
+    for words, sentence in (
         (["--task"], "--task needs a value"),
         (["--nope"], "unknown option '--nope'"),
         (["fix", "it"], "the task must be one argument, and 'it' is a second one"),
@@ -56,14 +59,11 @@ def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
         ([" "], "the task is empty"),
         (["-"], "the task cannot be read from standard input: the agent needs the terminal"),
         (["--new", "--session", "S"], "--new and --session cannot be used together"),
-    ],
-)
-def test_words_that_cannot_be_meant_are_refused(words: list[str], sentence: str) -> None:
-    """A forgotten quote must not start an agent on half a task."""
-    with pytest.raises(WrongUseError) as caught:
-        parse_open_words(words)
-    assert caught.value.sentence == sentence
-    assert caught.value.hint
+    ):
+        with pytest.raises(WrongUseError) as caught:
+            parse_open_words(words)
+        assert caught.value.sentence == sentence
+        assert caught.value.hint
 
 
 def test_a_bug_is_70_and_its_report_holds_no_contents(
@@ -86,31 +86,18 @@ def _break() -> None:
 
 
 @pytest.mark.size("test")
-@pytest.mark.parametrize(
-    ("words", "status", "out", "err"),
-    [
+def test_a_command_that_ends_at_once_has_said_everything(world: World) -> None:
+    """A report that was cut short by the end of its process would pass for a whole one."""
+    for words, status, out, err in (
         (("--all", "--json"), 0, '"rows": []', ""),
         (("--nope",), 2, "", "--nope"),
         (("--all", "--csv"), 0, "wall_s", ""),
-    ],
-)
-def test_a_command_that_ends_at_once_has_said_everything(
-    tmp_path: os.PathLike[str], words: tuple[str, ...], status: int, out: str, err: str
-) -> None:
-    """A report that was cut short by the end of its process would pass for a whole one."""
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_relay", "metrics", *words],
-        cwd=tmp_path,
-        env={"HOME": f"{tmp_path}", "PATH": os.defpath, "PYTHONPATH": tree.CHECKOUT},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status
-    assert out in done.stdout
-    assert err in done.stderr
-    assert done.stdout == "" or done.stdout.endswith("\n")
+    ):
+        done = world.run("metrics", *words)
+        assert done.status == status
+        assert out in done.out
+        assert err in done.err
+        assert done.out == "" or done.out.endswith("\n")
 
 
 def test_names_are_shown_harmlessly() -> None:
@@ -164,43 +151,38 @@ def test_a_plain_log_shows_rows_that_are_painted_in_place_once() -> None:
 
 
 @pytest.mark.size("test")
-@pytest.mark.parametrize("words", [("sessions",), ("limits",), ("handoff", "list"), ("sessions", "--json")])
-def test_a_reader_that_has_left_is_told_by_the_status(
-    tmp_path: os.PathLike[str], words: tuple[str, ...]
-) -> None:
+def test_a_reader_that_has_left_is_told_by_the_status(world: World) -> None:
     """As of a program that SIGPIPE ended, in silence; also of a command that is said without words."""
-    world = create_world(f"{tmp_path}")
-    reader, writer = os.pipe()
-    os.close(reader)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "agent_relay", *words],
-            check=False,
-            cwd=world.cwd,
-            env=world.environ(),
-            stdin=subprocess.DEVNULL,
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            timeout=60,
-        )
-    finally:
-        os.close(writer)
-    assert (done.returncode, done.stderr) == (141, b"")
+    for words in ("sessions", "limits", "handoff list", "sessions --json", "packet schema"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb"), tempfile.TemporaryFile() as errors, open(os.devnull, "rb") as nothing:
+            streams = [nothing.fileno(), writer, errors.fileno()]
+            process = preloaded.start(
+                preloaded.COMMAND, words.split(), env=world.environ(), cwd=world.cwd, streams=streams
+            )
+            assert (words, process.wait(60)) == (words, 141)
+            errors.seek(0)
+            assert errors.read() == b""
 
 
 @pytest.mark.size("test")
-@pytest.mark.parametrize("title", [r"grep '\[/]' :bug:", r"\[link=http://x.example]press", ":bug: of it"])
-def test_a_title_is_shown_on_a_terminal_as_it_is(tmp_path: os.PathLike[str], title: str) -> None:
+def test_a_title_is_shown_on_a_terminal_as_it_is(world: World) -> None:
     """It is what somebody asked an agent: read as markup, it ended the list of sessions, or was a link."""
-    world = create_world(f"{tmp_path}")
+    titles = [r"grep '\[/]' :bug:", r"\[link=http://x.example]press", ":bug: of it"]
     printing = "from agent_relay.faces.render.output import print_table"
-    code = f"{printing}; import sys; print_table(['title'], [sys.argv[1:]], empty='')"
+    code = f"{printing}; import sys; print_table(['title'], [[one] for one in sys.argv[1:]], empty='')"
     environ = world.environ() | measured() | {"TERM": "xterm-256color"}
     child = pexpect.spawn(
-        sys.executable, ["-c", code, title], cwd=world.cwd, env=environ, encoding="utf-8", dimensions=(24, 90)
+        sys.executable,
+        ["-c", code, *titles],
+        cwd=world.cwd,
+        env=environ,
+        encoding="utf-8",
+        dimensions=(24, 90),
     )
     child.expect(pexpect.EOF, timeout=60)
     assert child.before is not None
-    assert [line.rstrip() for line in child.before.splitlines()][1:] == [title]
+    assert [line.rstrip() for line in child.before.splitlines()][1:] == titles
     child.close()
     assert child.exitstatus == 0
