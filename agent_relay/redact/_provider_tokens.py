@@ -1,29 +1,10 @@
-"""Find keys and tokens of providers, by published prefixes and by the detectors of detect-secrets."""
+"""Find keys and tokens of providers, by the formats that they publish."""
 
 import re
 from base64 import b64decode, urlsafe_b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Callable, Iterator
 from json import loads
-
-from detect_secrets.plugins.artifactory import ArtifactoryDetector
-from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
-from detect_secrets.plugins.cloudant import CloudantDetector
-from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
-from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
-from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
-from detect_secrets.plugins.mailchimp import MailchimpDetector
-from detect_secrets.plugins.npm import NpmDetector
-from detect_secrets.plugins.openai import OpenAIDetector
-from detect_secrets.plugins.pypi_token import PypiTokenDetector
-from detect_secrets.plugins.sendgrid import SendGridDetector
-from detect_secrets.plugins.slack import SlackDetector
-from detect_secrets.plugins.softlayer import SoftlayerDetector
-from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-from detect_secrets.plugins.stripe import StripeDetector
-from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
 
 from agent_relay.domain.text.plain import compile_late
 from agent_relay.redact._named_values import is_stand_in
@@ -176,30 +157,89 @@ def _is_jwt(token: str) -> bool:
     return isinstance(header, dict)
 
 
-# A detector's class, our kind, and literals of which one stands in every line worth looking at. Where a
-# pattern has no literal of its own, the words its provider's users write beside it serve.
-_ADOPTED = (
-    (ArtifactoryDetector, "artifactory-token", ("artifactory", "jfrog", "akc")),
-    (AzureStorageKeyDetector, "azure-key", ("accountkey=",)),
-    (CloudantDetector, "cloudant-key", ("cloudant",)),
-    (GitHubTokenDetector, "github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
-    (GitLabTokenDetector, "gitlab-token", ("gl", "gr1348941")),
-    (IbmCloudIamDetector, "ibm-key", ("ibm", "bluemix", "iam_", "iam-")),
-    (IbmCosHmacDetector, "ibm-key", ("secret_access_key", "secret-access-key", "ibm", "cos_")),
-    (MailchimpDetector, "mailchimp-key", ("-us",)),
-    (NpmDetector, "npm-token", (":_authtoken=",)),
-    (OpenAIDetector, "openai-key", ("t3blbkfj",)),
-    (PypiTokenDetector, "pypi-token", ("pypi-ag",)),
-    (SendGridDetector, "sendgrid-key", ("sg.",)),
-    (SlackDetector, "slack-token", ("xox", "hooks.slack.com")),
-    (SoftlayerDetector, "softlayer-key", ("softlayer",)),
-    (SquareOAuthDetector, "square-token", ("sq0csp-",)),
-    (StripeDetector, "stripe-key", ("_live_",)),
-)
-# The one for AWS is not among them: without edges it fires inside any long line of base64.
+_IS = r"""["']?\]? {0,20}(?:=>|:=|::|[=: ]) {0,20}["']?"""
+_NAME_ENDS = "(?:key|pwd|password|pass|token)"
 
-_ENDLESS = re.compile(r"( |\\s|\.|\[A-Za-z0-9-_\])([*+])")
-_COUNTED = {(True, "*"): "{0,20}", (True, "+"): "{1,20}", (False, "*"): "{0,200}", (False, "+"): "{1,200}"}
+
+def _assigned(name: str, secret: str) -> str:
+    """Build the expression of a secret that is given to `name`: in code, JSON, YAML, a shell or prose."""
+    return rf"(?i)(?<!\w){name}{_IS}({secret})"
+
+
+# Formats that no beginning tells, or that are found inside words: kind, literals in lower case of which
+# a line holds one, expressions whose group is the secret. Where a format has no literal of its own, the words
+# that its users write beside it serve. AWS is not here: without edges it fires inside long lines of base64.
+_IN_LINES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (
+        "artifactory-token",
+        "artifactory jfrog akc",
+        (r"""(?:^|[\s=:"])A(?:KC[A-Za-z0-9]{10,}|P[0-9A-F][A-Za-z0-9]{8,})(?=["\s]|$)""",),
+    ),
+    ("azure-key", "accountkey=", (r"AccountKey=[A-Za-z0-9+/=]{88}",)),
+    (
+        "cloudant-key",
+        "cloudant",
+        (
+            _assigned("(?:cloudant|clou|cl)[_-]?(?:api)?(?:pw|" + _NAME_ENDS + ")", "[0-9a-f]{64}|[a-z]{24}"),
+            r"(?i)https?://[\w-]{1,200}:([0-9a-f]{64}|[a-z]{24})@[\w-]{1,200}\.cloudant\.com",
+        ),
+    ),
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", (r"gh[pousr]_[A-Za-z0-9_]{36}",)),
+    (
+        "gitlab-token",
+        "gl gr1348941",
+        (
+            r"(?:gl(?:pat|dt|ft|soat|rt)-|GR1348941)[\w-]{20,50}(?!\w)",
+            r"gl(?:cbt-(?:[0-9A-Fa-f]{2}_)?[\w-]{20,50}|imt-[\w-]{25}|ptt-[\w-]{40})(?!\w)",
+            r"gl(?:agent-[\w-]{50,1024}|oas-[\w-]{64})(?!\w)",
+        ),
+    ),
+    (
+        "ibm-key",
+        "ibm bluemix iam_ iam-",
+        (
+            _assigned(
+                "(?:(?:ibm[_-]?)?cloud[_-]?iam|ibm[_-]?(?:cloud|iam)?|iam|cloud)?[_-]?(?:api)?[_-]?"
+                + _NAME_ENDS,
+                "[0-9a-z_-]{44}(?![0-9a-z_-])",
+            ),
+        ),
+    ),
+    (
+        "ibm-key",
+        "secret_access_key secret-access-key ibm cos_",
+        (
+            _assigned(
+                "(?:(?:ibm)?[_-]?cos[_-]?(?:hmac)?)?[_-]?secret[_-]?(?:access)?[_-]?key",
+                "[0-9a-f]{48}(?![0-9a-f])",
+            ),
+        ),
+    ),
+    ("mailchimp-key", "-us", (r"[0-9a-z]{32}-us[0-9]{1,2}",)),
+    (
+        "npm-token",
+        ":_authtoken=",
+        (r"//.{1,200}/:_authToken=\s{0,20}(npm_.{1,200}|[0-9A-Fa-f-]{36}).{0,200}",),
+    ),
+    ("openai-key", "t3blbkfj", (r"sk-[\w-]{0,200}[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}",)),
+    ("pypi-token", "pypi-ag", (r"pypi-Ag(?:EIcHlwaS5vcmc|ENdGVzdC5weXBpLm9yZw)[\w-]{70,}",)),
+    ("sendgrid-key", "sg.", (r"SG\.[\w-]{22}\.[\w-]{43}",)),
+    (
+        "slack-token",
+        "xox hooks.slack.com",
+        (r"(?i)xox[abopsr]-(?:[0-9]+-)+[0-9a-z]+", r"(?i)https://hooks\.slack\.com/services/T\w+/B\w+/\w+"),
+    ),
+    (
+        "softlayer-key",
+        "softlayer",
+        (
+            _assigned("(?:softlayer|sl)[_-]?(?:api)?[_-]?" + _NAME_ENDS, "[0-9a-z]{64}"),
+            r"(?i)https?://api\.softlayer\.com/soap/v3(?:\.1)?/([0-9a-z]{64})",
+        ),
+    ),
+    ("square-token", "sq0csp-", (r"sq0csp-[\w\\-]{43}",)),
+    ("stripe-key", "_live_", (r"[rs]k_live_[0-9A-Za-z]{24}",)),
+)
 
 
 def _is_telegram_token(found: str) -> bool:
@@ -220,14 +260,14 @@ def _is_discord_token(found: str) -> bool:
 # by the punctuation they must hold, and judged with each of the lengths their first part can have.
 _BY_PUNCTUATION = (
     (
-        TelegramBotTokenDetector,
+        re.compile(r"[0-9]{8,10}:[\w-]{35}", re.ASCII),
         "telegram-token",
         re.compile(r"(?::|%3A)[\w-]{35}(?![\w-])", re.ASCII),
         (10, 9, 8),
         _is_telegram_token,
     ),
     (
-        DiscordBotTokenDetector,
+        re.compile(r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}", re.ASCII),
         "discord-token",
         re.compile(r"\.[\w-]{6}\.[\w-]{27,40}(?![\w-])", re.ASCII),
         (26, 25, 24),
@@ -247,33 +287,24 @@ FOLDING = (
 
 
 def build_line_rules() -> tuple[LineRule, ...]:
-    """Build the adopted detectors as rules, one for every pattern and literal."""
+    """Build a rule for every expression and literal of `_IN_LINES`."""
     return tuple(
-        LineRule(kind, hint, _bound(pattern), is_varied)
-        for detector, kind, hints in _ADOPTED
-        for pattern in detector.denylist
-        for hint in hints
+        LineRule(kind, hint, compile_late(expression, re.ASCII), is_varied)
+        for kind, hints, expressions in _IN_LINES
+        for expression in expressions
+        for hint in hints.split()
     )
-
-
-def _bound(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """Limit every endless repetition in `pattern`: a row of them reads a long run again and again."""
-
-    def count(part: re.Match[str]) -> str:
-        return part[1] + _COUNTED[part[1] in (" ", r"\s"), part[2]]
-
-    return re.compile(_ENDLESS.sub(count, pattern.pattern), pattern.flags)
 
 
 def find_by_punctuation(text: str, *, rank: int) -> Iterator[SecretSpan]:
     """Yield tokens without a literal beginning: Telegram's and Discord's."""
-    for detector, kind, pattern, lengths, is_plausible in _BY_PUNCTUATION:
+    for whole, kind, pattern, lengths, is_plausible in _BY_PUNCTUATION:
         for match in pattern.finditer(text):
             for length in lengths:
                 start = match.start() - length
                 if start < 0:
                     continue
                 found = text[start : match.end()].replace("%3A", ":")
-                if any(rule.match(found) for rule in detector.denylist) and is_plausible(found):
+                if whole.match(found) and is_plausible(found):
                     yield SecretSpan(start, match.end(), kind, rank)
                     break

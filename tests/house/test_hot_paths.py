@@ -39,7 +39,7 @@ HOTTEST = (
 )
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
-BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.documents.adapter")
+BULKY = ("rich", "asyncio", "jinja2", "msgspec", "agent_relay.domain.documents.adapter")
 ASKING = (("sessions",), ("daemon", "stop"))
 # Every event and all that is folded from them: as structs, a fifth of what they would cost as dataclasses.
 FOLDING = (
@@ -112,7 +112,6 @@ def test_a_first_agent_waits_for_nothing_that_only_the_daemon_needs(tmp_path: os
 LATE = (
     "pydantic",
     "jinja2",
-    "detect_secrets",
     "requests",
     "watchdog",
     "urllib.request",
