@@ -61,8 +61,8 @@ WATCHED = """\
 
 The same was played for all twelve ordered pairs of the four agents, in terminals of 80 columns and 24 rows
 and of 120 and 40, with Claude Code 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0 and opencode 1.18.33. The bottom
-line was looked at from at most 78 ms after the handoff began until the successor worked. With `EVERY=1`
-the tests of the real agents play all of it again; this is what they saw on 2026-11-25:
+line was looked at from at most 78 ms after the handoff began until the successor worked. `make every`
+plays each pair again, in one of the two sizes; this is what all of it showed on 2026-11-25:
 
 | played | in | times | seen | each took |
 |---|---|---|---|---|
