@@ -139,7 +139,7 @@ def test_a_headless_agent_hands_its_turn_over(world: World, agent: str, last: st
     asks = call(tool(agent, "handoff", to=last, **REQUEST))
     world.play(agent, *look_for_tools(agent, headless=True), asks, say("I hand over."))
     world.play(last, say("It adds now."))
-    done = world.run(["setsid", "--wait", *world.relay("run", agent, TASK)])
+    done = world.run(world.relay("run", agent, TASK))
     assert done.returncode == 0, f"{done.stderr}\n{describe(world)}"
     assert "It adds now." in done.stdout, describe(world)
     session = read_work(world)
@@ -164,10 +164,10 @@ def test_every_tool_answers(world: World, agent: str) -> None:
     ]
     calls += [tool(agent, "checkpoint", note="half done")]
     world.play(agent, say("Hello."))
-    first = world.run(["setsid", "--wait", *world.relay("run", agent, TASK, "--json")])
+    first = world.run(world.relay("run", agent, TASK, "--json"))
     session = json.loads(first.stdout.splitlines()[-1])["session"]
     world.play(agent, *look_for_tools(agent, headless=True), *[call(one) for one in calls], say("Done."))
-    again = world.run(["setsid", "--wait", *world.relay("run", agent, "Go on.", "--continue", session)])
+    again = world.run(world.relay("run", agent, "Go on.", "--continue", session))
     assert again.returncode == 0, f"{again.stderr}\n{describe(world)}"
     told = str(world.requests(agent)[-1]["text"])
     for said in (
@@ -191,13 +191,13 @@ def test_a_user_who_wants_no_tools_gets_none_and_own_servers_stay(world: World) 
     config = f"{world.home}/.config/opencode/opencode.json"
     with open(config, "rb") as file:
         before = file.read()
-    world.run(["setsid", "--wait", *world.relay("run", "opencode", TASK)])
+    world.run(world.relay("run", "opencode", TASK))
     assert "agent_relay_recall" in json.dumps(world.requests("opencode")[-1]["body"])
     folder = f"{world.env()['AGENT_RELAY_HOME']}/config"
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with open(f"{folder}/config.toml", "a", encoding="utf-8") as file:
         file.write("\nagent_tools = false\n")
-    world.run(["setsid", "--wait", *world.relay("run", "opencode", TASK)])
+    world.run(world.relay("run", "opencode", TASK))
     assert "agent_relay" not in json.dumps(world.requests("opencode")[-1]["body"])
     with open(config, "rb") as file:
         assert file.read() == before

@@ -8,7 +8,7 @@ from typing import Any
 from agent_relay.domain.protocol.run_output import build_chat_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import hang, say
-from tests.support.real import RUN_S, World
+from tests.support.real import RUN_S, World, finish
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, find_journals, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
@@ -20,7 +20,7 @@ FINE = "That is what I would do.\n\nAGREED"
 
 def chat(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     """`agent-relay chat` without a terminal, to its end."""
-    return world.run(["setsid", "--wait", *world.relay("chat", *words)])
+    return world.run(world.relay("chat", *words))
 
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -112,20 +112,12 @@ def test_signals_end_the_agent_and_the_chat_goes_on_later(world: World) -> None:
         before = len(world.requests("codex"))
         if words[0] == "--continue":
             words.append(find_journals(world)[0].split("/")[-2])
-        process = subprocess.Popen(
-            [*world.prefix, *world.relay("chat", *words)],
-            env=world.env(),
-            cwd=world.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        running = world.begin(world.relay("chat", *words))
         wait_until(lambda seen=before: len(world.requests("codex")) > seen, "codex asks", limit_s=RUN_S)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=RUN_S)
-        statuses.append(process.returncode)
-        assert "→ The chat was stopped after " in err, f"{out}{err}"
+        running.process.send_signal(number)
+        stopped = finish(running)
+        statuses.append(stopped.returncode)
+        assert "→ The chat was stopped after " in stopped.stderr, f"{stopped.stdout}{stopped.stderr}"
         wait_no_agents(world)
     assert statuses == [130, 143]
     world.play("codex", say(FINE))

@@ -1,6 +1,5 @@
 """How full the real agents' contexts are, read from their own records, and what relay does about it."""
 
-import json
 import os
 import re
 
@@ -49,9 +48,7 @@ def talk(world: World, agent: str, held: int, *answers: str) -> tuple[Terminal, 
 
 def read_asked(world: World, agent: str) -> list[str]:
     """The words of every request of the agent's after the first of its conversation."""
-    with open(world.log, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file if line.endswith("\n")]
-    own = [row for row in rows if row["agent"] == agent and "text" in row]
+    own = [row for row in world.read_log() if row["agent"] == agent and "text" in row]
     first = next((number for number, row in enumerate(own) if row["main"]), len(own))
     return [str(row["text"]) for row in own[first + 1 :]]
 

@@ -31,7 +31,7 @@ def test_a_prompt_that_a_hook_blocked_is_no_turn(world: World) -> None:
     blocks = {"type": "command", "command": "echo not on Mondays >&2; exit 2"}
     hooks = {"UserPromptSubmit": [{"hooks": [blocks]}]}
     real_seeds.write_json(f"{world.home}/.claude/settings.json", {"hooks": hooks})
-    done = world.run(["setsid", "--wait", *world.relay("run", "claude", TASK)])
+    done = world.run(world.relay("run", "claude", TASK))
     assert (done.returncode, world.requests("claude")) == (1, []), done.stderr
     assert "claude ended its turn without doing anything: UserPromptSubmit operation blocked" in done.stderr
     assert "not on Mondays" in done.stderr

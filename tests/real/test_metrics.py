@@ -23,8 +23,7 @@ def look(agent: str, *, held: int) -> Step:
 
 def list_asked_aside(world: World) -> list[str]:
     """Whose models were asked for something besides the conversation."""
-    with open(world.log, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file if line.endswith("\n")]
+    rows = world.read_log()
     return [row["agent"] for row in rows if row["method"] == "POST" and not row["main"] and "step" in row]
 
 

@@ -22,7 +22,7 @@ SCOPES = {"claude": "account", "codex": "account", "gemini": "model", "opencode"
 
 def run(world: World, agent: str, task: str) -> subprocess.CompletedProcess[str]:
     """One turn without a screen."""
-    return world.run(["setsid", "--wait", *world.relay("run", agent, task, "--json")])
+    return world.run(world.relay("run", agent, task, "--json"))
 
 
 def read_signals(world: World) -> list[SignalSeen]:

@@ -44,8 +44,8 @@ def dirty(world: World) -> None:
 def race(world: World, *words: str) -> dict[str, Any]:
     """The race's end as JSON."""
     # Gemini trusts no folder it has not seen, and asks nobody when it has no screen.
-    trusting = ["env", "GEMINI_CLI_TRUST_WORKSPACE=true"]
-    done = world.run([*trusting, *world.relay("race", *words, "--json")])
+    trusting = world.env() | {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    done = world.run(world.relay("race", *words, "--json", env=trusting))
     assert done.stdout, f"{done.stderr}\n{describe(world)}"
     view: dict[str, Any] = json.loads(done.stdout)
     Draft202012Validator(build_race_schema()).validate(view)

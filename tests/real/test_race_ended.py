@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -10,7 +9,7 @@ from jsonschema import Draft202012Validator
 from agent_relay.race.schema import build_race_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, hang, say, shell
-from tests.support.real import RUN_S, TEST_COMMAND, World
+from tests.support.real import RUN_S, TEST_COMMAND, World, finish
 from tests.support.real_work import LIMITS, describe, order, wait_no_agents
 from tests.support.relay_world import wait_until
 
@@ -32,7 +31,7 @@ def test_a_race_that_every_runner_has_to_leave_tells_the_earliest_reset(world: W
     world.play("claude", LIMITS["claude"])
     world.play("codex", LIMITS["codex"])
     words = ["race", "claude", "codex", TASK, "--test", TEST_COMMAND]
-    done = world.run(["setsid", "--wait", *world.relay(*words)])
+    done = world.run(world.relay(*words))
     assert done.returncode == 3, f"{done.stdout}{done.stderr}\n{describe(world)}"
     assert done.stdout.count("The first reset is at ") == 2
     again = world.run(world.relay(*words, "--json"))
@@ -65,24 +64,16 @@ def test_a_race_that_is_told_to_end_leaves_no_real_agent(world: World) -> None:
     words = ["race", "claude", "codex", TASK, "--test", TEST_COMMAND]
     for number in (signal.SIGINT, signal.SIGTERM):
         before = {agent: len(world.requests(agent)) for agent in ("claude", "codex")}
-        process = subprocess.Popen(
-            [*world.prefix, *world.relay(*words)],
-            env=world.env(),
-            cwd=world.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        running = world.begin(world.relay(*words))
         wait_until(
             lambda seen=before: all(len(world.requests(agent)) > count for agent, count in seen.items()),
             "both ask their providers",
             limit_s=RUN_S,
         )
-        process.send_signal(number)
-        _, err = process.communicate(timeout=RUN_S)
-        statuses.append(process.returncode)
-        assert "Stopped. Go on: agent-relay race resume " in err
+        running.process.send_signal(number)
+        stopped = finish(running)
+        statuses.append(stopped.returncode)
+        assert "Stopped. Go on: agent-relay race resume " in stopped.stderr
         wait_no_agents(world)
         words = ["race", "resume"]
     assert statuses == [130, 143]

@@ -1,6 +1,5 @@
 """`agent-relay run` with the real agents: to the end of a turn, over a limit, and ended by a person."""
 
-import os
 import signal
 import subprocess
 from typing import Any
@@ -11,7 +10,7 @@ from agent_relay.domain.protocol.run_output import build_run_schema
 from agent_relay.system.disk.folders import get_folders
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, edit, hang, read, refuse, say, shell
-from tests.support.real import RUN_S, TEST_COMMAND, World
+from tests.support.real import RUN_S, TEST_COMMAND, World, finish
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
@@ -24,7 +23,7 @@ PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("ope
 
 def run(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     """`agent-relay run` without a terminal anywhere, to its end."""
-    return world.run(["setsid", "--wait", *world.relay("run", *words)])
+    return world.run(world.relay("run", *words))
 
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -184,21 +183,12 @@ def test_an_interrupted_turn_leaves_no_process(world: World, agent: str) -> None
     world.play(agent, hang(240, times=FOREVER))
     for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         before = len(world.requests(agent))
-        process = subprocess.Popen(
-            [*world.prefix, *world.relay("run", agent, TASK)],
-            env=world.env(),
-            cwd=world.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        running = world.begin(world.relay("run", agent, TASK))
         wait_until(lambda seen=before: len(world.requests(agent)) > seen, "the agent asks", limit_s=RUN_S)
         # A child has its parent's command line until it becomes another program.
-        wait_until(lambda own=process.pid: find_told(world) == {own}, "nobody else to show the task in `ps`")
-        os.kill(process.pid, number)
-        process.communicate(timeout=RUN_S)
-        assert process.returncode == status
+        wait_until(lambda own=running.process.pid: find_told(world) == {own}, "only that to show it in `ps`")
+        running.process.send_signal(number)
+        assert finish(running).returncode == status
         wait_no_agents(world)
 
 

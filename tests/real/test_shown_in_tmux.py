@@ -47,7 +47,7 @@ def test_the_bar_stands_in_a_pane_of_tmux(
     """Codex writes below what stands there, opencode has the alternate screen; tmux paints both anew."""
     first, second = pair
     prepare_switch(world, first, second)
-    with TmuxPane(world, world.relay(first), size=size) as pane:
+    with TmuxPane(world, world.relay(first).argv, size=size) as pane:
         give_task(pane, first)
         looks = watch_bar(world, pane, first, second)
         for name, value in looks.describe(world).items():
@@ -65,7 +65,7 @@ def test_that_all_agents_rest_is_readable_at_every_look_in_tmux(
     real_seeds.free_hands(world.home)
     order(world, agent, only=True)
     world.play(agent, LIMITS[agent])
-    with TmuxPane(world, world.relay(agent), size=size) as pane:
+    with TmuxPane(world, world.relay(agent).argv, size=size) as pane:
         give_task(pane, agent)
         pane.wait_for(RESTING[1])
         screens = [pane.screen for _ in range(LOOKS)]

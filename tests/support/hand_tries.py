@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 
 from tests.support import real_seeds
 from tests.support.install_clis import get_clis_folder, get_path_folders
@@ -69,9 +68,7 @@ def take(world: World, terminal: Terminal) -> str:
 
 def run(world: World, *words: str, env: dict[str, str] | None = None) -> str:
     """What a command prints where it has no terminal."""
-    argv = [*world.prefix, *world.relay(*words)]
-    env = env or world.env()
-    done = subprocess.run(argv, env=env, cwd=world.project, capture_output=True, text=True, check=False)
+    done = world.run(world.relay(*words, env=env))
     said = (done.stdout + done.stderr).rstrip()
     return clean(world, f"$ agent-relay {shlex.join(words)}\n{said}\n[exit status {done.returncode}]")
 

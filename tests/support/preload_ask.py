@@ -1,6 +1,6 @@
 """Stand in for a Python that starts the daemon: `python -I -S preload_ask.py SOCKET -I DAEMON WORDS…`.
 
-What has loaded the product forks the daemon with this process's streams, environment and folder.
+What has loaded the product forks the daemon with this process's streams, environment, folder and namespaces.
 """
 
 import array
@@ -11,6 +11,7 @@ import sys
 
 _, path, _isolated, program, *words = sys.argv
 order = {"program": program, "words": words, "env": {**os.environ}, "cwd": os.getcwd(), "leads": False}
+order["namespaces"] = [f"/proc/{os.getpid()}/ns/{kind}" for kind in ("user", "net")]
 reads, writes = os.pipe()
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     server.connect(path)

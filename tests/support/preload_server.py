@@ -1,7 +1,8 @@
 """The process that has loaded the product and forks it: `python -I preload_server.py CHECKOUT FOLDER ROOM`.
 
-An order comes over a socket in `FOLDER`. It names a program, its words, environment and folder, and brings
-three streams and a pipe for the status. This process has one thread, and ends with the first connection.
+An order comes over a socket in `FOLDER`. It names a program, its words, environment, folder and namespaces,
+and brings three streams and a pipe for the status. This process has one thread, and ends with the first
+connection.
 
 What is forked starts a daemon as the product does, by a Python whose path it knows: here that is a script
 which has this process fork it.
@@ -10,6 +11,7 @@ which has this process fork it.
 import array
 import atexit
 import contextlib
+import ctypes
 import fcntl
 import gc
 import importlib
@@ -107,6 +109,9 @@ def become(order: dict[str, object], streams: list[int]) -> NoReturn:
     assert isinstance(cwd, str)
     assert isinstance(words, list)
     assert isinstance(env, dict)
+    namespaces = order["namespaces"]
+    assert isinstance(namespaces, list)
+    _enter(namespaces)
     if order["leads"]:
         os.setsid()
         if os.isatty(streams[0]):
@@ -145,6 +150,18 @@ def _leave_at_once() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(_status[0])
+
+
+def _enter(namespaces: list[str]) -> None:
+    """Enter the namespaces at these paths, as nsenter(1) does; whoever is in one already stays."""
+    for path in namespaces:
+        here = f"/proc/self/ns/{os.path.basename(path)}"
+        if os.stat(path).st_ino == os.stat(here).st_ino:
+            continue
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.setns(handle, 0) == 0, f"{path} cannot be entered: {os.strerror(ctypes.get_errno())}"
+        os.close(handle)
 
 
 def _show(texts: list[str], field: int) -> None:

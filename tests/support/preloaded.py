@@ -132,12 +132,15 @@ def start(
     cwd: str,
     streams: Sequence[int],
     leads: bool = False,
+    namespaces: Sequence[str] = (),
 ) -> Forked:
     """Fork `program`, a path of the product, with these three streams; with `leads`, as a session's leader.
 
-    A session's leader whose input is a terminal has it as its own.
+    A session's leader whose input is a terminal has it as its own. `namespaces` are paths of those to be
+    entered, a user's first.
     """
     order = {"program": program, "words": [*words], "env": {**env}, "cwd": cwd, "leads": leads}
+    order["namespaces"] = [*namespaces]
     return _get_server().fork(order, streams)
 
 
@@ -146,19 +149,25 @@ Process = Forked | subprocess.Popen[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An `agent-relay` command to be run: its words, its whole environment and its folder."""
+    """An `agent-relay` command to be run: its words, its whole environment, folder and namespaces."""
 
     words: Sequence[str]
     env: Mapping[str, str]
     cwd: str
+    namespaces: Sequence[str] = ()
+
+    @property
+    def argv(self) -> list[str]:
+        """The command line that starts it."""
+        return [sys.executable, "-m", "agent_relay", *self.words]
 
     def start_at(self, terminal: int) -> "Process":
         """Start it as the leader of a session whose terminal is the slave side `terminal`."""
         if not is_measured():
             streams = [terminal] * 3
-            return start(COMMAND, self.words, env=self.env, cwd=self.cwd, streams=streams, leads=True)
+            return self.start(streams)
         return subprocess.Popen(
-            ["setsid", "--ctty", sys.executable, "-m", "agent_relay", *self.words],
+            ["setsid", "--ctty", *self.argv],
             env={**self.env, **measured()},
             cwd=self.cwd,
             stdin=terminal,
@@ -166,15 +175,53 @@ class Command:
             stderr=terminal,
         )
 
+    def start(self, streams: Sequence[int], *, leads: bool = True) -> Forked:
+        """Fork it with these three streams."""
+        return start(
+            COMMAND,
+            self.words,
+            env=self.env,
+            cwd=self.cwd,
+            streams=streams,
+            leads=leads,
+            namespaces=self.namespaces,
+        )
+
+
+class Running:
+    """A command under way without a terminal, what it says kept in files; with `leads` in its own session."""
+
+    def __init__(self, command: Command, *, given: bytes = b"", leads: bool = False) -> None:
+        self._argv = command.argv
+        self._files = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed at its end
+        self._files[0].write(given)
+        self._files[0].seek(0)
+        self.process = command.start([file.fileno() for file in self._files], leads=leads)
+
+    def finish(self, timeout: float = 180) -> "subprocess.CompletedProcess[bytes]":
+        """Its status and all it said, once it has ended; it is killed after `timeout` seconds."""
+        try:
+            status = self.process.wait(timeout)
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
+        said = []
+        for file in self._files:
+            file.seek(0)
+            said.append(file.read())
+            file.close()
+        return subprocess.CompletedProcess(self._argv, status, said[1], said[2])
+
 
 def run(
     words: Sequence[str], *, env: Mapping[str, str], cwd: str, given: bytes = b"", timeout: float = 180
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run the `agent-relay` command to its end, with `given` as its input."""
-    argv = [sys.executable, "-m", "agent_relay", *words]
+    command = Command(words, env, cwd)
     if is_measured():
         return subprocess.run(
-            argv,
+            command.argv,
             env={**env, **measured()},
             cwd=cwd,
             input=given,
@@ -182,16 +229,4 @@ def run(
             timeout=timeout,
             check=False,
         )
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as text:
-        text.write(given)
-        text.seek(0)
-        process = start(COMMAND, words, env=env, cwd=cwd, streams=[text.fileno(), out.fileno(), err.fileno()])
-        try:
-            status = process.wait(timeout)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess(argv, status, out.read(), err.read())
+    return Running(command, given=given).finish(timeout)

@@ -1,18 +1,22 @@
 """A world for the real agents: own HOME, git project with a failing test, provider, network of its own."""
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_relay.system.disk.folders import get_folders
+from agent_relay.system.processes import list_pids
 from tests.support import real_seeds
 from tests.support.install_clis import get_clis_folder, get_path_folders
+from tests.support.preloaded import Command, Running
 from tests.support.provider.script import write_script
 from tests.support.provider.steps import Step
 from tests.support.real_terminal import COLS, ROWS, Terminal
@@ -42,14 +46,24 @@ HOMES = "/var/tmp"  # noqa: S108  a fresh private folder is made below it
 
 @dataclass
 class World:
-    """One test's world; `prefix` starts a command inside its network."""
+    """One test's world; `namespaces` are the paths of those that its network is in."""
 
     root: str
     address: str = ""
-    prefix: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
     google_login: bool = False
     _takes: dict[str, Any] = field(default_factory=dict)
     _terminals: list[Terminal] = field(default_factory=list)
+    _heard: list[dict[str, Any]] = field(default_factory=list)
+    _heard_bytes: int = 0
+
+    @property
+    def prefix(self) -> list[str]:
+        """What starts a command inside the world's network."""
+        if not self.namespaces:
+            return []
+        entered = [f"--{os.path.basename(path)}={path}" for path in self.namespaces]
+        return ["nsenter", "--preserve-credentials", *entered, "--"]
 
     @property
     def home(self) -> str:
@@ -87,7 +101,9 @@ class World:
             "PYTHONPATH": CHECKOUT,
             "AGENT_RELAY_HOME": f"{self.root}/relay",
         }
-        closed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9") if not self.prefix else {}
+        closed = (
+            dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9") if not self.namespaces else {}
+        )
         quiet = {"NO_PROXY": "127.0.0.1"} if closed else {}
         return plain | closed | quiet | real_seeds.build_env(self.address, google_login=self.google_login)
 
@@ -99,22 +115,36 @@ class World:
 
     def requests(self, agent: str) -> list[dict[str, Any]]:
         """The requests of `agent`'s conversation so far, oldest first: `at`, `text`, `body`, `step`."""
+        return [row for row in self.read_log() if row["main"] and row["agent"] == agent]
+
+    def read_log(self) -> list[dict[str, Any]]:
+        """Everything the provider was asked so far, oldest first."""
         with open(self.log, "rb") as file:
-            # Read at once: of a line that is being written, its second half would be taken for another one.
-            # It may end within a character.
-            rows = [json.loads(line) for line in file.read().split(b"\n")[:-1]]
-        return [row for row in rows if row["main"] and row["agent"] == agent]
+            file.seek(self._heard_bytes)
+            # A line that is being written is read when it is whole.
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._heard_bytes += len(whole + newline)
+        self._heard += [json.loads(line) for line in whole.splitlines()]
+        return self._heard
 
     def open(
-        self, argv: list[str], env: dict[str, str] | None = None, *, size: tuple[int, int] = (ROWS, COLS)
+        self,
+        argv: list[str] | Command,
+        env: dict[str, str] | None = None,
+        *,
+        size: tuple[int, int] = (ROWS, COLS),
     ) -> Terminal:
         """A user's terminal in the project with `argv` running inside the world's network."""
-        terminal = Terminal([*self.prefix, *argv], env=env or self.env(), cwd=self.project, size=size)
+        if not isinstance(argv, Command):
+            argv = [*self.prefix, *argv]
+        terminal = Terminal(argv, env=env or self.env(), cwd=self.project, size=size)
         self._terminals.append(terminal)
         return terminal
 
-    def run(self, argv: list[str], *, limit_s: float = RUN_S) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end in the project, inside the world's network."""
+    def run(self, argv: list[str] | Command, *, limit_s: float = RUN_S) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end in the project and the world's network; ours has no terminal anywhere."""
+        if isinstance(argv, Command):
+            return finish(self.begin(argv), limit_s=limit_s)
         return subprocess.run(
             [*self.prefix, *argv],
             env=self.env(),
@@ -125,23 +155,39 @@ class World:
             check=False,
         )
 
-    def relay(self, *words: str) -> list[str]:
-        """The command line of our own product."""
-        return [sys.executable, "-m", "agent_relay", *words]
+    def begin(self, command: Command) -> Running:
+        """A command of ours under way, without a terminal anywhere."""
+        return Running(command, leads=True)
+
+    def relay(self, *words: str, env: Mapping[str, str] | None = None) -> Command:
+        """A command of our own product."""
+        return Command(words, env or self.env(), self.project, self.namespaces)
+
+    def list_pids(self) -> list[int]:
+        """The processes in the world's network, which others may share."""
+        if not self.namespaces:
+            return list_pids()
+        own = os.stat(self.namespaces[-1]).st_ino
+        found = []
+        for pid in list_pids():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{pid}/ns/net").st_ino == own:
+                    found.append(pid)
+        return found
 
     def find_processes(self) -> dict[int, str]:
         """Every living process of this world but the provider, by pid, with its command line."""
         found = {}
-        for name in filter(str.isdigit, os.listdir("/proc")):
+        for pid in self.list_pids():
             try:
-                with open(f"/proc/{name}/environ", "rb") as file:
+                with open(f"/proc/{pid}/environ", "rb") as file:
                     ours = f"HOME={self.home}".encode() in file.read()
-                with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
                     line = file.read().replace("\0", " ")
             except OSError:
                 continue
             if ours and line:
-                found[int(name)] = line
+                found[pid] = line
         return found
 
     def close(self) -> None:
@@ -152,7 +198,15 @@ class World:
 
     def find_all(self) -> dict[int, str]:
         """The same as `find_processes`, and the holders, whose environment is empty."""
-        return find_belonging(self.root, home=self.home, legs=get_folders(self.env()).legs)
+        legs = get_folders(self.env()).legs
+        return find_belonging(self.root, home=self.home, legs=legs, pids=self.list_pids())
+
+
+def finish(running: Running, *, limit_s: float = RUN_S) -> subprocess.CompletedProcess[str]:
+    """What became of a command, as text."""
+    done = running.finish(limit_s)
+    out, err = (said.decode("utf-8", "replace") for said in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
 def write_project(folder: str) -> None:
@@ -169,40 +223,64 @@ def write_project(folder: str) -> None:
         subprocess.run(["git", *me, *words], cwd=folder, env=env, check=True)
 
 
-def choose_namespace() -> tuple[list[str], Callable[[int], tuple[str, ...]]]:
-    """How to start the provider in a network of its own, and how others join it; both empty if refused."""
-    root = ["unshare", "--net"], lambda pid: ("nsenter", "--net", "--target", str(pid), "--")
-    user = (
-        ["unshare", "--user", "--map-root-user", "--net"],
-        lambda pid: ("nsenter", "--user", "--preserve-credentials", "--net", "--target", str(pid), "--"),
-    )
-    for start, join in (root, user):
+class _Provider:
+    """The provider of all worlds of this process, in a network of its own where that is allowed."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        kinds = choose_namespaces()
+        self._process = subprocess.Popen(
+            [*unshare(kinds), sys.executable, "-m", "tests.support.provider", HOMES],
+            cwd=CHECKOUT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        atexit.register(self.end)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+        self.namespaces = tuple(f"/proc/{self._process.pid}/ns/{kind}" for kind in kinds)
+
+    def end(self) -> None:
+        if os.getpid() == self._owner:
+            self._process.communicate(timeout=60)
+
+
+@functools.cache
+def _get_provider() -> _Provider:
+    return _Provider()
+
+
+def choose_namespaces() -> tuple[str, ...]:
+    """What a network of its own takes here: one namespace, or a user's, too; nothing if both are refused."""
+    for kinds in (("net",), ("user", "net")):
         with contextlib.suppress(OSError):
-            if subprocess.run([*start, "true"], capture_output=True, check=False).returncode == 0:
-                return start, join
-    return [], lambda _pid: ()
+            if subprocess.run([*unshare(kinds), "true"], capture_output=True, check=False).returncode == 0:
+                return kinds
+    return ()
+
+
+def unshare(kinds: tuple[str, ...]) -> list[str]:
+    """What starts a command in new namespaces of these kinds."""
+    if not kinds:
+        return []
+    return ["unshare", *(f"--{kind}" for kind in kinds), *(["--map-root-user"] if "user" in kinds else [])]
 
 
 @contextlib.contextmanager
 def open_world(*, google_login: bool = False) -> Iterator[World]:
     """A world from nothing; it is gone afterwards, with everything that ran in it."""
-    world = World(root=tempfile.mkdtemp(prefix="ar-real-", dir=HOMES), google_login=google_login)
-    start, join = choose_namespace()
-    for folder in (world.home, f"{world.root}/temporary"):
-        os.makedirs(folder)
-    write_project(world.project)
-    write_script(world.script, {})
-    provider = subprocess.Popen(
-        [*start, sys.executable, "-m", "tests.support.provider", world.script, world.log],
-        cwd=CHECKOUT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    provider = _get_provider()
+    root = tempfile.mkdtemp(prefix="ar-real-", dir=HOMES)
+    address = f"http://127.0.0.1:{provider.port}/{os.path.basename(root)}"
+    world = World(root, address, provider.namespaces, google_login=google_login)
     try:
-        assert provider.stdout is not None
-        world.address = f"http://127.0.0.1:{int(provider.stdout.readline())}"
-        world.prefix = join(provider.pid)
+        for folder in (world.home, f"{world.root}/temporary"):
+            os.makedirs(folder)
+        write_project(world.project)
+        write_script(world.script, {})
+        with open(world.log, "xb"):
+            pass
         real_seeds.seed_claude(world.home, world.project)
         real_seeds.seed_codex(world.home, world.project, world.address)
         real_seeds.seed_gemini(world.home, world.project, google_login=google_login)
@@ -210,5 +288,4 @@ def open_world(*, google_login: bool = False) -> Iterator[World]:
         yield world
     finally:
         world.close()
-        provider.communicate(timeout=60)
         end_world(world.root, world.find_all)

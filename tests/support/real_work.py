@@ -1,5 +1,6 @@
 """What tests say to a session of real agents, and where they look for what relay made of it."""
 
+import functools
 import glob
 import json
 import os
@@ -74,15 +75,28 @@ def find_journals(world: World) -> list[str]:
     return sorted(glob.glob(f"{world.project}/.agent-relay/sessions/*/journal.jsonl"))
 
 
+def read_journal(path: str) -> tuple[list[Event], Session | None]:
+    """A journal and the session it tells of, read anew when it has grown."""
+    found = os.stat(path)
+    return _read_journal(path, found.st_size, found.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=8)
+def _read_journal(path: str, _size: int, _changed_ns: int) -> tuple[list[Event], Session | None]:
+    events = read_events(path)
+    return events, fold_events(events)
+
+
 def read_all_events(world: World) -> list[Event]:
     """The journal of the project's one session."""
     (journal,) = find_journals(world)
-    return read_events(journal)
+    return read_journal(journal)[0]
 
 
 def read_work(world: World) -> Session:
     """The project's one session, as its journal tells it."""
-    session = fold_events(read_all_events(world))
+    (journal,) = find_journals(world)
+    _, session = read_journal(journal)
     assert session is not None
     return session
 
@@ -91,7 +105,7 @@ def wait_work(world: World, terminal: Terminal, is_so: Callable[[Session], bool]
     """The session once `is_so`; the terminal is read meanwhile, as a person's would be."""
 
     def is_told() -> bool:
-        found = [fold_events(read_events(journal)) for journal in find_journals(world)]
+        found = [session for _, session in map(read_journal, find_journals(world))]
         return bool(found) and found[0] is not None and is_so(found[0])
 
     try:

@@ -14,14 +14,14 @@ _END_S = 60.0
 _ZOMBIE = b"Z"
 
 
-def find_belonging(folder: str, *, home: str, legs: str) -> dict[int, str]:
+def find_belonging(folder: str, *, home: str, legs: str, pids: Iterable[int] | None = None) -> dict[int, str]:
     """Every other living process with that HOME, `legs` in its command line, or a leg below `folder` to hold.
 
-    By pid, with its command line.
+    By pid, with its command line; of `pids` where they are given, and else of all.
     """
     mark, named = f"HOME={home}".encode(), legs.encode()
     found: dict[int, str] = {}
-    for pid in list_pids():
+    for pid in list_pids() if pids is None else pids:
         command = _read(pid, "cmdline")
         if not command or pid == os.getpid():
             continue

@@ -1,4 +1,4 @@
-"""Starts the provider: `python -m tests.support.provider SCRIPT LOG [PORT]`, prints its port when it listens.
+"""Starts the provider: `python -m tests.support.provider FOLDER`, prints its port when it listens.
 
 It also brings the loopback interface up, because it is the first process of its network namespace,
 and ends when its standard input does, so that no provider outlives its test.
@@ -11,7 +11,6 @@ import struct
 import sys
 import threading
 
-from tests.support.provider.script import Log, Script
 from tests.support.provider.server import Provider
 
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1  # linux/sockios.h, linux/if.h
@@ -29,10 +28,9 @@ def raise_loopback() -> None:
 def main() -> None:
     """Serve until standard input closes."""
     raise_loopback()
-    port = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    provider = Provider(port, script=Script(sys.argv[1]), log=Log(sys.argv[2]))
+    provider = Provider(sys.argv[1])
     threading.Thread(target=provider.serve_forever, daemon=True).start()
-    sys.stdout.write(f"{provider.server_address[1]}\n")
+    sys.stdout.write(f"{provider.server_port}\n")
     sys.stdout.flush()
     while os.read(0, 1):
         pass

@@ -67,15 +67,22 @@ class Log:
     """One JSON line for every request, written before it is answered."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._lock = threading.Lock()
-        self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115  lives as long as the provider
 
     def write(self, row: dict[str, Any]) -> None:
         """Append `row` with the time."""
         line = json.dumps({"at": time.time(), **row}, ensure_ascii=False)
-        with self._lock:
-            self._file.write(line + "\n")
-            self._file.flush()
+        with self._lock, open(self._path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+class Part:
+    """What is played and heard in one world, by the world's folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.script = Script(f"{folder}/script.json")
+        self.log = Log(f"{folder}/requests.jsonl")
 
 
 def write_script(path: str, script: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sys
 import time
 import traceback
@@ -10,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from tests.support.provider import anthropic, errors, google, openai
-from tests.support.provider.script import Log, Script, asks_for_document, flatten
+from tests.support.provider.script import Part, asks_for_document, flatten
 from tests.support.provider.steps import Step, say
 
 Json = dict[str, Any]
@@ -35,14 +36,18 @@ WIRES = {
 
 
 class Provider(ThreadingHTTPServer):
-    """The server; its address is `server_address`. The first part of a path names the agent."""
+    """The server of the worlds in `folder`: a path names one, then an agent. Its port is `server_port`."""
 
     daemon_threads = True
 
-    def __init__(self, port: int, *, script: Script, log: Log) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
-        self.script = script
-        self.log = log
+    def __init__(self, folder: str) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self._folder = folder
+        self._parts: dict[str, Part] = {}
+
+    def get_part(self, world: str) -> Part:
+        """What is played in the world; to use it raises `OSError` once the world is gone."""
+        return self._parts.setdefault(world, Part(os.path.join(self._folder, world)))
 
     def handle_error(self, _request: object, _client_address: object) -> None:
         """An agent that ends in the middle of a request is no error; anything else is told."""
@@ -55,6 +60,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Provider
+    part: Part
 
     def log_message(self, *_args: object) -> None:
         """Say nothing on stderr: the log file has it all."""
@@ -64,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         agent, path = self.split_path()
         if (self.headers.get("upgrade") or "").lower() == "websocket":
             return self.send(426, {"error": {"message": "use HTTP"}})
-        self.server.log.write({"agent": agent, "method": "GET", "path": path, "main": False})
+        self.part.log.write({"agent": agent, "method": "GET", "path": path, "main": False})
         if path.endswith("/models"):
             return self.send(200, {"object": "list", "data": [], "models": []})
         if path.endswith("getCodeAssistGlobalUserSetting"):
@@ -101,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self.send(200, wire.build_whole(request, step), headers)
         else:
-            self.server.log.write({"agent": agent, "method": "POST", "path": path, "main": False})
+            self.part.log.write({"agent": agent, "method": "POST", "path": path, "main": False})
             self.send(404, {"error": {"message": "not scripted"}})
 
     def answer_google(self, agent: str, path: str, request: Json) -> None:
@@ -124,9 +130,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def take_step(self, agent: str, path: str, request: Json, *, main: bool) -> Step:
         """Log the request, wait if the step says so, and return the step (a fixed one for side requests)."""
-        step = self.server.script.take_step(agent) if main else SIDE
+        step = self.part.script.take_step(agent) if main else SIDE
         row = {"agent": agent, "method": "POST", "path": path, "main": main, "step": step}
-        self.server.log.write({**row, "text": flatten(request), "body": request})
+        self.part.log.write({**row, "text": flatten(request), "body": request})
         time.sleep(step.get("hang_s", 0))
         return step
 
@@ -151,10 +157,11 @@ class Handler(BaseHTTPRequestHandler):
                 return {}
 
     def split_path(self) -> tuple[str, str]:
-        """The agent named by the first part of the path, and the rest without the query."""
-        path = self.path.split("?")[0]
-        first, _, rest = path.lstrip("/").partition("/")
-        return (first, "/" + rest) if first in AGENTS else ("", path)
+        """The agent that the path names after the world, and the rest without the query."""
+        world, _, path = self.path.split("?")[0].lstrip("/").partition("/")
+        self.part = self.server.get_part(world)
+        agent, _, rest = path.partition("/")
+        return (agent, "/" + rest) if agent in AGENTS else ("", "/" + path)
 
     def read_request(self) -> Json:
         """The JSON body, `{}` when there is none."""
