@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,19 +112,10 @@ def test_signs_of_two_columns_are_broken_where_the_window_ends() -> None:
     assert fit(["项目项目项目项目"], 24, 8) == ["项目项", "目项目", "项目"]
 
 
-@pytest.mark.parametrize(
-    ("left_s", "said"),
-    [
-        (-5, "0:00:00"),
-        (59.9, "0:00:59"),
-        (8000, "2:13:20"),
-        (90000, "1 day 1:00:00"),
-        (200000, "2 days 7:33:20"),
-    ],
-)
-def test_a_countdown_reads_as_a_clock(left_s: float, said: str) -> None:
+def test_a_countdown_reads_as_a_clock() -> None:
     """It is looked at from across the room."""
-    assert render_countdown(left_s) == said
+    said = {-5: "0:00:00", 59.9: "0:00:59", 8000: "2:13:20", 90000: "1 day 1:00:00", 200000: "2 days 7:33:20"}
+    assert {left_s: render_countdown(left_s) for left_s in said} == said
 
 
 @given(

@@ -53,6 +53,26 @@ def collect(status: int) -> Iterator[Collector]:
         collector.shutdown()
 
 
+@contextlib.contextmanager
+def answer_once(said: bytes, more: bytes, pause_s: float = 0.0) -> Iterator[str]:
+    """The address of a collector that says `said`, and `more` again and again as long as that is taken."""
+    is_over = threading.Event()
+
+    def go_on() -> None:
+        taken, _address = listening.accept()
+        with taken, contextlib.suppress(OSError):
+            taken.sendall(said)
+            while not is_over.wait(pause_s):
+                taken.sendall(more)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=go_on, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        is_over.set()
+        thread.join(60)
+
+
 def push(port: int, *, until: str) -> tuple[Count, list[str]]:
     """What was counted and said of pushes to that port, ended once one was taken, or `until` was said."""
     newest, lines = LatestFigures(), list[str]()
@@ -116,23 +136,11 @@ def test_a_collector_that_is_not_there_is_said_to_be_away(capfd: pytest.CaptureF
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nX: "], ids=["nothing", "drip-by-drip"])
 def test_a_collector_that_never_ends_its_answer_is_hung_up_on(said: bytes) -> None:
     """Each byte would begin a socket's limit anew, and the thread that pushes never push again."""
-    is_over, troubles = threading.Event(), list[str]()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def drip() -> None:
-            taken, _address = listening.accept()
-            with taken, contextlib.suppress(OSError):
-                taken.sendall(said)
-                while not is_over.wait(0.05):
-                    taken.sendall(said[-1:])
-
-        thread = threading.Thread(target=drip, daemon=True)
-        thread.start()
+    troubles: list[str] = []
+    with answer_once(said, said[-1:], 0.05) as address:
         session = DirectSession(troubles.append, is_near=True, limit_s=0.5)
         with pytest.raises(requests.RequestException):
-            session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"figures", timeout=60)
-        is_over.set()
-        thread.join(60)
+            session.post(address, b"figures", timeout=60)
     assert troubles == ["it does not answer in time"]
 
 
@@ -161,20 +169,8 @@ def test_a_collector_whose_name_nobody_answers_for_is_given_up() -> None:
 
 def test_an_answer_is_not_read_for_ever() -> None:
     """Its contents say nothing we need; a collector that sends without an end would fill memory."""
-    is_over, troubles = threading.Event(), list[str]()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def flood() -> None:
-            taken, _address = listening.accept()
-            with taken, contextlib.suppress(OSError):
-                taken.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-                while not is_over.is_set():
-                    taken.sendall(b"a" * 65_536)
-
-        thread = threading.Thread(target=flood, daemon=True)
-        thread.start()
+    troubles: list[str] = []
+    with answer_once(b"HTTP/1.1 200 OK\r\n\r\n", b"a" * 65_536) as address:
         session = DirectSession(troubles.append, is_near=True)
-        assert session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"figures").status_code == 200
-        is_over.set()
-        thread.join(60)
+        assert session.post(address, b"figures").status_code == 200
     assert troubles == [""]

@@ -21,35 +21,27 @@ PATHS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_of_a_model_that_is_a_file_only_the_files_name_is_told(path: str) -> None:
+def test_of_a_model_that_is_a_file_only_the_files_name_is_told() -> None:
     """Local models are named by where they lie; that names people, machines and projects."""
-    assert label(shorten_path(path)) == "llama.gguf"
+    assert {path: label(shorten_path(path)) for path in PATHS} == dict.fromkeys(PATHS, "llama.gguf")
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("claude-opus-4-8", "claude-opus-4-8"),
-        ("gpt-5.1-codex (high)", "gpt-5.1-codex (high)"),
-        ("qwen2.5-coder:7b", "qwen2.5-coder:7b"),
-        ("openrouter/anthropic/claude-4", "claude-4"),
-        ("hf.co/maker/Llama-3:Q4_K_M", "Llama-3:Q4_K_M"),
-        ("arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.claude", "eu.claude"),
-        ("", "unknown"),
-        ("/home/ann/", "unknown"),
-        ("http://10.0.0.5:8080", "unknown"),
-        ("<synthetic>", "other"),
-        ("a model; it is Ann's", "other"),
-        ("ann@example.org", "other"),
-        ("~ann", "other"),
-        ("one\ntwo", "other"),
-        ("x" * 81, "x" * 80),
-    ],
-)
-def test_a_model_is_told_by_a_name_of_the_shape_models_have(name: str, told: str) -> None:
+def test_a_model_is_told_by_a_name_of_the_shape_models_have() -> None:
     """Anything else may be anybody's words."""
-    assert label(shorten_path(name)) == told
+    told = {
+        "claude-opus-4-8": "claude-opus-4-8",
+        "gpt-5.1-codex (high)": "gpt-5.1-codex (high)",
+        "qwen2.5-coder:7b": "qwen2.5-coder:7b",
+        "openrouter/anthropic/claude-4": "claude-4",
+        "hf.co/maker/Llama-3:Q4_K_M": "Llama-3:Q4_K_M",
+        "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.claude": "eu.claude",
+        "x" * 81: "x" * 80,
+        **dict.fromkeys(("", "/home/ann/", "http://10.0.0.5:8080"), "unknown"),
+        **dict.fromkeys(
+            ("<synthetic>", "a model; it is Ann's", "ann@example.org", "~ann", "one\ntwo"), "other"
+        ),
+    }
+    assert {name: label(shorten_path(name)) for name in told} == told
 
 
 @pytest.mark.parametrize("path", PATHS)

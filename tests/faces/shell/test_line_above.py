@@ -1,8 +1,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from agent_relay.detect.window_usage import WindowUsage
 from agent_relay.faces.shell._conversation import Conversation
 from agent_relay.faces.shell._status_line import StatusTime, render_status
@@ -36,72 +34,44 @@ def test_the_line_tells_what_is_known_and_nothing_else() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("width", "line"),
-    [(80, "demo · resting agents unknown · working"), (33, "demo · rests unknown · working")],
-)
-def test_that_nobody_can_tell_who_rests_is_said(width: int, line: str) -> None:
+def test_that_nobody_can_tell_who_rests_is_said() -> None:
     """Nothing there would say that nobody does."""
     empty = Conversation("/made-up", agent="demo")
-    assert render_status(empty, None, state="working", width=width) == line
+    lines = [render_status(empty, None, state="working", width=width) for width in (80, 33)]
+    assert lines == ["demo · resting agents unknown · working", "demo · rests unknown · working"]
 
 
-@pytest.mark.parametrize(
-    ("width", "state", "line"),
-    [
-        (
-            120,
-            "working",
-            (
-                "understudy · large · context 25 % · 5 h 42 % (resets 21:00)"
-                " · week 13 % (resets Nov 24, 18:20) · $0.13 · working"
-            ),
-        ),
-        (
-            80,
-            "working",
-            "understudy · large · context 25 % · 5 h 42 % · week 13 % · $0.13 · working",
-        ),
-        (
-            120,
-            HELD,
-            (
-                "understudy · large · context 25 % · 5 h 42 % · week 13 %"
-                " · 2 not sent (the turn was stopped): Enter sends on, Up edits"
-            ),
-        ),
-        (80, HELD, "understudy · 2 not sent (the turn was stopped): Enter sends on, Up edits"),
-    ],
-)
-def test_the_line_of_a_known_agent(width: int, state: str, line: str) -> None:
+def test_the_line_of_a_known_agent() -> None:
     """Drawn as it is at 80 and 120 columns: what is left out is what can be spared."""
-    assert render_status(FULL, [], state=state, width=width, clock=CLOCK) == line
+    known = "understudy · large · context 25 % · 5 h 42 %"
+    windows = "(resets 21:00) · week 13 % (resets Nov 24, 18:20)"
+    rows = {
+        (120, "working"): f"{known} {windows} · $0.13 · working",
+        (80, "working"): f"{known} · week 13 % · $0.13 · working",
+        (120, HELD): f"{known} · week 13 % · {HELD}",
+        (80, HELD): f"understudy · {HELD}",
+    }
+    drawn = {row: render_status(FULL, [], state=row[1], width=row[0], clock=CLOCK) for row in rows}
+    assert drawn == rows
 
 
-@pytest.mark.parametrize(
-    ("width", "line"),
-    [
-        (
-            120,
-            (
-                "understudy · large · context 25 % · 5 h 42 % (resets 21:00) · week 13 % · $0.13"
-                " · demo rests until 19:20 · working"
-            ),
-        ),
-        (80, "understudy · context 25 % · 5 h 42 % · week 13 % · demo rests · working"),
-        (60, "understudy · context 25 % · 5 h 42 % · demo rests · working"),
-        (50, "understudy · 5 h 42 % · demo rests · working"),
-        (40, "understudy · demo rests · working"),
-        (30, "understudy · working"),
-        (20, "understudy · workin"),
-        (12, "understudy"),
-        (1, ""),
-        (0, ""),
-    ],
-)
-def test_a_narrow_line_keeps_who_works_and_what_happens(width: int, line: str) -> None:
+def test_a_narrow_line_keeps_who_works_and_what_happens() -> None:
     """A key that is not told of cannot be pressed; a price can wait for /metrics."""
-    assert render_status(FULL, RESTS, state="working", width=width, clock=CLOCK) == line
+    known = "understudy · large · context 25 % · 5 h 42 % (resets 21:00) · week 13 % · $0.13"
+    lines = {
+        120: f"{known} · demo rests until 19:20 · working",
+        80: "understudy · context 25 % · 5 h 42 % · week 13 % · demo rests · working",
+        60: "understudy · context 25 % · 5 h 42 % · demo rests · working",
+        50: "understudy · 5 h 42 % · demo rests · working",
+        40: "understudy · demo rests · working",
+        30: "understudy · working",
+        20: "understudy · workin",
+        12: "understudy",
+        1: "",
+        0: "",
+    }
+    drawn = {width: render_status(FULL, RESTS, state="working", width=width, clock=CLOCK) for width in lines}
+    assert drawn == lines
 
 
 def test_only_the_windows_of_whoever_works_are_told_until_they_begin_anew() -> None:

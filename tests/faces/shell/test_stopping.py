@@ -3,9 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable
-
-import pytest
+from collections.abc import Callable, Coroutine
 
 from agent_relay.domain.documents.config import UserConfig
 from agent_relay.domain.errors import DaemonUnreachableError
@@ -57,19 +55,10 @@ class Daemon:
         """Nothing is held."""
 
 
-@pytest.fixture
-def painted() -> list[str]:
-    """What the shell itself had to say."""
-    return []
-
-
 async def _work(
-    daemon: Daemon,
-    queue: str,
-    painted: list[str],
-    play: Callable[[Turns], object],
-) -> Turns:
-    """The turns after `play` was played, against `daemon`."""
+    daemon: Daemon, queue: os.PathLike[str], play: Callable[[Turns], Coroutine[None, None, None]]
+) -> tuple[Turns, str]:
+    """The turns after `play` was played, against `daemon`, and what the shell itself had to say."""
     changed = asyncio.Event()
     target, source = os.pipe()
     talk = Conversation("/", agent="ann")
@@ -85,19 +74,13 @@ async def _work(
     )
     worker = asyncio.create_task(turns.run())
     try:
-        await asyncio.wait_for(_follow(turns, play), LIMIT_S)
+        await asyncio.wait_for(play(turns), LIMIT_S)
     finally:
         worker.cancel()
         os.close(source)
-        painted.append(os.read(target, 1 << 16).decode())
-        os.close(target)
-    return turns
-
-
-async def _follow(turns: Turns, play: Callable[[Turns], object]) -> None:
-    found = play(turns)
-    assert asyncio.iscoroutine(found)
-    await found
+        with os.fdopen(target, encoding="utf-8", newline="") as painted:
+            said = painted.read()
+    return turns, said
 
 
 async def _until(holds: Callable[[], object]) -> None:
@@ -108,7 +91,7 @@ async def _until(holds: Callable[[], object]) -> None:
     raise AssertionError("it did not come")
 
 
-def test_a_turn_that_is_about_to_begin_waits_instead(tmp_path: os.PathLike[str], painted: list[str]) -> None:
+def test_a_turn_that_is_about_to_begin_waits_instead(tmp_path: os.PathLike[str]) -> None:
     """Ctrl-C directly behind Enter: nobody has been asked anything yet."""
     daemon = Daemon()
 
@@ -117,14 +100,12 @@ def test_a_turn_that_is_about_to_begin_waits_instead(tmp_path: os.PathLike[str],
         await turns.stop()
         await asyncio.sleep(0)
 
-    turns = asyncio.run(_work(daemon, str(tmp_path), painted, play))
+    turns, _ = asyncio.run(_work(daemon, tmp_path, play))
     assert (daemon.asked, turns.queue_state.why) == ([], "stopped in time")
     assert turns.list_waiting() == ["regretted"]
 
 
-def test_a_turn_that_is_being_begun_is_stopped_once_it_has(
-    tmp_path: os.PathLike[str], painted: list[str]
-) -> None:
+def test_a_turn_that_is_being_begun_is_stopped_once_it_has(tmp_path: os.PathLike[str]) -> None:
     """Starting an agent takes seconds, in which there is nothing yet to be stopped."""
     daemon = Daemon()
 
@@ -135,13 +116,13 @@ def test_a_turn_that_is_being_begun_is_stopped_once_it_has(
         daemon.begins.set()
         await _until(lambda: not turns.is_working)
 
-    turns = asyncio.run(_work(daemon, str(tmp_path), painted, play))
+    turns, _ = asyncio.run(_work(daemon, tmp_path, play))
     assert "session.stop" in daemon.asked
     assert turns.list_waiting() == []
 
 
 def test_a_stop_that_did_not_reach_the_daemon_is_told_and_can_be_tried_again(
-    tmp_path: os.PathLike[str], painted: list[str]
+    tmp_path: os.PathLike[str],
 ) -> None:
     """A daemon that dies at that moment must not make the turn unstoppable."""
     daemon = Daemon(deaf=1)
@@ -157,6 +138,6 @@ def test_a_stop_that_did_not_reach_the_daemon_is_told_and_can_be_tried_again(
         await turns.stop()
         await _until(lambda: not turns.is_working)
 
-    asyncio.run(_work(daemon, str(tmp_path), painted, play))
+    _, painted = asyncio.run(_work(daemon, tmp_path, play))
     assert daemon.asked.count("session.stop") == 2
-    assert painted == ["agent-relay: the daemon went away\r\n"]
+    assert painted == "agent-relay: the daemon went away\r\n"

@@ -1,7 +1,5 @@
 """The shell's table of commands: whole, explained, and mirrored on the command line."""
 
-import pytest
-
 from agent_relay.faces.cli.commands import COMMANDS, SHELL_COMMANDS
 from agent_relay.faces.shell._commands import (
     ACTIONS,
@@ -20,14 +18,14 @@ def test_every_command_the_shell_promises_is_there() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SHELL_COMMANDS)
-def test_every_command_explains_itself_and_names_its_plain_form(name: str) -> None:
+def test_every_command_explains_itself_and_names_its_plain_form() -> None:
     """Whatever is learnt here can be put into a script."""
-    lines = render_shell_help(name)
-    assert lines[0].startswith(f"usage: /{name}")
-    assert lines[-1].startswith("On the command line: ")
-    plain = SHELL_COMMANDS[name].shell_form.outside.split(",")[0].split()
-    assert plain == ["Ctrl-D"] or plain[1] in {*COMMANDS, "AGENT", "--help"}
+    for name, command in SHELL_COMMANDS.items():
+        lines = render_shell_help(name)
+        assert lines[0].startswith(f"usage: /{name}")
+        assert lines[-1].startswith("On the command line: "), name
+        plain = command.shell_form.outside.split(",")[0].split()
+        assert plain == ["Ctrl-D"] or plain[1] in {*COMMANDS, "AGENT", "--help"}, name
 
 
 def test_what_the_shell_does_itself_is_in_the_table() -> None:
@@ -42,52 +40,33 @@ def test_the_help_lists_every_command_once() -> None:
     assert listed == [f"/{name}" for name in SHELL_COMMANDS]
 
 
-@pytest.mark.parametrize(
-    ("name", "rest", "session", "words"),
-    [
-        ("metrics", "", "S", ("metrics", "S")),
-        ("metrics", "--all", "S", ("metrics", "--all")),
-        ("metrics", "", "", ("metrics",)),
-        ("packet", "", "S", ("packet", "show", "S")),
-        ("packet", "", "", ("packet", "show")),
-        ("limits", "clear demo", "S", ("limits", "clear", "demo")),
-        ("order", "--help", "S", ("order", "--help")),
-    ],
-)
-def test_a_plain_command_is_about_this_session(
-    name: str, rest: str, session: str, words: tuple[str, ...]
-) -> None:
+def test_a_plain_command_is_about_this_session() -> None:
     """Nobody wants to type an id of 26 characters about what stands in front of them."""
-    assert tuple(build_plain(SHELL_COMMANDS[name], rest, session)) == words
+    rows = {
+        ("metrics", "", "S"): ("metrics", "S"),
+        ("metrics", "--all", "S"): ("metrics", "--all"),
+        ("metrics", "", ""): ("metrics",),
+        ("packet", "", "S"): ("packet", "show", "S"),
+        ("packet", "", ""): ("packet", "show"),
+        ("limits", "clear demo", "S"): ("limits", "clear", "demo"),
+        ("order", "--help", "S"): ("order", "--help"),
+    }
+    built = {given: tuple(build_plain(SHELL_COMMANDS[given[0]], *given[1:])) for given in rows}
+    assert built == rows
 
 
-@pytest.mark.parametrize("name", ["", *SHELL_COMMANDS])
-def test_help_fits_an_ordinary_terminal(name: str) -> None:
+def test_help_fits_an_ordinary_terminal() -> None:
     """A line broken in the middle of a word is hard to read and looks careless."""
-    usages = {f"usage: {render_usage(SHELL_COMMANDS[name])}"} if name else set()
-    assert [
-        line for line in render_shell_help(name, columns=80) if len(line) > 79 and line not in usages
-    ] == []
+    usages = {f"usage: {render_usage(command)}" for command in SHELL_COMMANDS.values()}
+    lines = [line for name in ("", *SHELL_COMMANDS) for line in render_shell_help(name, columns=80)]
+    assert [line for line in lines if len(line) > 79 and line not in usages] == []
     assert max(len(line) for line in render_shell_help("use", columns=50)) < 60
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "/var/build.log says that it failed",
-        "/etc/hosts",
-        "/exit\nis what the user typed",
-        "/* why is this\n * so */",
-        "// a comment",
-        "plain",
-    ],
-)
-def test_a_message_may_begin_with_a_path_or_with_code(line: str) -> None:
-    """What people paste first is often a file's name."""
-    assert not is_command(line)
-
-
-@pytest.mark.parametrize("line", ["/status", "/oder", "/use codex see /var/x\nand ./y", "!git status"])
-def test_a_command_is_a_name_behind_a_slash(line: str) -> None:
-    """Also one that is misspelt, which must not become a message; its words may have several lines."""
-    assert is_command(line)
+def test_a_message_may_begin_with_a_path_or_with_code() -> None:
+    """What people paste first is often a file's name; a misspelt command must not become a message."""
+    messages = ["/var/build.log says that it failed", "/etc/hosts", "/exit\nis what the user typed"]
+    messages += ["/* why is this\n * so */", "// a comment", "plain"]
+    assert [line for line in messages if is_command(line)] == []
+    commands = ["/status", "/oder", "/use codex see /var/x\nand ./y", "!git status"]
+    assert [line for line in commands if not is_command(line)] == []

@@ -44,31 +44,24 @@ def test_a_daemon_of_before_tells_no_lengths_of_windows() -> None:
     assert (window.name, window.minutes) == ("five_hour", 0)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"session": 1},
-        {"number": True},
-        {"rows": "text"},
-        {"rows": [1]},
-        {"context": [1]},
-        {"context": [1, "x"]},
-        {"windows": [["n", "x", "y"]]},
-        {"windows": [["n", 1]]},
-        {"window_minutes": ["300"]},
-    ],
-)
-def test_what_is_not_that_is_refused(change: dict[str, object]) -> None:
+def is_refused(told: object) -> bool:
+    """Whether it is none of ours."""
+    try:
+        parse_live(told)
+    except UntrustedDataError:
+        return True
+    return False
+
+
+def test_what_is_not_that_is_refused() -> None:
     """A socket may be anybody's by mistake."""
-    with pytest.raises(UntrustedDataError):
-        parse_live({**render_live(LIVE), **change})
-
-
-@pytest.mark.parametrize("value", [None, [], {}])
-def test_what_is_no_session_is_refused(value: object) -> None:
-    """The same for what has no fields at all."""
-    with pytest.raises(UntrustedDataError):
-        parse_live(value)
+    changes: list[dict[str, object]] = [
+        {"session": 1}, {"number": True}, {"rows": "text"}, {"rows": [1]}, {"context": [1]},
+        {"context": [1, "x"]}, {"windows": [["n", "x", "y"]]}, {"windows": [["n", 1]]},
+        {"window_minutes": ["300"]},
+    ]  # fmt: skip
+    told = [None, [], {}, *({**render_live(LIVE), **change} for change in changes)]
+    assert [one for one in told if not is_refused(one)] == []
 
 
 def test_a_screen_is_cut_to_what_can_be_sent() -> None:
