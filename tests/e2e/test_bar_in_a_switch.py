@@ -1,12 +1,12 @@
 """A switch of agents as the person at the terminal sees and types through it, holder, client and daemon."""
 
-import glob
 import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.asked import list_asked
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, seat, seated_world
@@ -17,15 +17,6 @@ def world() -> Iterator[RelayWorld]:
     """A world with two scripted agents."""
     with seated_world() as made:
         yield made
-
-
-def read_prompts(world: RelayWorld) -> list[str]:
-    """What the understudy was asked, prompt by prompt."""
-    rows = []
-    for path in glob.glob(f"{world.home}/agents/understudy/*.jsonl"):
-        with open(path, encoding="utf-8") as file:
-            rows += [json.loads(line) for line in file if line.endswith("\n")]
-    return [row["text"] for row in rows if row["type"] == "prompt"]
 
 
 def read_lowest(person: Person) -> str:
@@ -68,7 +59,7 @@ def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: R
         person.type(b"and be quick\r")
         person.wait_for("understudy goes on")
         person.wait_for("understudy heard you")
-        first, second = read_prompts(world)
+        first, second = list_asked(world, "understudy")
         assert first.count("<handoff-context>") == 1
         assert second == "and be quick"
         names = [event.body.name for event in world.events(find_session(world))]
@@ -83,21 +74,10 @@ def test_what_was_half_typed_at_the_limit_stands_in_the_successors_line(world: R
         person.type(b"then look at th")
         person.wait_for("understudy goes on")
         person.wait_for("> then look at th")
-        assert len(read_prompts(world)) == 1
+        assert len(list_asked(world, "understudy")) == 1
         person.type(b"e tests\r")
         person.wait_for("understudy heard you")
-        assert read_prompts(world)[1:] == ["then look at the tests"]
-
-
-def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
-    """One key; the session rests with its packet."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_until(lambda: "Esc cancels" in read_lowest(person), "the bar")
-        person.type(b"\x1b")
-        person.wait_for("was cancelled")
-        assert "handoff.cancelled" in [event.body.name for event in world.events(find_session(world))]
+        assert list_asked(world, "understudy")[1:] == ["then look at the tests"]
 
 
 def test_a_question_of_the_successor_is_not_answered_by_keys_of_the_switch(world: RelayWorld) -> None:
@@ -119,4 +99,4 @@ def test_a_question_of_the_successor_is_not_answered_by_keys_of_the_switch(world
         person.type(b"n")
         person.wait_for("understudy heard you")
         assert "it was run" not in person.text()
-        assert read_prompts(world)[1:] == ["yes"]
+        assert list_asked(world, "understudy")[1:] == ["yes"]

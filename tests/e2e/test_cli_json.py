@@ -1,4 +1,4 @@
-"""Everything printed for people has a JSON form with the same facts; and no colour where none is wanted."""
+"""Everything printed for people has a JSON form with the same facts."""
 
 import json
 import os
@@ -9,8 +9,6 @@ import pytest
 from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, run, seat, seated_world
-
-HUMAN_ONLY = {"NO_COLOR": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -148,16 +146,3 @@ def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world:
     logged = [json.loads(line) for line in run(world, "daemon", "logs", "--json").out.splitlines()]
     assert [" ".join(filter(None, row.values())) for row in logged] == lines
     assert [row["event"] for row in logged][:1] == ["started"]
-
-
-def test_colour_is_for_terminals_that_did_not_decline_it(world: RelayWorld) -> None:
-    """NO_COLOR is honoured by everything, and a pipe never gets any."""
-    for words in (("agents", "--all"), ("sessions",), ("limits",), ("metrics",), ("doctor",), ("status",)):
-        assert "\x1b" not in run(world, *words).out, words
-        with seat(world, *words, variables=HUMAN_ONLY) as person:
-            person.wait_for_end()
-            assert b"\x1b" not in person.received, words
-    for words in (("agents", "--all"), ("doctor",)):
-        with seat(world, *words) as person:
-            person.wait_for_end()
-            assert b"\x1b[" in person.received, words

@@ -9,11 +9,7 @@ import pytest
 from tests.support.at_work import has_taken_over
 from tests.support.crashes import crash
 from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_mute
-from tests.support.relay_world import RelayWorld, wait_until
-
-
-def names(world: RelayWorld, session: str) -> list[str]:
-    return [event.body.name for event in world.events(session)]
+from tests.support.relay_world import wait_until
 
 
 @pytest.mark.parametrize("point", ["after handoff.cancelled", "after StopLeg"])
@@ -23,7 +19,7 @@ def test_a_cancel_that_was_begun_is_finished(point: str) -> None:
         session, handoff = hand_over(world)
         crash(world, point, "handoff.cancel", session=session, handoff=handoff)
         found = world.wait_for(session, is_at_rest, "the session rests")
-        assert names(world, session).count("handoff.cancelled") == 1
+        assert world.names(session).count("handoff.cancelled") == 1
         assert (found.packets, found.done) == (1, ())
         wait_until(
             lambda: not any("sleep 1000" in command for command in world.processes().values()),
@@ -43,7 +39,7 @@ def test_a_retry_that_was_begun_is_finished(point: str) -> None:
         found = world.wait_for(session, has_taken_over, "the understudy took over")
         assert [leg.agent for leg in found.legs if not leg.is_over] == ["understudy"]
         assert (found.packets, found.done[0].id) == (1, handoff)
-        assert names(world, session).count("handoff.retried") == 1
+        assert world.names(session).count("handoff.retried") == 1
 
 
 @pytest.mark.parametrize("point", ["before handoff.closed", "after handoff.begun", "after StopLeg"])
@@ -61,5 +57,5 @@ def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> 
         found = world.wait_for(session, lambda now: len(now.done) == 2, "the rollback agent took over")
         assert (found.closed, found.agent, found.done[1].rolls_back) == ((handoff,), "demo", handoff)
         assert [leg.agent for leg in found.legs if not leg.is_over] == ["demo"]
-        assert names(world, session).count("handoff.closed") == 1
+        assert world.names(session).count("handoff.closed") == 1
         assert found.packets == 2

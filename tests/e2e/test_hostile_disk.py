@@ -1,9 +1,8 @@
-"""Hostile disks: full at the moment of the limit, a journal torn or spoilt, a packet its user edits."""
+"""Hostile disks: full at the moment of the limit, a journal torn or spoilt."""
 
 import contextlib
 import os
 import resource
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -12,9 +11,9 @@ import pytest
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.state import State
 from agent_relay.store.journal import read_events
-from tests.support.handoffs import LIMIT, PICKED_UP, open_work, write_screenplays
+from tests.support.handoffs import LIMIT, PICKED_UP, Work, open_work, write_screenplays
 from tests.support.ordinary_places import make_repository
-from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+from tests.support.relay_world import RelayWorld, relay_world, wait_until
 from tests.support.seats import run
 
 AT_ONCE = [{"when": "at once", "do": [{"say": "keep this"}, {"say": "strike this out"}, LIMIT]}]
@@ -27,6 +26,14 @@ def world() -> Iterator[RelayWorld]:
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=AT_ONCE)
         make_repository(world.project)
         yield world
+
+
+def begin(world: RelayWorld) -> Work:
+    """A session in the project, under a daemon, whose agent is ready."""
+    world.start_daemon()
+    work = open_work(world, world.project, world.project)
+    work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+    return work
 
 
 @contextlib.contextmanager
@@ -95,14 +102,13 @@ def list_agents(world: RelayWorld) -> list[str]:
     ]
 
 
+@pytest.mark.size("test")
 def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_nothing(
     world: RelayWorld,
 ) -> None:
     """The source stays in charge, the user is told why, and freeing space is all there is to do."""
-    world.start_daemon()
+    work = begin(world)
     with bounded_files(world) as toggle:
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
         before = work.events()
         toggle()
         work.type("at once")
@@ -131,9 +137,7 @@ def test_a_disk_without_room_for_a_handoff_leaves_the_source_in_charge(world: Re
     folder = world.folders.legs if full == "legs" else f"{world.project}/.agent-relay"
     os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
     with own_disk(folder) as toggle:
-        world.start_daemon()
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        work = begin(world)
         toggle()
         work.type("at once")
         rested = work.wait_for(lambda found: found.state is State.RESTING, "the session rests")
@@ -150,11 +154,8 @@ def test_a_disk_without_room_for_a_handoff_leaves_the_source_in_charge(world: Re
 
 def test_a_packet_that_cannot_be_written_ends_the_session_with_its_reason(world: RelayWorld) -> None:
     """The source has stopped by then: the user is told, and goes on by one ordinary command."""
-    world.start_daemon()
-    folder = f"{world.project}/.agent-relay"
-    with blocked_folder(folder) as toggle:
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+    work = begin(world)
+    with blocked_folder(f"{world.project}/.agent-relay") as toggle:
         toggle()
         work.type("at once")
         ended = work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
@@ -194,10 +195,8 @@ def may_mount() -> bool:
 
 def test_an_agent_can_be_ended_while_not_a_byte_can_be_written(world: RelayWorld) -> None:
     """It may be what fills the disk. Its end is in the journal as soon as there is room."""
-    daemon = world.start_daemon()
+    work = begin(world)
     with bounded_files(world) as toggle:
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
         before = work.events()
         toggle()
         said = run(world, "stop")
@@ -213,31 +212,14 @@ def test_an_agent_can_be_ended_while_not_a_byte_can_be_written(world: RelayWorld
         added = [event.body.name for event in work.events()[len(before) :]]
         assert added[0] == "session.stopping"
         assert added[-2:] == ["leg.ended", "session.ended"]
-        assert daemon.poll() is None
-
-
-def test_what_is_asked_for_once_there_is_room_is_done_at_once(world: RelayWorld) -> None:
-    """The user freed the disk for this command; nobody has to wait or to restart anything."""
-    world.start_daemon()
-    with bounded_files(world) as toggle:
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
-        toggle()
-        work.type("at once")
-        wait_until(lambda: bool(list_troubles(world)), "the user can read what is wrong")
-        toggle()
-        assert world.ask("session.stop", session=work.id)["note"] == ""
-        work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
+        assert world.daemons[0].poll() is None
 
 
 def test_a_daemon_that_begins_beside_a_full_disk_ends_an_agent_too(world: RelayWorld) -> None:
     """The one before may have been killed by the very same trouble."""
-    daemon = world.start_daemon()
     with full_disk(world) as toggle:
-        work = open_work(world, world.project, world.project)
-        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
-        kill(daemon.pid)
-        daemon.wait()
+        work = begin(world)
+        world.kill_daemons()
         toggle()
         world.start_daemon()
         said = run(world, "stop")
@@ -257,12 +239,9 @@ def list_troubles(world: RelayWorld) -> list[str]:
 @pytest.mark.parametrize("lost", [1, 7, 40])
 def test_a_journal_torn_by_a_power_cut_goes_on_where_it_was_whole(world: RelayWorld, lost: int) -> None:
     """Its last line is missing some bytes; the agent lives on and its limit is handed over all the same."""
-    daemon = world.start_daemon()
-    work = open_work(world, world.project, world.project)
-    work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+    work = begin(world)
     whole = work.events()
-    kill(daemon.pid)
-    daemon.wait()
+    world.kill_daemons()
     path = f"{work.folder}/journal.jsonl"
     os.truncate(path, os.path.getsize(path) - lost)
     world.start_daemon()
@@ -276,11 +255,9 @@ def test_a_journal_torn_by_a_power_cut_goes_on_where_it_was_whole(world: RelayWo
 
 def test_a_spoilt_journal_is_named_and_harms_no_other_session(world: RelayWorld) -> None:
     """Somebody's editor saved it: nothing is guessed, and the folder is free for a new session."""
-    daemon = world.start_daemon()
-    spoilt = open_work(world, world.project, world.project)
+    spoilt = begin(world)
     good = open_work(world, make_repository(f"{world.folder}/other"), f"{world.folder}/other")
-    kill(daemon.pid)
-    daemon.wait()
+    world.kill_daemons()
     path = f"{spoilt.folder}/journal.jsonl"
     with open(path, "r+b") as file:
         file.write(b"spoilt")
@@ -298,23 +275,3 @@ def test_a_spoilt_journal_is_named_and_harms_no_other_session(world: RelayWorld)
     assert len(fresh.wait_for_successor().done) == 1
     with open(path, "rb") as file:
         assert file.read() == before
-
-
-def test_what_the_user_strikes_out_of_a_packet_is_not_told_to_the_successor(world: RelayWorld) -> None:
-    """The packet is a file to be read and edited; the edit is what counts."""
-    daemon = world.start_daemon(pause_at="after packet.published")
-    work = open_work(world, world.project, world.project)
-    work.type("at once")
-    wait_until(lambda: is_stopped(daemon.pid), "the packet is published")
-    path = f"{work.folder}/resume/0001-understudy.md"
-    with open(path, encoding="utf-8") as file:
-        lines = file.readlines()
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(line for line in lines if "strike this out" not in line)
-    os.kill(daemon.pid, signal.SIGCONT)
-    work.wait_for_successor()
-    (given,) = (str(row["text"]) for row in work.native_rows() if row["type"] == "prompt")
-    assert "strike this out" in "".join(lines)
-    assert "keep this" in given
-    assert "strike this out" not in given
-    work.stop()

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.e2e.kill_rounds import render_table
-from tests.support.kill_round import Blow, Plan, Result, build_plan, play_round
+from tests.support.kill_round import Blow, Plan, build_plan, play_round
 
 
 @pytest.mark.parametrize("number", range(1, 7))
@@ -34,20 +33,3 @@ def test_a_daemon_killed_while_a_standby_stands_loses_nothing(point: str, victim
     blows = tuple(Blow(victim, 0.02) for victim in victims)
     result = play_round(Plan(15, 0, point, blows, standby=True))
     assert (result.how, result.why) == ("itself", "")
-
-
-def test_the_table_counts_what_was_lost_and_names_the_rounds() -> None:
-    """Five hundred rounds are read as one table; a round that lost something has to be found again."""
-    plans = [Plan(1, 1, "prompt", (Blow("agent", 0.0),)), Plan(1, 2, "leg.ready", (Blow("daemon", 0.1),))]
-    results = [Result(plans[0], "itself", 3.0), Result(plans[1], "lost", 41.5, "nobody has it")]
-    lines = [line.split() for line in render_table(results)]
-    assert ["kill", "agent", "1", "1", "0", "0"] in lines
-    assert ["kill", "daemon", "1", "0", "0", "1"] in lines
-    assert ["all", "2", "1", "0", "1"] in lines
-    assert lines[-1] == ["lost:", "2"]
-
-
-def test_the_same_seed_and_number_give_the_same_round() -> None:
-    """A finding is worth what it takes to see it again."""
-    assert build_plan(7, 3) == build_plan(7, 3)
-    assert len({build_plan(7, number).name for number in range(1, 40)}) > 30

@@ -3,13 +3,13 @@
 import contextlib
 import glob
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from agent_relay.domain.state import State
+from tests.e2e.test_hostile_disk import may_mount, own_disk
 from tests.support.mute_agent import mutable_world
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, seat
@@ -36,30 +36,16 @@ def broken_program(world: RelayWorld) -> Iterator[Toggle]:
 @contextlib.contextmanager
 def full_runtime(world: RelayWorld) -> Iterator[Toggle]:
     """There is no room for another leg, until what comes back is called a second time."""
-    folder = world.folders.runtime
-    os.makedirs(folder, mode=0o700)
-    may = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
-    is_mounted = may.returncode == 0
-    if is_mounted:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", folder], check=True)
+    if may_mount():
+        with own_disk(world.folders.runtime) as toggle:
+            yield toggle
+        return
 
     def toggle() -> None:
-        filler = f"{folder}/filler"
-        if not is_mounted:
-            mode = os.stat(world.folders.legs).st_mode & 0o777
-            os.chmod(world.folders.legs, 0o500 if mode == 0o700 else 0o700)
-        elif os.path.exists(filler):
-            os.unlink(filler)
-        else:
-            with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
-                while file.write(b"x" * 4096):
-                    pass
+        mode = os.stat(world.folders.legs).st_mode & 0o777
+        os.chmod(world.folders.legs, 0o500 if mode == 0o700 else 0o700)
 
-    try:
-        yield toggle
-    finally:
-        if is_mounted:
-            subprocess.run(["umount", "-l", folder], check=True)
+    yield toggle
 
 
 def read_understudy(world: RelayWorld) -> str:

@@ -1,7 +1,6 @@
 """A person at their terminal while every agent rests: told at once, one key to choose, nothing lost."""
 
 import contextlib
-import glob
 import json
 import os
 import re
@@ -12,9 +11,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent_relay.domain.state import State
+from tests.support.asked import list_asked
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, kill
-from tests.support.seats import assert_given_back, find_session, run, seat, seated_world, wait_for_daemon
+from tests.support.seats import assert_given_back, find_session, seat, seated_world, wait_for_daemon
 
 LATER = 3600
 SOON = 25
@@ -26,9 +26,13 @@ def _limit(resets_in_s: int) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def resting_world(resets_in_s: int = LATER, *, order: tuple[str, ...] = ("demo",)) -> Iterator[RelayWorld]:
+def resting_world(
+    resets_in_s: int = LATER, *, order: tuple[str, ...] = ("demo",), configured: str = ""
+) -> Iterator[RelayWorld]:
     """A user all of whose agents meet their limit at the word."""
     with seated_world(order=order) as world:
+        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+            file.write(configured)
         for name in ("demo", "understudy"):
             scenes = [
                 {"when": "handoff-context", "again": True, "do": [{"say": f"{name} goes on"}]},
@@ -80,6 +84,7 @@ def leave(person: Person) -> None:
     assert_given_back(person)
 
 
+@pytest.mark.size("test")
 def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
     """Today's person sat before an agent that said nothing of the others, or was back in their shell."""
     with resting_world() as world, resting_person(world) as person:
@@ -143,7 +148,10 @@ def test_the_relay_key_opens_its_prompt_there_too() -> None:
 
 
 def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> None:
-    """Its first half stood in the line of the agent that rests, and the second was dropped with a bell."""
+    """Its first half stood in the line of the agent that rests, and the second was dropped with a bell.
+
+    That agent is one number away although it rests: a limit may be believed wrongly, or be small.
+    """
     with (
         resting_world(order=("demo", "understudy")) as world,
         seat(world, "agent", "demo", cols=200) as person,
@@ -155,13 +163,19 @@ def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> 
         text = _type_until(person, lambda: "kept for the agent that continues." in person.text())
         for _ in range(3):
             person.look(1)
-        press(person, b"n", shows(person, "a resting agent is started anyway. 1 demo"), "the choice")
+        press(
+            person,
+            b"n",
+            shows(person, "a resting agent is started anyway. 1 demo (rests until"),
+            "the choice",
+        )
         press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
         person.wait_for("demo goes on")
         person.wait_until(lambda: text[-20:] in person.text(), "the text")
         person.type(b"\r")
         person.wait_for("demo heard you")
-        assert _read_prompts(world, "demo")[-1] == text
+        assert list_asked(world, "demo")[-1] == text
+        assert world.session(find_session(world)).agent == "demo"
 
 
 def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
@@ -184,6 +198,12 @@ def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
         assert told is not None
         # What stands in the input line of the agent is still there.
         assert 0 < int(told[1]) < int(found[1])
+        shown = "".join(person.text().split())
+        assert "Detached;thesessionisresting.Workwillnotcontinueautomatically.Toreturn:" in shown
+        assert "keeps" not in shown
+        assert "Tochoosewhatfollows" not in shown
+        assert shown.index("ready|demo") < shown.index("Detached;")
+        assert_given_back(person)
 
 
 def _type_until(person: Person, seen: Callable[[], bool]) -> str:
@@ -202,39 +222,9 @@ def _type_until(person: Person, seen: Callable[[], bool]) -> str:
     return text
 
 
-def _read_prompts(world: RelayWorld, agent: str) -> list[str]:
-    rows = []
-    for path in sorted(glob.glob(f"{world.home}/agents/{agent}/*.jsonl")):
-        with open(path, encoding="utf-8") as file:
-            rows += [json.loads(line) for line in file if line.endswith("\n")]
-    return [row["text"] for row in rows if row["type"] == "prompt"]
-
-
-def test_detaching_from_an_agent_that_rests_says_so_and_leaves_nothing_of_relays_lines() -> None:
-    """It was said to keep working, in the first row, and the line about its rest stayed on the terminal."""
-    with resting_world() as world, resting_person(world) as person:
-        press(person, b"v", lambda: "l leave" not in person.text(), "the key")
-        person.wait_until(shows(person, "To choose what follows"), "relay's line")
-        person.type(b"\x1d/detach\r")
-        assert person.wait_for_end() == 0
-        shown = "".join(person.text().split())
-        assert "Detached;thesessionisresting.Workwillnotcontinueautomatically.Toreturn:" in shown
-        assert "keeps" not in shown
-        assert "Tochoosewhatfollows" not in shown
-        assert shown.index("ready|demo") < shown.index("Detached;")
-        assert_given_back(person)
-
-
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
-    with resting_world(SOON) as world:
-        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
-            file.write("reset_grace_s = 0\n")
-        _go_on_at_the_reset(world)
-
-
-def _go_on_at_the_reset(world: RelayWorld) -> None:
-    with resting_person(world) as person:
+    with resting_world(SOON, configured="reset_grace_s = 0\n") as world, resting_person(world) as person:
         press(person, b"w", shows(person, "Work will continue automatically at"), "the promise")
         assert world.session(find_session(world)).agreed
         person.wait_for("demo goes on")
@@ -252,26 +242,6 @@ def test_without_a_choice_who_is_back_is_offered_by_name() -> None:
         press(person, b"\r", lambda: "Enter continue" not in person.text(), "Enter")
         person.wait_for("demo goes on")
         person.wait_for("ready | demo")
-
-
-def test_another_agent_is_one_number_away_although_it_rests() -> None:
-    """A limit may be believed wrongly, or be small: who wants to try must not have to leave."""
-    with resting_world(order=("demo", "understudy")) as world, seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_for("understudy goes on")
-        person.wait_for("ready | understudy")
-        person.type(b"limit\r")
-        person.wait_for("l leave")
-        press(
-            person,
-            b"n",
-            shows(person, "a resting agent is started anyway. 1 demo (rests until"),
-            "the choice",
-        )
-        press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
-        person.wait_for("demo goes on")
-        assert world.session(find_session(world)).agent == "demo"
 
 
 def test_the_screen_survives_its_daemon_odd_keys_and_a_window_of_twenty_columns() -> None:
@@ -310,11 +280,3 @@ def test_a_signal_leaves_a_terminal_as_it_was(number: signal.Signals) -> None:
         assert person.wait_for_end() == 128 + number
         assert_given_back(person)
         assert world.session(find_session(world)).state is State.RESTING
-
-
-def test_without_a_terminal_a_resting_session_is_three_as_before() -> None:
-    """A script asks, is told until when, and is not kept."""
-    with resting_world() as world:
-        done = run(world, "run", "demo", "limit")
-        assert done.status == 3
-        assert "The first reset is at" in done.err

@@ -11,10 +11,11 @@ from agent_relay.domain.state import State
 from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import is_alive
 from agent_relay.terminal.holder.wire import render_frame
+from tests.support.at_work import restart
 from tests.support.deleting import delete_folder
 from tests.support.leg_client import type_into
-from tests.support.neighbours import LoginWorld
-from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+from tests.support.neighbours import LoginWorld, begin
+from tests.support.relay_world import RelayWorld, relay_world, wait_until
 from tests.support.seats import run
 
 
@@ -26,12 +27,12 @@ def world() -> Iterator[LoginWorld]:
         yield made
 
 
-def begin(world: RelayWorld) -> tuple[str, str, int, int]:
+def begin_leg(world: RelayWorld) -> tuple[str, str, int, int]:
     """A session whose agent is ready: its id, its leg's, the agent's pid and when that was born."""
-    session = str(world.open("demo")["session"])
-    found = world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
-    assert found.leg is not None
-    return session, found.leg.id, found.leg.child_pid, found.leg.child_born
+    session, pid, born = begin(world)
+    leg = world.session(session).leg
+    assert leg is not None
+    return session, leg.id, pid, born
 
 
 def is_reachable(folder: str) -> bool:
@@ -74,13 +75,11 @@ def test_what_was_removed_stands_again_and_the_agent_works_on(
     world: LoginWorld, remove: Remove, *, is_daemon_killed: bool
 ) -> None:
     """At the last logout systemd removes the folder; an agent in tmux, or in the background, goes on."""
-    daemon = world.start_daemon()
-    session, leg, pid, born = begin(world)
+    world.start_daemon()
+    session, leg, pid, born = begin_leg(world)
     remove(world, leg)
     if is_daemon_killed:
-        kill(daemon.pid)
-        daemon.wait()
-        world.start_daemon()
+        restart(world)
     else:
         wait_until(world.answers, "the daemon answers where it did")
     wait_until(lambda: is_reachable(f"{world.folders.legs}/{leg}"), "the holder answers where it did")
@@ -103,7 +102,7 @@ def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
 ) -> None:
     """The command finds no daemon and starts one, which must not take the tree for its own."""
     world.start_daemon()
-    session, leg, pid, born = begin(world)
+    session, leg, pid, born = begin_leg(world)
     remove(world, leg)
     run(world, *words)
     assert is_alive(pid, born)
@@ -117,7 +116,7 @@ def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
 def test_stop_ends_the_agent_right_after_its_folder_went(world: LoginWorld) -> None:
     """Whoever wants an agent gone must not have to wait for somebody's logout."""
     world.start_daemon()
-    session, leg, pid, born = begin(world)
+    session, leg, pid, born = begin_leg(world)
     remove_all(world, leg)
     done = run(world, "stop")
     assert done.status == 0, done.err
@@ -129,7 +128,7 @@ def test_stop_ends_the_agent_right_after_its_folder_went(world: LoginWorld) -> N
 def test_a_daemon_that_finds_another_one_in_its_place_leaves_its_sessions_to_it(world: LoginWorld) -> None:
     """Two daemons at one place would each act on half of what happens."""
     first = world.start_daemon()
-    session, leg, pid, born = begin(world)
+    session, leg, pid, born = begin_leg(world)
     os.kill(first.pid, 19)  # SIGSTOP: it cannot see its folder go
     remove_all(world, leg)
     second = world.spawn_daemon({})

@@ -9,6 +9,7 @@ import pytest
 from agent_relay.domain.limits import Rest
 from agent_relay.store.ledger import update_ledger
 from agent_relay.system.disk.folders import ensure_private
+from tests.support.mute_agent import mutable_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import assert_given_back, seat, seated_world
@@ -39,6 +40,7 @@ def reads(person: Person, words: str) -> None:
     person.wait_until(lambda: said in "".join(person.text().replace(" relay  ", "").split()), words)
 
 
+@pytest.mark.size("test")
 def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failure(world: RelayWorld) -> None:
     """No failover, no retry: one line, the agent as it was, and an exit status scripts can read."""
     with seat(world, "agent", "demo") as person:
@@ -106,3 +108,22 @@ def test_a_session_begun_under_a_resting_agent_says_so_over_its_screen(world: Re
         person.type(b"hello\r")
         person.wait_for("demo heard you")
         assert "as far as relay knows" not in person.text()
+
+
+def test_an_attached_terminal_calls_its_person_at_a_handover(world: RelayWorld) -> None:
+    """The bell, and a notification as this terminal shows them: once, with who goes on and why."""
+    told = b"\x07\x1b]9;project: understudy took over: demo hit its session limit.\x1b\\"
+    with seat(world, "agent", "demo", variables={"TERM_PROGRAM": "iTerm.app"}) as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_for("understudy goes on")
+        person.wait_until(lambda: told in person.received, "the terminal's call")
+        person.type(b"hello\r")
+        person.wait_for("understudy heard you")
+        assert person.received.count(told) == 1
+
+
+def test_an_agent_that_shows_no_prompt_for_ten_seconds_is_told_of_on_its_terminal() -> None:
+    """An empty screen looks like a mistake of ours, or of the person's."""
+    with mutable_world() as world, seat(world, "agent", "understudy") as person:
+        person.wait_for("understudy is still starting: waiting for its prompt")

@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain.state import State
 from tests.support.asked import list_asked
-from tests.support.at_work import WorkingWorld, say, working_world
+from tests.support.at_work import WorkingWorld, working_world
 from tests.support.crashes import end, freeze_asked
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import find_sessions
@@ -50,10 +50,10 @@ def test_a_task_is_submitted_once_whenever_the_daemon_is_killed(world: WorkingWo
     world.start_daemon()
     world.wait_for(session, lambda now: any(leg.was_given for leg in now.legs), "the task was given")
     world.wait_for(session, lambda now: now.state is State.READY, "the turn is over")
-    say(world, session, "and now the door")
+    world.say(session, "and now the door")
     wait_until(lambda: len(list_asked(world)) > 1, "another prompt was taken")
     assert list_asked(world) == [TASK, "and now the door"]
-    assert [event.body.name for event in world.events(session)].count("task.delivered") == 1
+    assert world.names(session).count("task.delivered") == 1
     assert "ghp_" not in world.session(session).task
     end(world, session)
 

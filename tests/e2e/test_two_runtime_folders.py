@@ -12,9 +12,18 @@ import pytest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.state import State
 from agent_relay.system.processes import is_alive
-from tests.support.neighbours import CAN_ENCLOSE, Container, LoginWorld, Neighbour, neighbours, read_child
+from tests.support.neighbours import (
+    CAN_ENCLOSE,
+    Container,
+    LoginWorld,
+    Neighbour,
+    begin,
+    neighbours,
+    read_child,
+)
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.seats import run
+from tests.support.sizes import sized
 
 
 @pytest.fixture
@@ -24,20 +33,11 @@ def both() -> Iterator[tuple[LoginWorld, Neighbour]]:
         yield made
 
 
-def begin(world: RelayWorld) -> tuple[str, int, int]:
-    """A session whose agent is ready: its id, the agent's pid and when that was born."""
-    session = str(world.open("demo")["session"])
-    found = world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
-    assert found.leg is not None
-    return session, found.leg.child_pid, found.leg.child_born
-
-
 def begin_without_daemon(world: RelayWorld) -> tuple[str, int, int]:
     """The same; its daemon was killed since."""
-    daemon = world.start_daemon()
+    world.start_daemon()
     begun = begin(world)
-    kill(daemon.pid)
-    daemon.wait()
+    world.kill_daemons()
     return begun
 
 
@@ -58,17 +58,16 @@ def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(
     login.wait_for(session, lambda found: found.state is State.ENDED, "its own owner ends it")
 
 
-@pytest.mark.parametrize("is_daemon_killed", [False, True])
+@pytest.mark.parametrize("is_daemon_killed", sized([False, True], [False]))
 def test_a_tree_with_an_agent_gets_no_second_one_from_another_runtime_folder(
     both: tuple[LoginWorld, Neighbour], *, is_daemon_killed: bool
 ) -> None:
     """Two agents in one tree write over each other, and neither knows why."""
     login, cron = both
-    daemon = login.start_daemon()
+    login.start_daemon()
     begin(login)
     if is_daemon_killed:
-        kill(daemon.pid)
-        daemon.wait()
+        login.kill_daemons()
     cron.start_daemon()
     for wish in ({}, {"new": True}):
         with pytest.raises(RelayError, match="is at work in"):

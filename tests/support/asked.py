@@ -14,10 +14,11 @@ def kill_at(daemon: int, point: str) -> None:
     kill(daemon)
 
 
-def list_asked(world: RelayWorld) -> list[str]:
-    """The prompts agents were given, by their own records."""
+def list_asked(world: RelayWorld, agent: str = "*") -> list[str]:
+    """The prompts that one agent, or all of them, were given, by their own records."""
     found: list[str] = []
-    for path in sorted(glob.glob(f"{world.home}/.demo-agent/*/*.jsonl")):
+    folder = world.environ.get("DEMO_AGENT_HOME", f"{world.home}/.demo-agent")
+    for path in sorted(glob.glob(f"{folder}/{agent}/*.jsonl")):
         with open(path, encoding="utf-8") as file:
             rows = [json.loads(line) for line in file if line.endswith("\n")]
         found += [str(row["text"]) for row in rows if row.get("type") == "prompt"]

@@ -157,9 +157,8 @@ class _Round:
             """Whether nobody would do anything more, or the person's terminal is theirs again."""
             if was_killed:
                 return self._is_over() or find_daemon_pid(self.world.folders) is None
-            if not left:
-                pid, status = os.waitpid(person.pid, os.WNOHANG)
-                left.extend([os.waitstatus_to_exitcode(status)] if pid else [])
+            if not left and (status := person.poll()) is not None:
+                left.append(status)
             return bool(left)
 
         def is_asked() -> bool:

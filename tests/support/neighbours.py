@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from agent_relay.system.disk.folders import get_folders
+from tests.support.at_work import begin as begin_session
 from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until
 
 
@@ -74,6 +75,14 @@ def read_child(pid: int) -> int:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
         return int((file.read().split() or ["0"])[0])
     return 0
+
+
+def begin(world: RelayWorld) -> tuple[str, int, int]:
+    """A session whose agent is ready: its id, the agent's pid and when that was born."""
+    session = begin_session(world)
+    leg = world.session(session).leg
+    assert leg is not None
+    return session, leg.child_pid, leg.child_born
 
 
 @contextlib.contextmanager

@@ -105,7 +105,7 @@ class Person:
         """The program's status as a shell reports it, once it ended and all it wrote was read."""
         deadline = time.monotonic() + LIMIT_S
         while True:
-            code = self._poll()
+            code = self.poll()
             self.look()
             if code is not None:
                 while select.select([self.master], [], [], 0.15)[0]:
@@ -114,7 +114,8 @@ class Person:
             if time.monotonic() > deadline:
                 raise AssertionError("the program did not end; the screen shows:\n" + self.text())
 
-    def _poll(self) -> int | None:
+    def poll(self) -> int | None:
+        """The program's exit status, negative for a signal; `None` while it runs."""
         if self._command is not None:
             return self._command.poll()
         pid, status = os.waitpid(self.pid, os.WNOHANG)
