@@ -2,39 +2,18 @@
 
 from collections import Counter
 
-import pytest
-
 from agent_relay.domain.state import State
 from tests.support.adopted_life import AdoptedLife, begin_adopted
+from tests.support.reset_life import play_all
 
-RUNS = 200
 
-
-@pytest.mark.parametrize("block", range(4))
-def test_an_adopted_conversation_has_one_owner_around_every_reset(block: int) -> None:
+def test_an_adopted_conversation_has_one_owner_around_every_reset() -> None:
     """Its own program goes on by itself at the reset, unseen by whoever took the work over."""
-    for seed in range(block * RUNS // 4, (block + 1) * RUNS // 4):
-        life = begin_adopted(seed)
-        try:
-            life.run()
-            _check_end(life)
-        except AssertionError as error:
-            lines = [f"{one.body.name} {one.body}"[:150] for one in life.story.events]
-            asked = [f"{one.agent} force={one.force}: {one.outcome}" for one in life.clients]
-            raise AssertionError("\n".join([f"seed {seed}: {error}", *asked, *lines])) from error
-
-
-def test_the_runs_meet_what_adoption_has_to_decide() -> None:
-    """Runs that never come to the question would pass whatever the answer is."""
     met = Counter[str]()
-    for seed in range(RUNS):
-        life = begin_adopted(seed)
-        runs = life.native.lives
-        life.run()
-        met[f"runs={runs}"] += 1
-        met[f"ended={life.ended_by_us}"] += 1
-        met[f"went on={life.native.works}"] += 1
+    for life in play_all(begin_adopted, _check_end):
+        met.update((f"runs={life.runs}", f"ended={life.ended_by_us}", f"went on={life.native.works}"))
         met.update(client.outcome for client in life.clients)
+    # Lives that never come to the question would pass whatever the answer is.
     assert min(met.values()) > 20, met
     assert set(met) >= {"refused", "asked", "attached", "runs=True", "runs=False", "ended=True"}
 
@@ -42,7 +21,7 @@ def test_the_runs_meet_what_adoption_has_to_decide() -> None:
 def _check_end(life: AdoptedLife) -> None:
     owners = [one.leg for one in life.processes.values() if one.lives]
     waits = [client for client in life.clients if not client.outcome]
-    assert not waits, f"nobody answered {waits}"
+    assert not waits, f"nobody answered {waits} of {life.clients}"
     took = [client for client in life.clients if client.outcome in {"asked", "attached"}]
     if took and not owners:
         # A successor that could not stay is waited for, and says until when.

@@ -5,14 +5,10 @@ from datetime import timedelta
 from itertools import pairwise
 from random import Random
 
-import pytest
-
 from agent_relay.domain.events.session import LegContinues, ReturnOffered, SessionRested, SessionWoke
 from agent_relay.domain.limits import NO_QUIET_HOURS
 from agent_relay.domain.state import State
-from tests.support.reset_life import QUIET, RESET, Life
-
-RUNS = 200
+from tests.support.reset_life import QUIET, RESET, Life, play_all
 
 
 def _begin(seed: int) -> Life:
@@ -39,17 +35,9 @@ def _begin(seed: int) -> Life:
     return life
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_there_is_one_owner_around_every_reset(block: int) -> None:
+def test_there_is_one_owner_around_every_reset() -> None:
     """An agent and relay that both go on at once spoil a tree; neither, and a night is lost."""
-    for seed in range(block * RUNS // 4, (block + 1) * RUNS // 4):
-        life = _begin(seed)
-        try:
-            life.run()
-            _check_end(life)
-        except AssertionError as error:
-            lines = [f"{one.body.name} {one.body}"[:150] for one in life.story.events]
-            raise AssertionError("\n".join([f"seed {seed}: {error}", *lines])) from error
+    play_all(_begin, _check_end)
 
 
 def _check_end(life: Life) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from agent_relay.domain.inputs import (
     CancelAsked,
-    Delivered,
     DeliverFailed,
     HandoffAsked,
     RetryAsked,
@@ -25,9 +24,7 @@ from agent_relay.session.views.waiting import (
     build_bar,
     build_question_bar,
 )
-from tests.session.asked_handoff import asked
-from tests.session.filling_story import Filling
-from tests.session.story import HERE, Story
+from tests.session.story import HERE, Story, asked, filling
 from tests.session.turn_story import TurnStory
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -40,19 +37,7 @@ def bar(session: Session, delivery: DeliveryProgress = NO_DELIVERY_PROGRESS) -> 
 
 def limited(step: Step = Step.BEGUN) -> Story:
     """A failover from ann to bob whose limit names itself, at `step`."""
-    story = Story().start().limit(evidence=LIMIT)
-    walk = {
-        Step.BEGUN: lambda: story,
-        Step.STOPPED: story.gone,
-        Step.SPAWNING: story.published,
-        Step.SPAWNED: story.spawned,
-        Step.DELIVERED: lambda: story.says("ready").happens(Delivered(story.now.handoff.id, story.leg)),
-    }
-    for at, go in walk.items():
-        go()
-        if at is step:
-            break
-    return story
+    return Story().start().to_step(step, evidence=LIMIT)
 
 
 def test_the_bar_says_that_the_successor_sums_up_the_record() -> None:
@@ -225,9 +210,7 @@ def test_the_same_agent_is_named_by_what_is_other_about_it() -> None:
     assert bar(story.now).texts
     by_model = replace(story.now.handoff, to_agent="ann", model="sonnet")  # type: ignore[type-var]
     assert bar(replace(story.now, handoff=by_model)).texts[-2] == "ann → ann on sonnet · ann is ending"
-    full = Filling()
-    full.start()
-    full.turn(950).quiet()
+    full = filling().turn(950).quiet()
     assert full.now.handoff is not None
     assert "ann → ann (new conversation) · ann is ending" in bar(full.now).texts
     assert bar(full.now).texts[1].startswith("ann → ann (new conversation) · context full · ")

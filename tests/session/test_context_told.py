@@ -8,33 +8,28 @@ from agent_relay.domain.inputs import CompactSkipped, CompactWished
 from agent_relay.domain.limits import Context, ContextWishes
 from agent_relay.domain.values import replace
 from agent_relay.session.views.messages import render_told_context
-from tests.session.filling_story import HANDOFF, Filling
+from tests.session.story import HANDOFF, Story, filling
 
 COMPACT = ContextWishes(mode="compact")
 ASK = ContextWishes(mode="ask")
 
 
-def told(story: Filling, used: int) -> bool:
+def told(story: Story, used: int) -> bool:
     """Whether word is left for the agent, or taken back, when its context holds so much."""
-    story.minutes += 1
+    story.wait(1)
     return TellContext(story.leg) in story.fills(used).effects
 
 
 @pytest.mark.parametrize("wishes", [HANDOFF, COMPACT, ASK])
 def test_each_mark_is_told_once_on_the_way_up(wishes: ContextWishes) -> None:
     """A reading that swings around a mark says nothing new; one that was low begins again."""
-    story = Filling(wishes).start().says("busy")
+    story = filling(wishes).says("busy")
     used = (100, 650, 720, 690, 730, 820, 790, 830, 910, 880, 920)
     assert [told(story, one) for one in used] == [
         True,  # Nothing was left yet: there is nothing to take back.
         False, True, False, False, True, False, False, True, False, False,
     ]  # fmt: skip
     assert [told(story, one) for one in (100, 650, 720)] == [True, False, True]
-
-
-def test_nobody_is_told_where_the_user_wants_nothing() -> None:
-    """Off is off."""
-    assert not told(Filling(ContextWishes()).start().says("busy"), 950)
 
 
 def test_the_agent_reads_that_relay_says_it_and_what_follows() -> None:
@@ -54,7 +49,7 @@ def test_the_agent_reads_that_relay_says_it_and_what_follows() -> None:
 
 def test_a_wish_is_granted_at_the_turns_end_if_the_user_wants_compacting() -> None:
     """However full it is; once, and a line somebody has begun to type is waited out."""
-    story = Filling(COMPACT).start().turn(300).says("busy")
+    story = filling(COMPACT).turn(300).says("busy")
     story.happens(CompactWished(story.leg, "done with the first part"))
     assert story.effects == [ShowMessage(story.leg)]
     with pytest.raises(WrongUseError, match="requested already"):
@@ -65,26 +60,26 @@ def test_a_wish_is_granted_at_the_turns_end_if_the_user_wants_compacting() -> No
     assert story.quiet().effects == [Compact(story.leg)]
     with pytest.raises(WrongUseError, match="a short while ago"):
         story.happens(CompactWished(story.leg))
-    story.minutes += 60
+    story.wait(60)
     story.happens(CompactWished(story.leg))
     assert story.effects == [ShowMessage(story.leg), AwaitQuiet(story.leg)]
 
 
 def test_a_context_compacted_at_the_agents_wish_is_still_relieved_when_it_fills_up() -> None:
     """It was low when it was compacted, so that nothing later says that it has become low."""
-    story = Filling(COMPACT).start().turn(300).says("busy")
+    story = filling(COMPACT).turn(300).says("busy")
     story.happens(CompactWished(story.leg)).says("ready")
     assert story.quiet().effects == [Compact(story.leg)]
-    story.minutes += 60
+    story.wait(60)
     assert story.turn(950).effects == [AwaitQuiet(story.leg)]
     assert story.quiet().effects == [Compact(story.leg)]
-    story.minutes += 60
+    story.wait(60)
     assert story.turn(960).effects == []
 
 
 def test_in_ask_mode_a_wish_is_put_to_the_user() -> None:
     """Relay types nothing."""
-    story = Filling(ASK).start().turn(300).says("busy")
+    story = filling(ASK).turn(300).says("busy")
     story.happens(CompactWished(story.leg))
     assert (story.effects, story.now.context.wish) == ([ShowMessage(story.leg)], "ask")
     assert story.says("ready").effects == []
@@ -94,7 +89,7 @@ def test_in_ask_mode_a_wish_is_put_to_the_user() -> None:
 @pytest.mark.parametrize("mode", ["handoff", "off"])
 def test_a_wish_does_not_overrule_the_users_mode(mode: str) -> None:
     """It is refused with that reason, and nothing is journalled."""
-    story = Filling(replace(HANDOFF, mode=mode)).start().says("busy")
+    story = filling(replace(HANDOFF, mode=mode)).says("busy")
     before = len(story.events)
     with pytest.raises(WrongUseError, match=f'context.mode to "{mode}"'):
         story.happens(CompactWished(story.leg))

@@ -15,8 +15,7 @@ from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
 from agent_relay.session.limits.usage_limits import find_level
-from tests.session.filling_story import HANDOFF, Filling
-from tests.session.story import NOW
+from tests.session.story import HANDOFF, NOW, filling
 
 COMPACT = replace(HANDOFF, mode="compact")
 ASK = replace(HANDOFF, mode="ask")
@@ -55,7 +54,7 @@ def test_where_a_context_stands(used: int, room: int, wishes: ContextWishes, lev
 
 def test_each_mark_brings_one_thing_at_the_end_of_a_turn() -> None:
     """Told at 70 %, drafted at 80 %, handed over at 90 % once nobody is typing; never while it works."""
-    story = Filling().start()
+    story = filling()
     assert story.turn(100).effects == []
     story.says("busy")
     assert story.fills(720).effects == [ShowMessage("L1"), TellContext("L1")]
@@ -76,7 +75,7 @@ def test_each_mark_brings_one_thing_at_the_end_of_a_turn() -> None:
 
 def test_nothing_is_done_unless_the_user_wants_it() -> None:
     """Off is the default: not even a line in the journal."""
-    story = Filling(ContextWishes()).start()
+    story = filling(ContextWishes())
     before = len(story.events)
     assert story.fills(990).effects == []
     assert len(story.events) == before
@@ -84,7 +83,7 @@ def test_nothing_is_done_unless_the_user_wants_it() -> None:
 
 def test_the_fresh_leg_of_the_same_agent_begins_a_new_conversation() -> None:
     """Going on with the full one would be full at once."""
-    story = Filling().start().turn(100).turn(950).quiet().relieved()
+    story = filling().turn(100).turn(950).quiet().take_over()
     before, after = story.now.legs
     assert (before.agent, after.agent, after.resumes) == ("ann", "ann", False)
     assert after.lane_why == "its context was full"
@@ -97,14 +96,14 @@ def test_the_fresh_leg_of_the_same_agent_begins_a_new_conversation() -> None:
 )
 def test_the_user_says_who_takes_over(to: str, taken: str) -> None:
     """Somebody who cannot is passed over; the agent at work can always start afresh."""
-    story = Filling(replace(HANDOFF, to=to)).start().turn(950).quiet()
+    story = filling(replace(HANDOFF, to=to)).turn(950).quiet()
     assert story.now.handoff is not None
     assert story.now.handoff.to_agent == taken
 
 
 def test_where_nobody_can_start_the_agent_works_on() -> None:
     """A full context is no reason to leave the user without any agent."""
-    story = Filling().start()
+    story = filling()
     story.availability = dict.fromkeys(story.availability, Availability(installed=False))
     assert AwaitQuiet("L1") in story.turn(950).effects
     assert story.quiet().effects == []
@@ -113,18 +112,18 @@ def test_where_nobody_can_start_the_agent_works_on() -> None:
 
 def test_another_agent_goes_on_with_its_own_conversation_unless_that_was_full() -> None:
     """Only what gave way because it was full stays closed."""
-    story = Filling(replace(HANDOFF, to="next")).start().turn(950).quiet().relieved()
+    story = filling(replace(HANDOFF, to="next")).turn(950).quiet().take_over()
     assert story.now.agent == "bob"
     story.says("ready")
     story.happens(HandoffAsked("ann"))
-    story.relieved()
+    story.take_over()
     fresh = story.now.legs[-1]
     assert (fresh.agent, fresh.resumes) == ("ann", False)
 
 
 def test_a_question_or_work_is_waited_out() -> None:
     """Quiet that is told late, when a turn began or a question came up, changes nothing."""
-    story = Filling().start().turn(950)
+    story = filling().turn(950)
     for state in ("busy", "asking"):
         story.says(state)
         assert story.quiet().effects == []
@@ -134,10 +133,10 @@ def test_a_question_or_work_is_waited_out() -> None:
 
 def test_in_compact_mode_the_agent_compacts_and_is_left_alone_until_it_is_low() -> None:
     """Typing the command into every turn would be a loop."""
-    story = Filling(COMPACT).start().turn(950)
+    story = filling(COMPACT).turn(950)
     assert story.effects == [AwaitQuiet("L1")]
     assert story.quiet().effects == [Compact("L1")]
-    story.minutes += 60
+    story.wait(60)
     assert story.turn(850).effects == []
     assert story.turn(960).effects == []
     assert story.turn(300).effects == []
@@ -146,7 +145,7 @@ def test_in_compact_mode_the_agent_compacts_and_is_left_alone_until_it_is_low() 
 
 def test_somebody_who_began_to_type_is_waited_for_once_more() -> None:
     """A command that was not typed into their line is still to come, cooldown or not."""
-    story = Filling(COMPACT).start().turn(950).quiet()
+    story = filling(COMPACT).turn(950).quiet()
     assert story.happens(CompactSkipped("L1")).effects == [AwaitQuiet("L1")]
     assert story.quiet().effects == [Compact("L1")]
     assert story.count("context.compacting") == 2
@@ -154,7 +153,7 @@ def test_somebody_who_began_to_type_is_waited_for_once_more() -> None:
 
 def test_a_leg_that_is_over_is_spared_nothing() -> None:
     """Its successor's context is another one."""
-    story = Filling(COMPACT).start().turn(950).quiet()
+    story = filling(COMPACT).turn(950).quiet()
     story.gone()
     assert story.happens(CompactSkipped("L1")).effects == []
 
@@ -162,12 +161,12 @@ def test_a_leg_that_is_over_is_spared_nothing() -> None:
 def test_no_document_is_drafted_where_nothing_is_handed_over() -> None:
     """It costs a part of the user's quota."""
     for wishes in (COMPACT, ASK):
-        assert Filling(wishes).start().turn(850).effects == []
+        assert filling(wishes).turn(850).effects == []
 
 
 def test_in_ask_mode_the_user_is_told_and_nothing_is_done() -> None:
     """Until they say /handoff, which hands over to a fresh start then."""
-    story = Filling(ASK).start()
+    story = filling(ASK)
     story.says("busy")
     assert story.fills(950).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == []
@@ -180,23 +179,15 @@ def test_in_ask_mode_the_user_is_told_and_nothing_is_done() -> None:
 
 def test_a_handoff_by_name_is_what_it_says() -> None:
     """Whoever names an agent means that one."""
-    story = Filling(ASK).start().turn(950)
+    story = filling(ASK).turn(950)
     story.happens(HandoffAsked("cas"))
     assert story.now.handoff is not None
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("cas", "manual")
 
 
-def test_without_a_name_and_not_full_the_next_of_the_order_is_meant() -> None:
-    """As ever."""
-    story = Filling(ASK).start().turn(300)
-    story.happens(HandoffAsked(""))
-    assert story.now.handoff is not None
-    assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("bob", "manual")
-
-
 def test_where_nobody_can_take_over_a_full_context_the_user_hears_it() -> None:
     """The error is the one of any handoff."""
-    story = Filling(ASK).start().turn(950)
+    story = filling(ASK).turn(950)
     story.availability = dict.fromkeys(story.availability, Availability(installed=False))
     with pytest.raises(NobodyAvailableError):
         story.happens(HandoffAsked(""))
@@ -204,7 +195,7 @@ def test_where_nobody_can_take_over_a_full_context_the_user_hears_it() -> None:
 
 def test_nobody_is_told_twice_on_the_way() -> None:
     """A context that swings about a mark must not fill the screen with lines."""
-    story = Filling(ASK).start()
+    story = filling(ASK)
     story.says("busy")
     said = [
         ShowMessage("L1") in story.fills(used).effects for used in (720, 650, 720, 820, 720, 910, 820, 910)
@@ -216,7 +207,7 @@ def test_nobody_is_told_twice_on_the_way() -> None:
 
 def test_a_jump_over_all_marks_is_one_line_one_draft_and_one_wait() -> None:
     """One large file can fill a context in a single turn."""
-    story = Filling().start()
+    story = filling()
     story.says("busy")
     assert story.fills(960).effects == [ShowMessage("L1"), TellContext("L1")]
     assert story.says("ready").effects == [Draft("L1"), AwaitQuiet("L1")]
@@ -224,7 +215,7 @@ def test_a_jump_over_all_marks_is_one_line_one_draft_and_one_wait() -> None:
 
 def test_another_models_window_is_reckoned_anew() -> None:
     """800 of 1,000 tokens is much, of 10,000 it is nothing."""
-    story = Filling(ASK).start().turn(950)
+    story = filling(ASK).turn(950)
     assert story.now.context.level is ACT
     story.turn(960, room=10_000)
     assert story.now.context.level is LOW
@@ -233,7 +224,7 @@ def test_another_models_window_is_reckoned_anew() -> None:
 
 def test_a_new_daemon_waits_for_the_quiet_moment_again() -> None:
     """The one that was killed waited for it; a draft that was begun is not begun twice."""
-    story = Filling().start().turn(950)
+    story = filling().turn(950)
     story.happens(Restarted(leg_lives=True))
     assert story.effects == [AwaitQuiet("L1")]
     assert story.count("draft.begun") == 1
@@ -241,23 +232,23 @@ def test_a_new_daemon_waits_for_the_quiet_moment_again() -> None:
 
 def test_a_limit_goes_before_a_full_context() -> None:
     """The handoff that a limit brings is the one that counts."""
-    story = Filling().start().turn(950)
+    story = filling().turn(950)
     story.limit(Scope.ACCOUNT)
     assert story.quiet().effects == []
     assert story.now.handoff is not None
     assert story.now.handoff.reason == "rate_limit"
-    assert story.fills(990, at=story.at() + timedelta(minutes=1)).effects == []
+    assert story.fills(990, at=story.moment + timedelta(minutes=1)).effects == []
 
 
 def test_a_damaged_line_of_the_journal_changes_nothing() -> None:
     """A moment that is none, or a leg nobody knows, must not stop a session from being read."""
-    story = Filling().start().turn(300)
+    story = filling().turn(300)
     for noted in (
         ContextNoted("L1", 990, 1000, "act", "yesterday"),
         ContextNoted("L1", 990, 1000, "act", "2026-07-26T18:00:00"),
         ContextNoted("L1", 990, 1000, "brimming", NOW.isoformat()),
         ContextNoted("L9", 990, 1000, "act", NOW.isoformat()),
     ):
-        after = fold_event(story.now, Event(story.now.number + 1, story.at(), 1, noted))
+        after = fold_event(story.now, Event(story.now.number + 1, story.moment, 1, noted))
         assert after is not None
         assert after.context == story.now.context

@@ -7,7 +7,6 @@ from agent_relay.domain.events.work import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
-    Delivered,
     HandoffAsked,
     LegGone,
     Published,
@@ -24,8 +23,7 @@ from agent_relay.session.handoff_history import (
     HandoffStatus,
     estimate_durations,
 )
-from tests.session.asked_handoff import RESTS, TERMS, asked, made, of
-from tests.session.story import HERE, NOW, Story
+from tests.session.story import HERE, NOW, RESTS, TERMS, Story, asked, made
 
 
 def statuses(story: Story) -> list[HandoffStatus]:
@@ -95,7 +93,7 @@ def test_a_handoff_says_by_which_lane_the_work_was_passed_on_and_why() -> None:
 def test_a_level_of_effort_is_passed_on_to_an_agent_that_has_it() -> None:
     """The record says so: it is an argument that nobody typed for this agent."""
     story = Story().start().says("busy").limit().gone()
-    handoff = of(story).id
+    handoff = story.handoff.id
     story.happens(Published(handoff, "P1", 1, "1.json", "1.md", "f"), efforts={"bob": "low", "cas": "high"})
     (record,) = HandoffHistory(story.events).records
     assert (record.effort, story.now.legs[-1].effort, story.now.legs[0].effort) == ("low", "low", "")
@@ -112,7 +110,7 @@ def test_what_is_passed_on_is_open_once() -> None:
     story = made()
     story.limit().gone().published()
     assert statuses(story) == [HandoffStatus.UNJUDGED, HandoffStatus.UNDER_WAY]
-    story.spawned().says("ready").happens(Delivered(of(story).id, story.leg)).says("busy")
+    story.spawned().says("ready").delivered().says("busy")
     assert statuses(story) == [HandoffStatus.PASSED_ON, HandoffStatus.WORKING]
     first, second = HandoffHistory(story.events).records
     assert (second.parent, second.depth) == (first.id, 2)
@@ -122,7 +120,7 @@ def test_a_failed_verdict_names_why_nobody_rolls_back() -> None:
     """The trail is what is read when people ask how that could happen."""
     story = made()
     story.availability["cas"] = RESTS
-    story.happens(CloseAsked(of(story).id, "failed"))
+    story.happens(CloseAsked(story.handoff.id, "failed"))
     (record,) = HandoffHistory(story.events).records
     assert (record.status, record.trail[-1].text) == (HandoffStatus.FAILED, "failed; cas: rests until 19:20")
 
@@ -130,7 +128,7 @@ def test_a_failed_verdict_names_why_nobody_rolls_back() -> None:
 def test_a_cancelled_one_can_be_seen_on_its_way_and_at_its_end() -> None:
     """Cancelling takes as long as an agent takes to leave."""
     story = asked(Step.SPAWNED)
-    story.happens(CancelAsked(of(story).id, "no"))
+    story.happens(CancelAsked(story.handoff.id, "no"))
     assert statuses(story) == [HandoffStatus.CANCELLING]
     story.gone()
     (record,) = HandoffHistory(story.events).records

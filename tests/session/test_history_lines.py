@@ -8,8 +8,7 @@ from agent_relay.domain.inputs import CancelAsked, DeliverFailed, RetryAsked
 from agent_relay.domain.limits import Evidence, Source
 from agent_relay.domain.session import Step
 from agent_relay.session.views.event_lines import list_history
-from tests.session.asked_handoff import asked, of
-from tests.session.story import NOW, Story
+from tests.session.story import NOW, Story, asked
 
 ZONE = ZoneInfo("Europe/Berlin")
 LIMIT = Evidence(Source.HOOK, "You've hit your session limit")
@@ -35,9 +34,9 @@ def test_a_limit_nobody_has_taken_over_from_yet_is_told_at_once() -> None:
 def test_what_was_cancelled_failed_and_tried_again_is_told() -> None:
     """With who was to go on, and why they did not."""
     story = asked(Step.SPAWNED)
-    story.happens(CancelAsked(of(story).id)).gone()
-    story.happens(RetryAsked(of(story).id)).spawned().says("ready")
-    story.happens(DeliverFailed(of(story).id, story.leg, "bob did not begin to work on its packet"))
+    story.happens(CancelAsked(story.handoff.id)).gone()
+    story.happens(RetryAsked(story.handoff.id)).spawned().says("ready")
+    story.happens(DeliverFailed(story.handoff.id, story.leg, "bob did not begin to work on its packet"))
     assert [line[15:] for line in list_history(story.events, ZONE)[1:]][:3] == [
         "the handoff to bob was cancelled",
         "session rests: the handoff to bob was cancelled",

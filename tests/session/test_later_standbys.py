@@ -5,14 +5,13 @@ from datetime import timedelta
 from agent_relay.domain.effects import SpawnLeg
 from agent_relay.domain.inputs import HandoffAsked, LegGone, NearLimitOver, ResetPassed, StateSeen
 from agent_relay.session.limits.standbys import LONGEST, MOST_UNUSED, UNUSED_SPAN
-from tests.session.story import NOW, RESET
-from tests.session.warm_story import WarmStory, warm
+from tests.session.story import NOW, RESET, Story, warm
 
 
-def end_it(story: WarmStory, **changes: object) -> WarmStory:
+def end_it(story: Story, **changes: object) -> Story:
     """An hour passes, nobody needs the standby, and its process ends."""
-    story.hears(ResetPassed(), **({"now": NOW + LONGEST} | changes))
-    return story.hears(LegGone(story.ahead, "stopped"))
+    story.happens(ResetPassed(), **({"now": NOW + LONGEST} | changes))
+    return story.happens(LegGone(story.ahead, "stopped"))
 
 
 def test_another_one_is_started_with_the_next_turn() -> None:
@@ -28,7 +27,7 @@ def test_another_one_is_started_with_the_next_turn() -> None:
 
 def test_one_that_was_used_is_followed_by_another_where_its_agent_is_back() -> None:
     """The same window is still nearly used up, and its user was told of it already."""
-    story = warm().hears(HandoffAsked("bob"))
+    story = warm().happens(HandoffAsked("bob"))
     story.take_over().happens(HandoffAsked("ann"))
     story.take_over()
     story.near()
@@ -39,8 +38,8 @@ def test_one_that_was_used_is_followed_by_another_where_its_agent_is_back() -> N
 
 def test_a_window_that_began_anew_needs_none() -> None:
     """Its agent said so, or its reset has passed."""
-    story = warm().hears(NearLimitOver("L1"))
-    story.hears(LegGone(story.ahead, "stopped")).says("ready").says("busy")
+    story = warm().happens(NearLimitOver("L1"))
+    story.happens(LegGone(story.ahead, "stopped")).says("ready").says("busy")
     assert (story.now.standby, story.now.near) == (None, None)
     story.near()
     assert story.now.standby is not None, "it is near its limit again"
@@ -68,10 +67,10 @@ def test_not_more_than_three_are_started_in_vain() -> None:
 def test_one_that_could_not_have_taken_over_is_not_started_again_in_the_same_way() -> None:
     """It would ask the same question; with another configuration it may not."""
     story = warm()
-    story.hears(StateSeen(story.ahead, "asking")).hears(LegGone(story.ahead, "stopped"))
+    story.happens(StateSeen(story.ahead, "asking")).happens(LegGone(story.ahead, "stopped"))
     story.says("ready").says("busy")
     assert story.now.standby is None
-    story.setups = {"bob": "another way"}
+    story.given["standbys"] = {"bob": "another way"}
     story.says("ready").says("busy")
     assert story.now.standby is not None
 
@@ -79,5 +78,5 @@ def test_one_that_could_not_have_taken_over_is_not_started_again_in_the_same_way
 def test_one_that_died_is_replaced_with_the_next_turn() -> None:
     """It may have been killed, with its holder, by a machine short of memory."""
     story = warm()
-    story.hears(LegGone(story.ahead, "lost")).says("ready").says("busy")
+    story.happens(LegGone(story.ahead, "lost")).says("ready").says("busy")
     assert story.now.standby is not None

@@ -18,18 +18,14 @@ from agent_relay.domain.effects import (
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events.session import Event, SessionCreated, SessionEnded, Unknown
 from agent_relay.domain.inputs import (
-    Delivered,
     HandoffAsked,
-    LegGone,
     PublishFailed,
     ResetPassed,
-    SignalFound,
     StopAsked,
 )
-from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
-from agent_relay.domain.values import AgentName
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import ImpossibleEventError, fold_event
 from tests.session.story import HERE, NOW, RESET, Story
@@ -48,7 +44,7 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     assert (story.now.agent, story.now.generation, story.now.state) == ("bob", 2, State.STARTING)
     story.spawned().says("ready")
     assert story.effects == [DeliverPacket(story.now.handoff.id, story.leg)]
-    story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
+    story.delivered().says("busy")
     assert story.now.handoff is None
     assert [handoff.to_agent for handoff in story.now.done] == ["bob"]
 
@@ -69,23 +65,6 @@ def test_a_signal_that_does_not_decide_is_journalled_and_nothing_else() -> None:
     story = Story().start().says("busy").limit(decides=False)
     assert story.names(last=1) == ["signal.seen"]
     assert story.effects == []
-
-
-def test_late_signals_of_an_old_leg_change_nothing() -> None:
-    """A hook of the predecessor may arrive after the successor started."""
-    story = Story().start().to_step(Step.SPAWNED)
-    before = len(story.events)
-    signal = Signal(AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "late"), decides=True)
-    story.happens(SignalFound("L1", signal)).happens(LegGone("L1", "exited"))
-    assert len(story.events) == before
-
-
-def test_the_same_limit_heard_twice_begins_one_handoff() -> None:
-    """The hook and the transcript both tell; one saga follows."""
-    story = Story().start().limit()
-    before = len(story.events)
-    story.limit()
-    assert len(story.events) == before
 
 
 def test_nobody_available_rests_the_session_and_leaves_the_agent_in_charge() -> None:
@@ -157,6 +136,17 @@ def test_asking_by_hand_refuses_a_resting_agent_unless_forced() -> None:
         story.happens(HandoffAsked("bob"))
     story.happens(HandoffAsked("bob", force=True, focus="the parser"))
     assert (story.now.handoff.to_agent, story.now.handoff.focus) == ("bob", "the parser")
+
+
+def test_no_name_means_the_next_of_the_order_who_can() -> None:
+    """`/handoff` alone is what people type when it has to go quickly."""
+    story = Story().start()
+    story.availability["bob"] = Availability(installed=False)
+    story.happens(HandoffAsked(""))
+    assert (story.begun.from_agent, story.begun.to_agent, story.begun.reason) == ("ann", "cas", "manual")
+    assert story.effects == [StopLeg("L1")]
+    with pytest.raises(NobodyAvailableError, match="there is nobody else in the order"):
+        Story(("ann",)).start().happens(HandoffAsked(""))
 
 
 def test_asking_for_the_agent_at_work_or_during_a_handoff_is_wrong_use() -> None:

@@ -5,26 +5,18 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.effects import (
-    DeliverPacket,
     DeliverTask,
     NoteRest,
-    PublishPacket,
-    SpawnLeg,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.inputs import (
-    Delivered,
     HandoffAsked,
-    LegGone,
-    Published,
     Restarted,
-    Spawned,
     TaskGiven,
 )
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
-from agent_relay.session.fold import fold_events
 from tests.session.story import RESET, Story
 
 
@@ -33,24 +25,7 @@ from tests.session.story import RESET, Story
 def test_a_crash_after_any_journal_line_leads_on_to_one_successor(kept: int, *, leg_lives: bool) -> None:
     """Kill -9 between any two writes: the next daemon finishes the saga or leaves the source in charge."""
     whole = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
-    story = Story()
-    story.availability = whole.availability
-    story.events = whole.events[:kept]
-    story.session = fold_events(story.events)
-    story.ids = 100
-    story.happens(Restarted(leg_lives))
-    for _ in range(12):
-        match story.effects[-1:]:
-            case [StopLeg(leg)]:
-                story.happens(LegGone(leg, "stopped"))
-            case [PublishPacket(handoff)]:
-                story.happens(Published(handoff, "P", 1, "1.json", "1.md", "f"))
-            case [SpawnLeg(leg)]:
-                story.happens(Spawned(leg, 20, 21, 22)).says("ready")
-            case [DeliverPacket(handoff, leg)]:
-                story.happens(Delivered(handoff, leg)).says("busy")
-            case _:
-                break
+    story = whole.cut(kept).happens(Restarted(leg_lives)).perform()
     assert story.now.state in (State.STARTING, State.READY, State.BUSY, State.ENDED)
     living = [leg for leg in story.now.legs if not leg.is_over]
     assert len(living) <= 1

@@ -11,6 +11,7 @@ from agent_relay.domain.inputs import (
     Delivered,
     DeliverFailed,
     HandoffAsked,
+    LegGone,
     PromptTaken,
     Published,
     PublishFailed,
@@ -23,7 +24,7 @@ from agent_relay.domain.inputs import (
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
-from agent_relay.domain.values import AgentName
+from agent_relay.domain.values import AgentName, replace
 from agent_relay.session.handoffs import begin_handoff
 from tests.session.story import NOW, RESET, Story
 
@@ -39,11 +40,13 @@ def test_news_of_what_is_over_change_nothing() -> None:
     story.happens(DeliverFailed("H-old", story.leg, "no")).happens(Spawned("L1", 1, 2, 3))
     story.happens(PromptTaken("L1")).happens(Answered("L1")).happens(StateSeen("L1", "busy"))
     story.happens(StateSeen(story.leg, "dreaming")).happens(SignalFound(story.leg, RETRY))
+    story.happens(SignalFound("L1", replace(RETRY, kind=Kind.LIMIT, scope=Scope.ACCOUNT)))
+    story.happens(LegGone("L1", "exited"))
     assert len(story.events) == count
 
 
-def test_a_screen_read_during_a_handoff_changes_nothing() -> None:
-    """The old agent still paints while it is asked to quit."""
+def test_what_an_agent_says_on_its_way_out_changes_nothing() -> None:
+    """It still paints while it is asked to quit; hook and transcript both tell of one limit."""
     story = Story().start().says("busy").limit()
     assert len(story.says("ready").events) == len(story.limit().events)
     assert story.now.state is State.HANDING_OFF
@@ -67,11 +70,6 @@ def test_the_exact_moment_of_a_reset_that_comes_during_the_handoff_is_noted() ->
     assert len(story.events) == count
 
 
-def test_an_agent_that_asks_is_seen_asking() -> None:
-    """Nothing is typed into a question."""
-    assert Story().start().says("asking").now.state is State.ASKING
-
-
 def test_a_packet_that_could_not_be_given_is_a_failed_handoff() -> None:
     """The successor goes on without it; the user is told what it should have read."""
     story = Story().start().to_step(Step.SPAWNED).says("ready")
@@ -93,7 +91,7 @@ def test_a_first_prompt_confirms_the_handoff_once() -> None:
 def test_a_packet_given_to_an_agent_at_work_is_confirmed_at_once() -> None:
     """It was seen working before the delivery was told."""
     story = Story().start().to_step(Step.SPAWNED).says("ready").says("busy")
-    story.happens(Delivered(story.now.handoff.id, story.leg))
+    story.delivered()
     assert story.names(last=2) == ["handoff.delivered", "handoff.confirmed"]
 
 

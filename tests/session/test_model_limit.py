@@ -7,45 +7,32 @@ import pytest
 from agent_relay.domain.effects import AwaitQuiet, ShowMessage, StopLeg
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.inputs import (
-    Delivered,
     HandoffAsked,
-    LegQuiet,
     PublishFailed,
     ResetPassed,
     Restarted,
-    StateSeen,
 )
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
-from agent_relay.session.decision import DecisionContext
-from agent_relay.session.fold import fold_events
 from agent_relay.session.views.messages import render_message
 from tests.session.story import NOW, RESET, Story, reset_window
 
 
 def on_fallback() -> Story:
     """A session whose agent works on its fallback model."""
-    story = Working().start().says("busy").limit(Scope.MODEL, model="large")
-    return take_over(story)
+    story = working().limit(Scope.MODEL, model="large")
+    return story.take_over()
 
 
-def take_over(story: Story) -> Story:
-    """The handoff under way comes to its end."""
-    story.gone().published().spawned().says("ready")
-    return story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
-
-
-class Working(Story):
-    """A session whose first two agents have a fallback model."""
-
-    def world(self, **changes: object) -> DecisionContext:
-        return super().world(**({"fallback_models": {"ann": "small", "bob": "tiny"}} | changes))
+def working() -> Story:
+    """A session whose first two agents have a fallback model; the first one works."""
+    return Story(fallback_models={"ann": "small", "bob": "tiny"}).start().says("busy")
 
 
 def test_an_agent_goes_on_with_its_fallback_model_in_its_own_native_session() -> None:
     """Its history and most of its cache are still there; only the model is out of reach."""
-    story = Working().start().says("busy").limit(Scope.MODEL, model="large")
+    story = working().limit(Scope.MODEL, model="large")
     handoff = story.now.handoff
     assert (handoff.to_agent, handoff.model, handoff.reason) == ("ann", "small", "rate_limit")
     assert story.effects[-1] == StopLeg("L1")
@@ -59,13 +46,13 @@ def test_a_fallback_that_is_limited_too_gives_way_to_the_next_agent() -> None:
     """Two models of one agent must not be tried in turns until morning."""
     story = on_fallback().limit(Scope.MODEL)
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("bob", "")
-    assert Working().start().limit(Scope.MODEL, model="small").now.handoff.to_agent == "bob"
+    assert working().limit(Scope.MODEL, model="small").now.handoff.to_agent == "bob"
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.BILLING])
 def test_a_limit_of_the_whole_account_is_no_matter_of_models(scope: Scope) -> None:
     """Another model of the same account is as limited."""
-    assert Working().start().limit(scope).now.handoff.to_agent == "bob"
+    assert working().limit(scope).now.handoff.to_agent == "bob"
 
 
 def test_without_a_fallback_the_next_agent_comes() -> None:
@@ -75,18 +62,15 @@ def test_without_a_fallback_the_next_agent_comes() -> None:
 
 def test_a_fallback_that_does_not_start_gives_way() -> None:
     """A misspelt model must not strand the user."""
-    story = Working().start().says("busy").limit(Scope.MODEL).gone().published().gone("unstarted")
+    story = working().limit(Scope.MODEL).gone().published().gone("unstarted")
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("bob", "")
 
 
 @pytest.mark.parametrize("leg_lives", [True, False])
 def test_a_new_daemon_takes_the_same_remedy(*, leg_lives: bool) -> None:
     """Killed between the limit's line and the handoff's, nothing is decided differently."""
-    whole = Working().start().says("busy").limit(Scope.MODEL)
-    story = Working()
-    story.availability = whole.availability
-    story.events = [event for event in whole.events if event.body.name != "handoff.begun"]
-    story.session = fold_events(story.events)
+    whole = working().limit(Scope.MODEL)
+    story = whole.refold([event for event in whole.events if event.body.name != "handoff.begun"])
     assert story.now.state is State.LIMITED
     story.happens(Restarted(leg_lives))
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "small")
@@ -94,10 +78,9 @@ def test_a_new_daemon_takes_the_same_remedy(*, leg_lives: bool) -> None:
 
 def test_a_new_daemon_goes_on_where_no_limit_was_the_cause() -> None:
     """A packet that could not be written leaves a session limited that never hit one."""
-    story = Working().start().says("busy").happens(HandoffAsked("bob")).gone()
+    story = working().happens(HandoffAsked("bob")).gone()
     story.happens(PublishFailed(story.now.handoff.id, "the disk is full"))
-    story.events.pop()
-    story.session = fold_events(story.events)
+    story = story.cut(-1)
     assert (story.now.state, story.now.limit) == (State.LIMITED, None)
     story.happens(Restarted(leg_lives=False))
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("bob", "")
@@ -105,7 +88,7 @@ def test_a_new_daemon_goes_on_where_no_limit_was_the_cause() -> None:
 
 def test_an_agent_that_only_changed_its_model_is_not_offered_back() -> None:
     """It never left; who left it by hand later did not mean to be asked."""
-    story = reset_window(take_over(on_fallback().happens(HandoffAsked("bob"))))
+    story = reset_window(on_fallback().happens(HandoffAsked("bob")).take_over())
     count = len(story.events)
     assert story.now.agent == "bob"
     assert len(story.happens(ResetPassed()).events) == count
@@ -147,9 +130,9 @@ def test_an_automatic_return_takes_the_own_model_at_the_turns_end(state: str) ->
         assert render_message(story.now, UTC) == (
             "→ ann can have its own model again, and goes on with it at the end of this turn."
         )
-        story.happens(StateSeen(story.leg, "ready"), return_mode="auto", now=RESET)
+        story.says("ready", return_mode="auto", now=RESET)
     assert story.effects[-1] == AwaitQuiet(story.leg)
-    story.happens(LegQuiet(story.leg), return_mode="auto", now=RESET)
+    story.quiet(return_mode="auto", now=RESET)
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
     assert render_message(story.now, UTC) == ("→ ann can have its own model again. Continuing with ann.")
 
@@ -171,16 +154,16 @@ def test_a_model_that_still_rests_is_not_offered() -> None:
 
 def test_a_limit_without_a_reset_is_over_when_the_ledger_says_so() -> None:
     """The user cleared it by hand."""
-    story = Working().start().says("busy").limit(Scope.MODEL, resets_at=None)
-    assert reset_window(take_over(story)).happens(ResetPassed()).now.offer == "ann"
+    story = working().limit(Scope.MODEL, resets_at=None)
+    assert reset_window(story.take_over()).happens(ResetPassed()).now.offer == "ann"
 
 
 def test_the_own_model_can_be_limited_again_and_is_offered_again() -> None:
     """Every reset is a new offer, and no two models are tried in turns before one."""
     story = back_on_time(on_fallback()).happens(HandoffAsked("ann"), now=RESET)
-    story = take_over(story).limit(Scope.MODEL, model="large", resets_at=RESET + timedelta(hours=5))
+    story = story.take_over().limit(Scope.MODEL, model="large", resets_at=RESET + timedelta(hours=5))
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "small")
-    story = reset_window(take_over(story))
+    story = reset_window(story.take_over())
     assert story.happens(ResetPassed(), now=RESET).now.offer == ""
     assert story.happens(ResetPassed(), now=RESET + timedelta(hours=5)).now.offer == "ann"
 

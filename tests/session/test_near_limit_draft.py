@@ -4,7 +4,7 @@ from agent_relay.domain.effects import Draft, DraftPacket, ShowMessage
 from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.limits import ContextWishes, Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values import AgentName
-from tests.session.filling_story import Filling
+from tests.session.story import filling
 
 TOLD = [ShowMessage("L1"), DraftPacket("L1", "bob")]
 
@@ -16,7 +16,7 @@ def near() -> Signal:
 
 def test_a_near_limit_is_drafted_for_at_the_end_of_the_turn_for_those_who_want_that() -> None:
     """Nothing can be asked of an agent that has stopped answering; once a leg is enough."""
-    story = Filling(ContextWishes()).start()
+    story = filling(ContextWishes())
     story.says("busy")
     assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == TOLD
     story.happens(StateSeen("L1", "ready"), draft_near_limit=True)
@@ -28,7 +28,7 @@ def test_a_near_limit_is_drafted_for_at_the_end_of_the_turn_for_those_who_want_t
 
 def test_a_near_limit_told_between_two_turns_is_drafted_for_at_once() -> None:
     """There may be no other turn."""
-    story = Filling(ContextWishes()).start().turn(10)
+    story = filling(ContextWishes()).turn(10)
     assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [
         *TOLD,
         Draft("L1"),
@@ -37,12 +37,12 @@ def test_a_near_limit_told_between_two_turns_is_drafted_for_at_once() -> None:
 
 def test_a_near_limit_costs_nothing_by_default() -> None:
     """What is left of a window is the user's to spend."""
-    story = Filling(ContextWishes()).start().turn(10)
+    story = filling(ContextWishes()).turn(10)
     assert story.happens(SignalFound("L1", near())).effects == TOLD
     assert story.turn(10).effects == []
 
 
 def test_nothing_is_drafted_by_an_agent_that_did_nothing_yet() -> None:
     """There is nothing to hand off."""
-    story = Filling(ContextWishes()).start()
+    story = filling(ContextWishes())
     assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [ShowMessage("L1")]

@@ -7,8 +7,7 @@ from agent_relay.domain.session import Terms
 from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.interventions import build_handoff_plan
-from tests.session.asked_handoff import RESTS, made
-from tests.session.story import NOW, Story
+from tests.session.story import NOW, RESTS, Story, made
 
 
 def verdicts(plan: dict[str, object]) -> list[tuple[object, object, object]]:

@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
+from agent_relay.domain.limits import FullWindow
 from agent_relay.session.decision import Availability, choose_successor
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HERE = Availability(installed=True)
+FULL = Availability(installed=True, full=FullWindow("5-hour window", NOW + timedelta(hours=2)))
+RESTS = Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1))
 
 
 def test_a_spent_budget_is_the_reason_that_is_told() -> None:
@@ -21,7 +24,7 @@ def test_everyone_skipped_has_a_reason() -> None:
     known = {
         "bob": Availability(installed=False),
         "cas": Availability(installed=True, signed_in=False),
-        "dan": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1)),
+        "dan": RESTS,
         "eve": Availability(installed=True, resting=True, scope="billing"),
         "fay": HERE,
         "gil": HERE,
@@ -67,7 +70,7 @@ def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:
     """The one giving way counts, too: it may be back before the others."""
     known = {
         "ann": Availability(installed=True, resting=True, rests_until=NOW + timedelta(minutes=5)),
-        "bob": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1)),
+        "bob": RESTS,
     }
     choice = choose_successor(("ann", "bob", "cas"), known, current="ann", now=NOW)
     assert (choice.successor, choice.earliest) == ("", NOW + timedelta(minutes=5))
@@ -78,3 +81,27 @@ def test_a_rest_that_is_over_does_not_count() -> None:
     """The ledger is read now, the reset was a moment ago."""
     known = {"bob": Availability(installed=True, resting=True, rests_until=NOW)}
     assert choose_successor(("ann", "bob"), known, current="ann", now=NOW).successor == "bob"
+
+
+def test_an_agent_whose_window_is_used_up_is_passed_over_and_the_reason_recorded() -> None:
+    """It would take over to say that it met its limit."""
+    choice = choose_successor(["ada", "bob", "cem"], {"bob": FULL, "cem": HERE}, current="ada", now=NOW)
+    assert (choice.successor, choice.skipped) == (
+        "cem",
+        ("bob: its 5-hour window is used up until 20:20",),
+    )
+
+
+def test_it_is_asked_if_nobody_else_can_take_over() -> None:
+    """It may work with credits, or the count may lie; only its own limit makes it rest."""
+    choice = choose_successor(["ada", "bob", "cem"], {"bob": FULL, "cem": RESTS}, current="ada", now=NOW)
+    assert (choice.successor, choice.skipped) == ("bob", ("cem: rests until 19:20",))
+    assert choose_successor(["bob"], {"bob": FULL}, current="", now=NOW).successor == "bob"
+
+
+def test_a_window_that_has_begun_anew_is_not_used_up() -> None:
+    """The reading is of the window before."""
+    past = Availability(installed=True, full=FullWindow("5-hour window", NOW))
+    assert (
+        choose_successor(["bob", "cem"], {"bob": past, "cem": HERE}, current="", now=NOW).successor == "bob"
+    )

@@ -10,7 +10,6 @@ from agent_relay.domain.inputs import (
     CancelAsked,
     HandoffWished,
     LegGone,
-    LegQuiet,
     NoteSaid,
     Restarted,
     TurnAsked,
@@ -22,8 +21,7 @@ from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
 from agent_relay.session.handoff_history import HandoffHistory, HandoffStatus
 from agent_relay.session.views.messages import render_intervention, render_message
-from tests.session.asked_handoff import RESTS, begun, made, of
-from tests.session.story import NOW, Story
+from tests.session.story import NOW, RESTS, Story, made
 
 HEADLESS = Availability(installed=True, capabilities=frozenset({"headless"}))
 
@@ -60,8 +58,8 @@ def test_an_agent_hands_over_when_its_turn_is_over() -> None:
     assert records(story) == {request.id: HandoffStatus.REQUESTED}
     story.says("ready")
     assert story.effects == [AwaitQuiet(story.leg)]
-    story.happens(LegQuiet(story.leg))
-    assert (begun(story).handoff, begun(story).to_agent, begun(story).why) == (
+    story.quiet()
+    assert (story.begun.handoff, story.begun.to_agent, story.begun.why) == (
         request.id,
         "bob",
         "ann asked for it",
@@ -83,9 +81,9 @@ def test_what_was_asked_for_is_begun_after_a_crash() -> None:
 
 def test_a_quiet_moment_without_a_request_is_no_handoff() -> None:
     """Other reasons wait for the same moment."""
-    story = at_work().says("ready").happens(LegQuiet("L1"))
+    story = at_work().says("ready").quiet()
     assert (story.now.handoff, story.effects) == (None, [])
-    story = wish(at_work()).happens(LegQuiet("L1"))
+    story = wish(at_work()).quiet()
     assert story.now.handoff is None, "it works again"
 
 
@@ -142,14 +140,14 @@ def test_a_person_can_prevent_what_an_agent_asked_for() -> None:
         render_intervention(story.now, request.id) == f"→ Handoff {request.id} will not begin; ann goes on."
     )
     assert records(story) == {request.id: HandoffStatus.CANCELLED}
-    assert story.says("ready").happens(LegQuiet(story.leg)).now.handoff is None
+    assert story.says("ready").quiet().now.handoff is None
 
 
 def test_a_request_is_dropped_if_its_target_became_unavailable() -> None:
     """Between the request and the turn's end its limit may have been met elsewhere; the agent goes on."""
     story = wish(at_work())
     story.availability["bob"] = RESTS
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert story.names(last=1) == ["handoff.withdrawn"]
     assert story.effects == [ShowMessage(story.leg)]
     assert (story.now.state, story.now.request) == (State.READY, None)
@@ -166,7 +164,7 @@ def test_a_request_ends_with_its_agent() -> None:
 def test_a_limit_comes_before_what_was_asked_for() -> None:
     """The agent cannot end its turn any more; its words are kept for the packet."""
     story = wish(at_work(), "cas").limit()
-    assert (begun(story).to_agent, story.now.request) == ("bob", None)
+    assert (story.begun.to_agent, story.now.request) == ("bob", None)
     assert story.now.note is not None
     assert story.now.note.next_step == "test it"
 
@@ -178,9 +176,9 @@ def test_its_priority_and_what_is_still_expected_go_along() -> None:
         "cas",
         priority="urgent",
     )
-    story.says("ready").happens(LegQuiet(story.leg))
-    assert begun(story).deliverables == ("a door",)
-    assert (begun(story).priority, begun(story).rollback, begun(story).questions) == ("urgent", "", ())
+    story.says("ready").quiet()
+    assert story.begun.deliverables == ("a door",)
+    assert (story.begun.priority, story.begun.rollback, story.begun.questions) == ("urgent", "", ())
 
 
 def test_a_headless_agent_hands_over_instead_of_ending_its_turn() -> None:
@@ -189,7 +187,7 @@ def test_a_headless_agent_hands_over_instead_of_ending_its_turn() -> None:
     assert story.effects == []
     story.happens(LegGone(story.leg, "exited", 0, is_done=True))
     assert story.names(last=3) == ["handoff.begun", "leg.ended", "handoff.stopped"]
-    assert story.effects == [PublishPacket(begun(story).handoff)]
+    assert story.effects == [PublishPacket(story.begun.handoff)]
     story.published().spawned()
     assert (story.now.agent, story.now.open_turn is not None) == ("bob", True)
 
@@ -224,9 +222,9 @@ def test_an_agent_accepts_the_handoff_that_brought_it_once() -> None:
     """Whoever asks later sees that it knew what is expected."""
     story = made(NO_TERMS)
     story.happens(AcceptSaid(story.leg, "understood"))
-    assert story.now.accepted == (of(story).id,)
+    assert story.now.accepted == (story.handoff.id,)
     assert story.happens(AcceptSaid(story.leg)).effects == []
-    assert story.now.accepted == (of(story).id,)
+    assert story.now.accepted == (story.handoff.id,)
 
 
 def test_an_agent_no_handoff_brought_has_none_to_judge() -> None:
@@ -250,22 +248,22 @@ def test_an_agent_completes_its_handoff() -> None:
 def test_a_rollback_agent_comes_when_the_turn_is_over() -> None:
     """An agent that gives up is not stopped before it has said why."""
     story = made(Terms(rollback="cas", deliverables=("a door",)))
-    failed = of(story).id
+    failed = story.handoff.id
     story.happens(VerdictSaid(story.leg, "failed", "no hinges"))
     assert story.effects == [ShowMessage(story.leg)]
     with pytest.raises(WrongUseError, match="already requested"):
         story.happens(VerdictSaid(story.leg, "failed"))
     request = story.now.request
     assert request is not None
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert story.names(last=2) == ["handoff.closed", "handoff.begun"]
-    assert (begun(story).handoff, begun(story).to_agent, begun(story).rolls_back) == (
+    assert (story.begun.handoff, story.begun.to_agent, story.begun.rolls_back) == (
         request.id,
         "cas",
         failed,
     )
-    assert begun(story).why == "no hinges"
-    assert isinstance(begun(story), HandoffBegun)
+    assert story.begun.why == "no hinges"
+    assert isinstance(story.begun, HandoffBegun)
 
 
 def test_a_failure_without_a_rollback_agent_is_only_noted() -> None:
@@ -281,7 +279,7 @@ def test_a_failure_is_noted_even_if_its_rollback_agent_cannot_come() -> None:
     story = made(Terms(rollback="cas", deliverables=("a door",)))
     story.happens(VerdictSaid(story.leg, "failed", "no"))
     story.availability["cas"] = RESTS
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert story.names(last=2) == ["handoff.withdrawn", "handoff.closed"]
     assert story.now.handoff is None
 
@@ -300,7 +298,7 @@ def test_evidence_of_a_failure_is_recorded_before_the_rollback_agent_comes() -> 
     story.happens(VerdictSaid(story.leg, "failed", "no hinges", report))
     assert story.names(last=3) == ["criterion.checked", "blocker.named", "handoff.requested"]
     story.happens(NoteSaid(story.leg, "a later note")).happens(Restarted(leg_lives=True))
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert story.names(last=2) == ["handoff.closed", "handoff.begun"]
     record = HandoffHistory(story.events).records[0]
     assert (record.status, record.note) == (HandoffStatus.FAILED, "no hinges")
@@ -315,15 +313,15 @@ def test_evidence_of_a_failure_is_recorded_before_the_rollback_agent_comes() -> 
 def test_a_rejected_handoff_is_rolled_back_and_recorded_as_rejected() -> None:
     """Nobody worked on it: that is not the same as having failed at it."""
     story = made(Terms(rollback="cas", deliverables=("a door",)))
-    rejected = of(story).id
+    rejected = story.handoff.id
     story.happens(VerdictSaid(story.leg, "rejected", "not my trade"))
     assert "bob hands over to cas when its turn is over: bob rejected it" in render_message(
         story.now, NOW.tzinfo
     )
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     closed = story.events[-2].body
     assert isinstance(closed, HandoffClosed)
-    assert (closed.verdict, closed.by, begun(story).rolls_back) == ("rejected", "bob", rejected)
+    assert (closed.verdict, closed.by, story.begun.rolls_back) == ("rejected", "bob", rejected)
     assert records(story)[rejected] is HandoffStatus.REJECTED
 
 
@@ -346,7 +344,7 @@ def test_what_was_accepted_is_not_rejected() -> None:
 def test_an_unmet_criterion_keeps_a_handoff_open_for_its_agent_too() -> None:
     """What relay ran counts before its word."""
     story = made(Terms(("a door",), checks=("make test",)))
-    ran = CriterionChecked(of(story).id, "make test", "unmet", "run: exit status 2", "relay")
+    ran = CriterionChecked(story.handoff.id, "make test", "unmet", "run: exit status 2", "relay")
     report = HandoffReport(criteria=(CriterionReport("1", met=True, how="read it"),))
     story.happens(VerdictSaid(story.leg, "completed", "", report, (ran,)))
     assert story.names(last=1) == ["criterion.checked"]

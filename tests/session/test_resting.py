@@ -16,7 +16,6 @@ from agent_relay.domain.inputs import (
     StateSeen,
 )
 from agent_relay.domain.limits import Scope, parse_quiet_hours
-from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
 from agent_relay.session.views.messages import render_message
@@ -59,13 +58,6 @@ def test_who_changes_their_mind_takes_it_back() -> None:
     assert (story.now.state, story.now.handoff) == (State.READY, None)
 
 
-def test_agreeing_survives_the_daemon() -> None:
-    """The next one has the journal, and waits for the same reset."""
-    story = _rest(lives=False).happens(ResumeAsked())
-    story.refold(story.events).happens(Restarted(leg_lives=False), now=NOW + timedelta(minutes=5))
-    assert (story.now.agreed, story.effects) == (True, [WakeAt(RESET)])
-
-
 def test_nobody_can_agree_to_a_reset_that_is_not_known() -> None:
     """Money is back when somebody pays; waiting for it would be a promise nobody keeps."""
     story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
@@ -95,15 +87,6 @@ def test_with_quiet_hours_that_never_end_the_agent_is_offered_only() -> None:
     story = reset_window(_rest()).happens(ResetPassed(), now=RESET, quiet=ALWAYS, resume_at_reset=True)
     assert (story.now.state, story.now.offer, story.now.handoff) == (State.READY, "ann", None)
     assert story.effects == [ShowMessage(story.leg)]
-
-
-def test_an_automatic_return_is_an_offer_in_the_quiet_hours() -> None:
-    """An agent that takes over begins to work: that is going on by itself, too."""
-    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
-    story.happens(ResetPassed(), now=RESET, return_mode="auto", quiet=NIGHT)
-    assert (story.now.offer, story.now.returns) == ("ann", False)
-    story.happens(StateSeen(story.leg, "ready"), now=RESET, return_mode="auto", quiet=NIGHT)
-    assert (story.now.state, story.now.handoff) == (State.READY, None)
 
 
 def test_without_a_word_who_can_be_had_again_is_offered_once() -> None:

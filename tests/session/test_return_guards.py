@@ -4,26 +4,19 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import AwaitQuiet, DeliverPacket, PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.effects import AwaitQuiet, StopLeg, WakeAt
 from agent_relay.domain.events.session import ConsentUsed, ReturnOffered, ReturnPutOff
 from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import (
-    Delivered,
     HandoffAsked,
-    LegGone,
-    LegQuiet,
-    Published,
     ResetPassed,
     Restarted,
     ResumeAsked,
-    Spawned,
-    StateSeen,
 )
 from agent_relay.domain.limits import FullWindow, Scope, parse_quiet_hours
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State
 from agent_relay.domain.values import Asker, replace
-from agent_relay.session.fold import fold_events
 from tests.session.story import HERE, NOW, RESET, Story, reset_window
 
 GRACE = timedelta(seconds=30)
@@ -40,14 +33,14 @@ def go_back(story: Story, **changes: object) -> Story:
     """The reset passes, and nobody types at the prompt."""
     world = {**AUTO, **changes}
     story.happens(ResetPassed(), **world)
-    return story.happens(LegQuiet(story.leg), **world)
+    return story.quiet(**world)
 
 
 def end_turn(story: Story) -> None:
     """The agent waits for its next prompt, and nobody types one."""
-    story.happens(StateSeen(story.leg, "ready"), **AUTO)
+    story.says("ready", **AUTO)
     effects = list(story.effects)
-    story.happens(LegQuiet(story.leg), **AUTO)
+    story.quiet(**AUTO)
     story.effects = effects + story.effects
 
 
@@ -61,7 +54,7 @@ def test_a_return_at_the_prompt_waits_until_nobody_types() -> None:
     """A line half typed would be lost with the agent that is stopped."""
     story = lose_window().happens(ResetPassed(), **AUTO)
     assert (story.names(last=1), story.effects[-1]) == (["return.offered"], AwaitQuiet(story.leg))
-    story.happens(LegQuiet(story.leg), **AUTO)
+    story.quiet(**AUTO)
     assert (story.names(last=2), story.effects) == (["consent.used", "handoff.begun"], [StopLeg(story.leg)])
 
 
@@ -244,29 +237,8 @@ def test_a_crash_after_any_line_of_a_return_leads_to_one_return(kept: int) -> No
     whole = lose_window()
     begun = len(whole.events)
     go_back(whole).take_over()
-    lines = whole.events[: begun + kept]
-    story = Story()
-    story.availability, story.events, story.ids = whole.availability, lines, 100
-    story.session = fold_events(lines)
-    story.happens(Restarted(leg_lives=story.now.living_leg is not None), **AUTO)
-    for _ in range(12):
-        match story.effects[-1:]:
-            case [StopLeg(leg)]:
-                story.happens(LegGone(leg, "stopped"))
-            case [PublishPacket(handoff)]:
-                story.happens(Published(handoff, "P", 2, "2.json", "2.md", "f"))
-            case [SpawnLeg(leg)]:
-                story.happens(Spawned(leg, 20, 21, 22)).says("ready")
-            case [DeliverPacket(handoff, leg)]:
-                story.happens(Delivered(handoff, leg)).says("busy")
-            case [WakeAt()]:
-                story.happens(ResetPassed(), **AUTO)
-            case [AwaitQuiet(leg)]:
-                story.happens(LegQuiet(leg), **AUTO)
-            case _ if story.now.handoff is not None and story.now.handoff.step is Step.SPAWNED:
-                story.says("ready")
-            case _:
-                break
+    story = whole.cut(begun + kept)
+    story.happens(Restarted(leg_lives=story.now.living_leg is not None), **AUTO).perform(**AUTO)
     assert (story.now.agent, story.now.handoff) == ("ann", None)
     assert [to for to, _ in list_begun(story)] == ["bob", "ann"]
 

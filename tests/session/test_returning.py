@@ -2,16 +2,13 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.effects import AwaitQuiet, ShowMessage, StopLeg, WakeAt
+from agent_relay.domain.effects import AwaitQuiet, ShowMessage, WakeAt
 from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.inputs import (
     Answered,
     ClockSetBack,
     HandoffAsked,
-    LegQuiet,
     ResetPassed,
-    Restarted,
-    StateSeen,
 )
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.session import Step
@@ -19,7 +16,7 @@ from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
 from agent_relay.session.fold import fold_event
 from agent_relay.session.rests import find_wake
-from tests.session.story import HERE, NOW, RESET, Story, reset_window
+from tests.session.story import HERE, NOW, Story, reset_window
 
 
 def test_a_returning_agent_resumes_its_own_native_session() -> None:
@@ -48,20 +45,10 @@ def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
     story.happens(ResetPassed(), return_mode="auto")
     assert (story.now.state, story.now.returns) == (State.BUSY, True)
     assert story.effects == [ShowMessage(story.leg)]
-    story.happens(StateSeen(story.leg, "ready"), return_mode="auto")
+    story.says("ready", return_mode="auto")
     assert story.effects == [AwaitQuiet(story.leg)]
-    story.happens(LegQuiet(story.leg), return_mode="auto")
+    story.quiet(return_mode="auto")
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
-
-
-def test_an_automatic_return_between_turns_begins_as_soon_as_nobody_types() -> None:
-    """There is nothing else to wait for, and the handoff's own line says all."""
-    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy").says("ready"))
-    story.happens(ResetPassed(), return_mode="auto")
-    assert (story.names(last=1), story.effects) == (["return.offered"], [AwaitQuiet(story.leg)])
-    story.happens(LegQuiet(story.leg), return_mode="auto")
-    assert story.names(last=2) == ["consent.used", "handoff.begun"]
-    assert story.effects == [StopLeg(story.leg)]
 
 
 def test_an_offer_is_over_when_the_next_leg_begins_or_the_agent_is_limited_again() -> None:
@@ -81,14 +68,6 @@ def test_no_return_is_offered_while_the_agent_rests_or_the_user_wants_none() -> 
     assert len(reset_window(story).happens(ResetPassed(), return_mode="off").events) == count
 
 
-def test_a_new_daemon_waits_for_the_reset_again() -> None:
-    """The offer must not be lost with the daemon that would have made it."""
-    story = (
-        Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
-    )
-    assert story.effects == [WakeAt(RESET)]
-
-
 def test_an_agent_that_answers_again_ends_the_rest_of_its_session() -> None:
     """Credits were bought, or a window moved: the next limit must find a session that acts on it."""
     story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
@@ -104,14 +83,6 @@ def test_an_answer_from_before_the_limit_does_not_end_the_rest() -> None:
     story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
     assert story.happens(Answered(story.leg, NOW - timedelta(seconds=1))).now.state is State.RESTING
     assert story.happens(Answered(story.leg, NOW + timedelta(hours=1))).now.state is State.READY
-
-
-def test_unattended_work_goes_on_with_the_agent_whose_window_it_was() -> None:
-    """Left at its prompt it would wait for somebody who is asleep: it is handed its own work."""
-    story = Story(("ann",)).start().says("busy").limit()
-    assert story.now.state is State.RESTING
-    reset_window(story).happens(ResetPassed(), resume_at_reset=True)
-    assert (story.now.handoff.to_agent, story.now.state) == ("ann", State.HANDING_OFF)
 
 
 def test_a_damaged_moment_in_the_journal_wakes_who_rests_at_once() -> None:

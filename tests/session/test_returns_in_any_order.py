@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-import pytest
-
 from agent_relay.domain.effects import AwaitQuiet, Effect, WakeAt
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import ConsentUsed
@@ -18,9 +16,8 @@ from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.inputs import Input, LegQuiet, ResetPassed, StateSeen
 from agent_relay.session.decision import Availability
 from tests.session.story import HERE
-from tests.support.reset_life import OVER, RESET, Life, Process
+from tests.support.reset_life import OVER, RESET, Life, Process, play_all
 
-RUNS = 200
 GRACE = timedelta(seconds=30)
 LOOK = timedelta(seconds=30)
 
@@ -116,19 +113,14 @@ def _begin(seed: int) -> Night:
     return night
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_the_preferred_agent_returns_exactly_once(block: int) -> None:
+def _check_end(night: Night) -> None:
+    bodies = [event.body for event in night.story.events]
+    assert [one.to_agent for one in bodies if isinstance(one, HandoffBegun)] == ["bob", "ann"]
+    assert [one.consent for one in bodies if isinstance(one, ConsentUsed)] == ["return"]
+    assert (night.story.now.agent, night.story.now.handoff) == ("ann", None)
+    assert night.now < OVER
+
+
+def test_the_preferred_agent_returns_exactly_once() -> None:
     """Not at all, and a night of the better agent is lost; twice, and its work is stopped for nothing."""
-    for seed in range(block * RUNS // 4, (block + 1) * RUNS // 4):
-        night = _begin(seed)
-        try:
-            night.run()
-            bodies = [event.body for event in night.story.events]
-            begun = [one.to_agent for one in bodies if isinstance(one, HandoffBegun)]
-            assert begun == ["bob", "ann"]
-            assert [one.consent for one in bodies if isinstance(one, ConsentUsed)] == ["return"]
-            assert (night.story.now.agent, night.story.now.handoff) == ("ann", None)
-            assert night.now < OVER
-        except AssertionError as error:
-            lines = [f"{one.body.name} {one.body}"[:150] for one in night.story.events]
-            raise AssertionError("\n".join([f"seed {seed}: {error}", *lines])) from error
+    play_all(_begin, _check_end)

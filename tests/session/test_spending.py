@@ -9,8 +9,7 @@ from agent_relay.domain.values import replace
 from agent_relay.session.fold import fold_event, fold_events
 from agent_relay.session.transitions import find_worst_budget
 from agent_relay.session.views.messages import render_message, render_spending_line
-from tests.session.spending_story import MIDNIGHT, at_work, spend
-from tests.session.story import NOW
+from tests.session.story import MIDNIGHT, NOW, Story, spend
 
 WARN, SPENT, UNPRICED = Mark.WARN, Mark.SPENT, Mark.UNPRICED
 TOMORROW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -18,7 +17,7 @@ TOMORROW = datetime(2026, 11, 22, tzinfo=UTC)
 
 def test_the_terminal_and_the_end_say_what_stands_and_what_follows() -> None:
     """Shown before they act."""
-    story = at_work()
+    story = Story().start().says("busy")
     story.counts(spend(WARN, "handoff", agent="ann", text="$4.10 of your budget of $5.00 a day is used"))
     assert render_message(story.now, UTC) == (
         "→ $4.10 of your budget of $5.00 a day is used. When it is used up, another agent takes over"
@@ -40,7 +39,7 @@ def test_the_terminal_and_the_end_say_what_stands_and_what_follows() -> None:
 
 def test_the_worst_budget_of_the_agent_at_work_is_shown_while_its_day_lasts() -> None:
     """The newest of those that are equally bad."""
-    story = at_work()
+    story = Story().start().says("busy")
     assert find_worst_budget(story.now, NOW) is None
     story.counts(
         spend(SPENT, "warn", agent="bob"),
@@ -56,7 +55,7 @@ def test_the_worst_budget_of_the_agent_at_work_is_shown_while_its_day_lasts() ->
 
 def test_lines_that_cannot_be_meant_change_nothing() -> None:
     """A journal may be damaged, or of a newer version."""
-    story = at_work()
+    story = Story().start().says("busy")
     story.counts(spend(WARN, "warn"))
     before = story.now.budgets
     for body in (

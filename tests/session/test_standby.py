@@ -26,18 +26,15 @@ from agent_relay.domain.session import Handoff, Step, Turn
 from agent_relay.domain.state import State
 from agent_relay.domain.values import AgentName, replace
 from agent_relay.session.decision import Availability, Outcome, find_standby, is_wanted
-from agent_relay.session.fold import fold_event, fold_events
+from agent_relay.session.fold import fold_event
 from agent_relay.session.limits.standbys import LONGEST, settle
-from tests.session.story import HERE, NOW, RESET, Story
+from tests.session.story import HERE, NEAR, NOW, RESET, Story, begin_warm, warm
 from tests.session.turn_story import TurnStory
-from tests.session.warm_story import NEAR, WarmStory, warm
 
 
 def test_the_agent_that_would_take_over_is_started_ahead() -> None:
     """It has no task and no lease: the agent at work stays the only owner."""
-    story = WarmStory()
-    story.start().says("busy")
-    story.near()
+    story = begin_warm().says("busy").near()
     ahead = story.ahead
     assert story.effects == [
         ShowMessage("L1"),
@@ -47,8 +44,9 @@ def test_the_agent_that_would_take_over_is_started_ahead() -> None:
     ]
     assert (story.leg, story.now.generation, story.now.state) == ("L1", 1, State.BUSY)
     assert [leg.id for leg in story.now.all_legs] == ["L1", ahead]
-    story.hears(Spawned(ahead, 20, 21, 22)).hears(Spawned(ahead, 30, 31, 32))
-    story.hears(StateSeen(ahead, "busy")).hears(StateSeen(ahead, "ready")).hears(StateSeen(ahead, "ready"))
+    story.happens(Spawned(ahead, 20, 21, 22)).happens(Spawned(ahead, 30, 31, 32))
+    for state in ("busy", "ready", "ready"):
+        story.happens(StateSeen(ahead, state))
     assert story.now.standby is not None
     assert story.now.standby.leg.child_pid == 21
     assert story.names(last=3) == ["standby.starting", "standby.started", "standby.ready"]
@@ -57,11 +55,10 @@ def test_the_agent_that_would_take_over_is_started_ahead() -> None:
 @pytest.mark.parametrize("unfit", ["unwanted", "other-agent", "unprompted"])
 def test_nobody_is_started_ahead_in_vain(unfit: str) -> None:
     """Off by default, only agents that take their packet once they are ready, only for an agent at work."""
-    story = WarmStory()
-    story.setups = {} if unfit == "unwanted" else {"cas": "x"} if unfit == "other-agent" else story.setups
-    story.start()
-    if unfit != "unprompted":
-        story.says("busy")
+    story = begin_warm() if unfit == "unprompted" else begin_warm().says("busy")
+    story.given["standbys"] = {"unwanted": {}, "other-agent": {"cas": "x"}}.get(
+        unfit, story.given["standbys"]
+    )
     story.near()
     assert story.now.standby is None
     assert story.now.prepared is not None
@@ -118,14 +115,12 @@ def test_a_person_who_hands_over_to_it_gets_it_as_it_is() -> None:
 
 def test_its_own_conversation_is_gone_on_with() -> None:
     """A cold start would resume it, too."""
-    story = WarmStory()
-    story.start().says("busy").happens(HandoffAsked("bob"))
-    story.take_over()
+    story = begin_warm().says("busy").happens(HandoffAsked("bob")).take_over()
     story.near(resets_at=RESET + timedelta(days=1))
     standby = story.now.standby
     assert standby is not None
     assert (standby.leg.agent, standby.leg.resumes, standby.leg.native_id) == ("ann", True, "native-1")
-    story.hears(Spawned(standby.leg.id, 20, 21, 22))
+    story.happens(Spawned(standby.leg.id, 20, 21, 22))
     story.happens(HandoffAsked("ann")).gone().published()
     leg = story.now.leg
     assert leg is not None
@@ -149,9 +144,9 @@ def test_it_is_dropped_where_it_is_not_wanted_any_more(why: str, happened: Input
     assert story.now.standby is not None
     assert story.now.standby.is_dropped
     assert story.events[-1].body.why == why
-    story.hears(NearLimitOver("L1")).hears(StateSeen(ahead, "asking")).hears(StateSeen(ahead, "ready"))
+    story.happens(NearLimitOver("L1")).happens(StateSeen(ahead, "asking")).happens(StateSeen(ahead, "ready"))
     assert StopLeg(ahead) not in story.effects
-    story.hears(LegGone(ahead, "stopped"))
+    story.happens(LegGone(ahead, "stopped"))
     assert story.now.standby is None
     assert (story.names(last=1), story.events[-1].body.why) == (["standby.ended"], "")
 
@@ -159,27 +154,33 @@ def test_it_is_dropped_where_it_is_not_wanted_any_more(why: str, happened: Input
 def test_the_window_of_an_agent_that_is_gone_says_nothing() -> None:
     """A late record of the predecessor must not end the successor's."""
     story = warm()
-    assert story.hears(NearLimitOver("L9")).effects == []
+    assert story.happens(NearLimitOver("L9")).effects == []
     assert Story().start().happens(NearLimitOver("L1")).effects == []
+
+
+def of_bob(**changes: object) -> Story:
+    """What the standby's screen or records say."""
+    story = warm()
+    signal = Signal(AgentName("bob"), Kind.LIMIT, Scope.ACCOUNT, NEAR, decides=True)
+    return story.happens(SignalFound(story.ahead, replace(signal, **changes)))
 
 
 def test_one_that_asks_or_cannot_work_is_none() -> None:
     """A person has to answer: whether the folder is trusted, or by signing in."""
-    story = warm().hears(StateSeen(warm().ahead, "asking"))
+    story = warm().happens(StateSeen(warm().ahead, "asking"))
     assert story.events[-1].body.why == "it asks something before it can work"
-    assert warm().of_bob(scope=Scope.AUTH, kind=Kind.FAILURE).events[-1].body.why == (
-        "it is signed out or its key is refused"
-    )
-    assert warm().of_bob().events[-1].body.why == "it is at a limit of its own"
-    assert warm().of_bob(kind=Kind.NEAR_LIMIT, scope=Scope.WARNING).effects == []
-    assert warm().of_bob(decides=False).effects == []
+    refused = of_bob(scope=Scope.AUTH, kind=Kind.FAILURE).events[-1].body
+    assert refused.why == "it is signed out or its key is refused"
+    assert of_bob().events[-1].body.why == "it is at a limit of its own"
+    assert of_bob(kind=Kind.NEAR_LIMIT, scope=Scope.WARNING).effects == []
+    assert of_bob(decides=False).effects == []
 
 
 def test_one_that_dies_is_told_of_in_the_journal_and_replaced_at_the_limit() -> None:
     """Nothing was lost with it: the successor is started cold."""
     story = warm()
     ahead = story.ahead
-    story.hears(LegGone(ahead, "exited", 1))
+    story.happens(LegGone(ahead, "exited", 1))
     assert (story.effects, story.events[-1].body.why) == ([], "it ended")
     story.limit().gone().published()
     assert story.leg != ahead
@@ -197,15 +198,15 @@ def test_one_that_dies_as_it_takes_over_is_followed_by_another_start() -> None:
 def test_it_does_not_wait_for_ever() -> None:
     """An idle agent takes as much memory as one at work."""
     story = warm()
-    assert story.hears(ResetPassed(), now=NOW + LONGEST - timedelta(seconds=1)).effects == []
-    story.hears(ResetPassed(), now=NOW + LONGEST)
+    assert story.happens(ResetPassed(), now=NOW + LONGEST - timedelta(seconds=1)).effects == []
+    story.happens(ResetPassed(), now=NOW + LONGEST)
     assert story.events[-1].body.why == "it was not needed for an hour"
 
 
 def test_another_configuration_or_a_rest_of_its_own_end_it() -> None:
     """What would be started cold is started another way, or not at all."""
     story = warm()
-    story.setups = {"bob": "another model"}
+    story.given["standbys"] = {"bob": "another model"}
     assert story.says("ready").events[-1].body.why == "the configuration has changed"
     story = warm()
     story.availability["bob"] = Availability(installed=True, resting=True, rests_until=RESET)
@@ -217,7 +218,7 @@ def test_a_configuration_that_changed_during_the_handoff_means_a_cold_start() ->
     story = warm()
     ahead = story.ahead
     story.limit().gone()
-    story.setups = {}
+    story.given["standbys"] = {}
     story.published()
     assert story.leg != ahead
     assert story.effects == [SpawnLeg(story.leg), StopLeg(ahead)]
@@ -225,7 +226,7 @@ def test_a_configuration_that_changed_during_the_handoff_means_a_cold_start() ->
 
 def test_an_agent_that_ends_takes_it_along_and_a_rest_too() -> None:
     """The session is over, or waits for hours."""
-    story = warm().hears(LegGone("L1", "exited", 0))
+    story = warm().happens(LegGone("L1", "exited", 0))
     assert (story.now.state, story.events[-1].body.why) == (State.ENDED, "the session ends")
     story = warm()
     story.availability = {"ann": HERE}
@@ -243,17 +244,17 @@ def test_a_new_choice_ends_it() -> None:
 def test_its_clock_and_what_it_plans_are_nobodys() -> None:
     """Only what it shows counts."""
     story = warm()
-    assert story.hears(ClockSetBack(story.ahead, NOW)).effects == []
+    assert story.happens(ClockSetBack(story.ahead, NOW)).effects == []
     assert story.names(last=1) == ["standby.ready"]
 
 
 def test_a_new_daemon_keeps_it_and_ends_a_dropped_one() -> None:
     """Its deadline is the same, and a kill between two lines leaves nothing."""
     story = warm()
-    story.refold(story.events).hears(Restarted(leg_lives=True))
+    story.refold(story.events).happens(Restarted(leg_lives=True))
     assert story.effects[-1] == WakeAt(NOW + LONGEST)
-    story.hears(NearLimitOver("L1"))
-    story.refold(story.events).hears(Restarted(leg_lives=True))
+    story.happens(NearLimitOver("L1"))
+    story.refold(story.events).happens(Restarted(leg_lives=True))
     assert story.effects[-1] == StopLeg(story.ahead)
 
 
@@ -262,12 +263,7 @@ def test_a_crash_after_any_line_leads_to_one_successor(kept: int) -> None:
     """Kill -9 between any two writes: nobody owns the tree beside the session's leg."""
     whole = warm()
     whole.to_step(Step.DELIVERED)
-    story = WarmStory()
-    story.availability = whole.availability
-    story.events = whole.events[:kept]
-    story.session = fold_events(story.events)
-    story.ids = 100
-    story.happens(Restarted(leg_lives=True))
+    story = whole.cut(kept).happens(Restarted(leg_lives=True))
     living = [leg for leg in story.now.all_legs if not leg.is_over]
     assert len([leg for leg in living if not story.now.is_standby(leg.id)]) <= 1
     assert len(living) <= 2
@@ -278,7 +274,7 @@ def test_effects_are_tried_again_as_long_as_it_is_wanted() -> None:
     story = warm()
     assert is_wanted(story.now, SpawnLeg(story.ahead))
     assert is_wanted(story.now, StopLeg(story.ahead))
-    story.hears(NearLimitOver("L1"))
+    story.happens(NearLimitOver("L1"))
     assert not is_wanted(story.now, SpawnLeg(story.ahead))
     assert is_wanted(story.now, StopLeg(story.ahead))
 

@@ -20,8 +20,7 @@ from agent_relay.domain.inputs import (
 from agent_relay.domain.limits import Scope
 from agent_relay.domain.state import State
 from agent_relay.domain.values import replace
-from tests.session.filling_story import HANDOFF
-from tests.session.story import NOW, RESET, Story
+from tests.session.story import HANDOFF, NOW, RESET, Story
 from tests.session.turn_story import ABLE, TurnStory
 
 

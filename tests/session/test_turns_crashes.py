@@ -2,39 +2,17 @@
 
 import pytest
 
-from agent_relay.domain.effects import PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.effects import SpawnLeg, StopLeg
 from agent_relay.domain.events.session import LegEnded, LegStarting
 from agent_relay.domain.events.work import SessionWaits
 from agent_relay.domain.inputs import (
     HandoffAsked,
-    LegGone,
     PromptTaken,
-    Published,
     Restarted,
-    Spawned,
     StopAsked,
 )
 from agent_relay.domain.state import State
 from tests.session.turn_story import ABLE, TurnStory
-
-
-def walk(story: TurnStory, *, is_done: bool = True) -> TurnStory:
-    """Every effect is performed; agents do as they are told."""
-    for _ in range(12):
-        match story.effects[-1:]:
-            case [StopLeg(leg)]:
-                story.happens(LegGone(leg, "stopped"))
-            case [PublishPacket(handoff)]:
-                story.happens(Published(handoff, "P", 1, "1.json", "1.md", "f"))
-            case [SpawnLeg(leg)]:
-                story.happens(Spawned(leg, 20, 21, 22)).happens(PromptTaken(leg))
-                story.happens(LegGone(leg, "exited", 0, is_done=is_done))
-            case _:
-                if story.now.living_leg is not None and story.now.living_leg.child_pid:
-                    story.happens(LegGone(story.leg, "exited", 0, is_done=is_done))
-                else:
-                    break
-    return story
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -48,14 +26,10 @@ def test_a_crash_after_any_line_leads_on_to_the_end_of_the_turn(
     whole.limit().gone().published().spawned()
     whole.happens(PromptTaken(whole.leg))
     whole.done()
-    story = TurnStory()
-    story.availability = whole.availability
-    story.ids = 100
-    story.refold(whole.events[:kept])
+    story = whole.cut(kept)
     if story.now.turn is None or story.now.state is State.ENDED:
         return
-    story.happens(Restarted(leg_lives))
-    walk(story)
+    story.happens(Restarted(leg_lives)).perform()
     assert story.now.living_leg is None
     assert story.now.turn.outcome in {"done", "failed", "stopped"}
     assert story.now.state in ({State.ENDED} if ends else {State.ENDED, State.READY})
@@ -64,8 +38,7 @@ def test_a_crash_after_any_line_leads_on_to_the_end_of_the_turn(
 def test_a_leg_that_was_lost_after_it_was_done_is_done() -> None:
     """Its stream had said so, and the journal too."""
     story = TurnStory().take(ends=False).at_work().done()
-    story.refold(story.events[:-2])
-    story.happens(Restarted(leg_lives=False))
+    story = story.cut(-2).happens(Restarted(leg_lives=False))
     assert (story.now.state, story.now.turn.outcome) == (State.READY, "done")
 
 
@@ -76,8 +49,7 @@ def test_a_resting_turn_is_ended_by_the_next_daemon() -> None:
     story.happens(Restarted(leg_lives=True))
     assert story.effects[-1] == StopLeg("L1")
     story.gone()
-    story.refold(story.events[:-1])
-    story.happens(Restarted(leg_lives=False))
+    story = story.cut(-1).happens(Restarted(leg_lives=False))
     assert story.now.state is State.ENDED
 
 
@@ -85,8 +57,7 @@ def test_a_session_stopped_between_two_turns_stays_stopped() -> None:
     """Half of its end was written: the next daemon writes the other half."""
     story = TurnStory().take(ends=False).at_work().done()
     story.happens(StopAsked("enough"))
-    story.refold(story.events[:-1])
-    story.happens(Restarted(leg_lives=False))
+    story = story.cut(-1).happens(Restarted(leg_lives=False))
     assert story.now.state is State.ENDED
 
 
@@ -94,8 +65,7 @@ def test_a_packet_that_was_given_is_noted_once() -> None:
     """The leg was started with it; the line that says so was lost."""
     story = TurnStory().take().at_work()
     story.limit().gone().published().spawned()
-    story.refold(story.events[:-1])
-    story.happens(Restarted(leg_lives=True))
+    story = story.cut(-1).happens(Restarted(leg_lives=True))
     assert story.names(last=1) == ["handoff.delivered"]
     story.happens(Restarted(leg_lives=True))
     assert story.effects == []
@@ -113,12 +83,9 @@ def test_a_crash_after_any_line_of_a_rest_ends_the_turn_as_resting(*, leg_lives:
     assert whole.now.state is State.ENDED
     rested = whole.find("session.rested")
     for kept in range(rested, len(whole.events) + 1):
-        story = TurnStory()
-        story.availability = whole.availability
-        story.refold(whole.events[:kept])
+        story = whole.cut(kept)
         if story.now.state is not State.ENDED:
-            story.happens(Restarted(leg_lives))
-            walk(story)
+            story.happens(Restarted(leg_lives)).perform()
         assert (story.now.state, story.now.living_leg) == (State.ENDED, None)
         assert story.now.turn.outcome == "resting"
 

@@ -6,23 +6,22 @@ from agent_relay.domain.effects import PublishPacket, SpawnLeg
 from agent_relay.domain.inputs import CancelAsked, HandoffAsked, PublishFailed, Restarted, RetryAsked
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
-from tests.session.asked_handoff import RESTS, asked, begun, of
-from tests.session.story import Story
+from tests.session.story import RESTS, Story, asked
 
 BACK = Terms(("a door",), rollback="ann", questions=("why?",))
 
 
 def fail(story: Story, why: str = "the disk is full") -> Story:
-    return story.happens(PublishFailed(of(story).id, why))
+    return story.happens(PublishFailed(story.handoff.id, why))
 
 
 def test_the_rollback_agent_takes_over_with_a_packet_of_its_own() -> None:
     """What refused the first packet may be its target's own: a template, a size."""
     story = asked(Step.STOPPED)
-    failed = of(story).id
+    failed = story.handoff.id
     fail(story)
     assert story.names(last=3) == ["handoff.failed", "handoff.begun", "handoff.stopped"]
-    found = begun(story)
+    found = story.begun
     assert (found.to_agent, found.reason, found.why) == ("cas", "failure", "the disk is full")
     assert (found.rolls_back, found.rollback, found.questions) == (failed, "", ("why?",))
     assert (found.deliverables, found.from_agent) == (("a door",), "ann")
@@ -34,7 +33,7 @@ def test_the_rollback_agent_takes_over_with_a_packet_of_its_own() -> None:
 def test_where_nobody_can_be_given_a_packet_the_session_ends_and_can_be_retried() -> None:
     """A disk that is full is full for everybody; space, and one command, and it goes on."""
     story = fail(asked(Step.STOPPED))
-    second = of(story).id
+    second = story.handoff.id
     fail(story)
     assert (story.now.state, story.now.why) == (State.ENDED, "the disk is full")
     story.happens(RetryAsked(second))
@@ -47,7 +46,7 @@ def test_the_predecessor_goes_on_in_its_own_session_where_not_even_its_packet_ca
     native = story.now.legs[0].native_id
     asked_ = _hand_over(story)
     fail(asked_)
-    assert begun(story).to_agent == "ann"
+    assert story.begun.to_agent == "ann"
     fail(story)
     assert story.names(last=3) == ["handoff.failed", "session.rested", "leg.starting"]
     leg = story.now.living_leg
@@ -79,8 +78,8 @@ def test_a_rollback_survives_a_crash_at_any_line(lines: int) -> None:
     before = len(story.events)
     fail(story)
     story.refold(story.events[: before + lines]).happens(Restarted(leg_lives=False))
-    assert begun(story).to_agent == "cas"
-    assert story.effects == [PublishPacket(begun(story).handoff)]
+    assert story.begun.to_agent == "cas"
+    assert story.effects == [PublishPacket(story.begun.handoff)]
 
 
 def test_without_a_rollback_agent_or_cancelled_it_ends_as_ever() -> None:
@@ -88,7 +87,7 @@ def test_without_a_rollback_agent_or_cancelled_it_ends_as_ever() -> None:
     story = fail(asked(Step.STOPPED, Terms()))
     assert (story.now.state, story.now.why) == (State.ENDED, "the disk is full")
     story = asked(Step.STOPPED)
-    story.happens(CancelAsked(of(story).id))
+    story.happens(CancelAsked(story.handoff.id))
     fail(story)
     assert (story.now.state, story.effects) == (State.ENDED, [])
 

@@ -8,7 +8,6 @@ from agent_relay.domain.events.work import CriterionChecked, HandoffClosed
 from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
-    Delivered,
     DeliverFailed,
     HandoffAsked,
     LegGone,
@@ -22,26 +21,25 @@ from agent_relay.domain.state import State
 from agent_relay.session.decision import Availability
 from agent_relay.session.fold import fold_event
 from agent_relay.session.handoff_history import HandoffHistory
-from tests.session.asked_handoff import RESTS, TERMS, asked, begun, made, of
-from tests.session.story import HERE, NOW, Story
+from tests.session.story import HERE, NOW, RESTS, TERMS, Story, asked, made
 
 
 def test_what_was_expected_is_passed_on_until_somebody_judges_it() -> None:
     """A limit in between is no reason to forget the door."""
     story = made().limit()
-    assert begun(story).deliverables == ("a door",)
-    assert (begun(story).parent, begun(story).depth) == (story.now.done[0].id, 2)
+    assert story.begun.deliverables == ("a door",)
+    assert (story.begun.parent, story.begun.depth) == (story.now.done[0].id, 2)
     story = made()
-    story.happens(CloseAsked(of(story).id, "completed", "hangs")).limit()
-    assert (begun(story).deliverables, begun(story).rollback) == ((), "")
+    story.happens(CloseAsked(story.handoff.id, "completed", "hangs")).limit()
+    assert (story.begun.deliverables, story.begun.rollback) == ((), "")
     story = made().happens(HandoffAsked("cas", terms=Terms(("a roof",))))
-    assert (begun(story).deliverables, begun(story).criteria) == (("a roof",), ())
+    assert (story.begun.deliverables, story.begun.criteria) == (("a roof",), ())
     story = made().happens(HandoffAsked("cas"))
-    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("ann"))
-    assert begun(story).deliverables == ("a door",)
+    story.happens(CancelAsked(story.handoff.id)).gone().published().happens(HandoffAsked("ann"))
+    assert story.begun.deliverables == ("a door",)
     story = asked(Step.BEGUN)
-    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("cas"))
-    assert begun(story).deliverables == ()
+    story.happens(CancelAsked(story.handoff.id)).gone().published().happens(HandoffAsked("cas"))
+    assert story.begun.deliverables == ()
 
 
 def test_the_rollback_agent_is_told_how_far_the_work_came() -> None:
@@ -54,8 +52,8 @@ def test_the_rollback_agent_is_told_how_far_the_work_came() -> None:
         blockers=(BlockerReport("access", "no key", "the key"),),
         suggested_next="ask for the key",
     )
-    story.happens(CloseAsked(of(story).id, "failed", "gave up", report=report))
-    assert begun(story).why == (
+    story.happens(CloseAsked(story.handoff.id, "failed", "gave up", report=report))
+    assert story.begun.why == (
         "gave up; done: the frame, the hinges; not done: the lock; not met: it opens;"
         " in the way: no key (needs the key); suggested next: ask for the key"
     )
@@ -64,10 +62,10 @@ def test_the_rollback_agent_is_told_how_far_the_work_came() -> None:
 def test_a_failure_hands_over_to_the_rollback_agent_with_the_questions() -> None:
     """What was achieved until now is in its packet; it is not asked to roll back itself again."""
     story = made()
-    failed = of(story).id
+    failed = story.handoff.id
     story.happens(CloseAsked(failed, "failed", "it does not open"))
     assert story.names(last=2) == ["handoff.closed", "handoff.begun"]
-    found = begun(story)
+    found = story.begun
     assert (found.to_agent, found.from_agent, found.reason, found.why) == (
         "cas",
         "bob",
@@ -84,7 +82,7 @@ def test_a_failure_hands_over_to_the_rollback_agent_with_the_questions() -> None
 def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
     """The verdict stands all the same, and says why nobody came."""
     story = made(Terms(("a door",), rollback="bob")) if case == "at work" else made()
-    failed, why = of(story).id, ""
+    failed, why = story.handoff.id, ""
     match case:
         case "rests":
             story.availability["cas"] = RESTS
@@ -93,7 +91,7 @@ def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
             why = "bob: at work already"
         case "gone on":
             story.gone("exited").happens(HandoffAsked("bob")).published().spawned().says("ready")
-            story.happens(Delivered(of(story).id, story.leg)).says("busy")
+            story.delivered().says("busy")
             why = "cas: the session has gone on under bob"
         case "handing over":
             story.happens(HandoffAsked("ann"))
@@ -110,14 +108,14 @@ def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
 def test_a_handoff_that_was_given_its_packet_may_be_judged() -> None:
     """It is made as far as anybody can see."""
     story = asked(Step.DELIVERED)
-    story.happens(CloseAsked(of(story).id, "completed"))
+    story.happens(CloseAsked(story.handoff.id, "completed"))
     assert story.names(last=2) == ["handoff.confirmed", "handoff.closed"]
     story = asked(Step.SPAWNED)
     with pytest.raises(WrongUseError, match="is under way"):
-        story.happens(CloseAsked(of(story).id, "completed"))
-    story.happens(CancelAsked(of(story).id)).gone()
+        story.happens(CloseAsked(story.handoff.id, "completed"))
+    story.happens(CancelAsked(story.handoff.id)).gone()
     with pytest.raises(WrongUseError, match="was cancelled already"):
-        story.happens(CloseAsked(of(story).id, "failed"))
+        story.happens(CloseAsked(story.handoff.id, "failed"))
 
 
 def test_a_successor_that_cannot_start_gives_way_to_the_rollback_agent() -> None:
@@ -130,18 +128,18 @@ def test_a_successor_that_cannot_start_gives_way_to_the_rollback_agent() -> None
         .published()
     )
     story.happens(LegGone(story.leg, "unstarted", why="no")).published()
-    assert begun(story).to_agent == "bob"
+    assert story.begun.to_agent == "bob"
     story.happens(LegGone(story.leg, "unstarted", why="no"))
-    assert (begun(story).to_agent, begun(story).rollback, begun(story).depth) == ("cas", "", 3)
-    assert begun(story).rolls_back == begun(story).parent
+    assert (story.begun.to_agent, story.begun.rollback, story.begun.depth) == ("cas", "", 3)
+    assert story.begun.rolls_back == story.begun.parent
 
 
 def test_a_successor_lost_before_it_works_is_a_failure_unless_a_person_had_it_leave() -> None:
     """What it was handed is in nobody else's hands: another process of it is asked first."""
     story = asked(Step.DELIVERED).gone("lost")
-    assert begun(story).to_agent == "bob"
+    assert story.begun.to_agent == "bob"
     assert asked(Step.DELIVERED).gone("exited").now.state is State.ENDED
-    assert begun(asked(Step.DELIVERED, Terms()).gone("lost")).to_agent == "bob"
+    assert asked(Step.DELIVERED, Terms()).gone("lost").begun.to_agent == "bob"
     assert asked(Step.DELIVERED, Terms()).gone("exited").now.state is State.ENDED
 
 
@@ -149,7 +147,7 @@ def test_a_delivery_that_fails_stays_where_the_rollback_agent_rests() -> None:
     """The successor lives and is in charge; the person is told."""
     story = asked(Step.SPAWNED).says("ready")
     story.availability["cas"] = RESTS
-    story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
+    story.happens(DeliverFailed(story.handoff.id, story.leg, "typing"))
     assert story.names(last=1) == ["handoff.failed"]
     assert story.now.agent == "bob"
 
@@ -161,19 +159,19 @@ def test_capabilities_are_checked_before_anything_happens() -> None:
     with pytest.raises(NobodyAvailableError, match="bob: its adapter does not declare shell"):
         story.happens(HandoffAsked("bob", terms=Terms(needs=("shell",))))
     story.happens(HandoffAsked("", terms=Terms(needs=("shell", "edit"))))
-    assert begun(story).to_agent == "cas"
+    assert story.begun.to_agent == "cas"
     story.availability["bob"] = HERE
 
 
 def test_a_rollback_is_begun_by_the_next_daemon() -> None:
     """The verdict was written, and the power went before anybody was called."""
     story = made()
-    failed = of(story).id
+    failed = story.handoff.id
     before = len(story.events)
     story.happens(CloseAsked(failed, "failed", "it does not open"))
     kept = story.events[: before + 1]
     story.refold(kept).happens(Restarted(leg_lives=True))
-    assert (begun(story).to_agent, begun(story).why, begun(story).rolls_back) == (
+    assert (story.begun.to_agent, story.begun.why, story.begun.rolls_back) == (
         "cas",
         "it does not open",
         failed,
@@ -187,7 +185,7 @@ def test_a_rollback_nobody_began_is_forgotten_once_the_successor_works() -> None
     """A restart next week must not take the work away from whoever does it."""
     story = asked(Step.SPAWNED).says("ready")
     story.availability["cas"] = RESTS
-    story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
+    story.happens(DeliverFailed(story.handoff.id, story.leg, "typing"))
     assert story.now.due is not None
     story.happens(PromptTaken(story.leg))
     assert story.now.due is None
@@ -207,7 +205,7 @@ def test_a_verdict_on_what_the_journal_does_not_know_changes_nothing() -> None:
 def test_a_handoff_is_not_completed_while_a_criterion_is_unmet() -> None:
     """The evidence is kept; that it counts all the same is a person's word."""
     story = made(Terms(criteria=("it opens",), checks=("make test",)))
-    name = of(story).id
+    name = story.handoff.id
     failed = CriterionChecked(name, "make test", "unmet", "run: exit status 2", "relay")
     said = HandoffReport(criteria=(CriterionReport("1", met=True, how="pushed it"),))
     story.happens(CloseAsked(name, "completed", report=said, checked=(failed,)))
@@ -225,7 +223,7 @@ def test_a_handoff_is_not_completed_while_a_criterion_is_unmet() -> None:
 def test_what_relay_ran_counts_before_words() -> None:
     """An agent may be mistaken about its own tests; what nobody could run is its word again."""
     story = made(Terms(checks=("make test", "make lint")))
-    name = of(story).id
+    name = story.handoff.id
     checked = (
         CriterionChecked(name, "make test", "unmet", "run: exit status 2", "relay"),
         CriterionChecked(name, "make lint", "unchecked", "not run", "relay"),
@@ -240,7 +238,7 @@ def test_what_relay_ran_counts_before_words() -> None:
     ]
     story, wrong = made(), HandoffReport(criteria=(CriterionReport("3", met=True, how="ran it"),))
     with pytest.raises(WrongUseError, match="there is no criterion 3"):
-        story.happens(CloseAsked(of(story).id, "completed", report=wrong))
+        story.happens(CloseAsked(story.handoff.id, "completed", report=wrong))
 
 
 def test_a_verdict_carries_what_was_reported() -> None:
@@ -254,7 +252,7 @@ def test_a_verdict_carries_what_was_reported() -> None:
         questions=("which lock?",),
         suggested_next="ask for the key",
     )
-    story.happens(CloseAsked(of(story).id, "failed", "no key", "bob", report))
+    story.happens(CloseAsked(story.handoff.id, "failed", "no key", "bob", report))
     record = HandoffHistory(story.events).records[0]
     closing = record.closing
     assert closing is not None

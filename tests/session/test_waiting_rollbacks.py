@@ -12,7 +12,6 @@ from agent_relay.domain.inputs import (
     HandoffAsked,
     HandoffWished,
     LegGone,
-    LegQuiet,
     ResetPassed,
     Restarted,
     StopAsked,
@@ -25,8 +24,7 @@ from agent_relay.domain.values import replace
 from agent_relay.session.decision import Availability
 from agent_relay.session.handoff_history import HandoffHistory, HandoffStatus
 from agent_relay.session.views.waiting import build_rest_view
-from tests.session.asked_handoff import RESTS, begun, made, of
-from tests.session.story import HERE, RESET, Story
+from tests.session.story import HERE, RESET, RESTS, Story, made
 
 HEADLESS = Availability(installed=True, capabilities=frozenset({"headless"}))
 LATER = replace(RESTS, rests_until=RESET + timedelta(hours=1))
@@ -52,18 +50,18 @@ def verdicts(story: Story) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def is_rolled_back(story: Story) -> bool:
-    return (begun(story).to_agent, begun(story).reason, begun(story).why) == ("cas", "failure", "no hinges")
+    return (story.begun.to_agent, story.begun.reason, story.begun.why) == ("cas", "failure", "no hinges")
 
 
 def test_a_limit_does_not_take_the_place_of_a_rollback() -> None:
     """Whoever is first in the order would begin anew what the user wanted to go back."""
     story = gives_up()
-    failed, request = of(story).id, story.now.request
+    failed, request = story.handoff.id, story.now.request
     assert request is not None
     story.limit()
     assert story.names(last=3) == ["signal.seen", "handoff.closed", "handoff.begun"]
     assert is_rolled_back(story)
-    assert (begun(story).handoff, begun(story).rolls_back) == (request.id, failed)
+    assert (story.begun.handoff, story.begun.rolls_back) == (request.id, failed)
     assert [effect for effect in story.effects if isinstance(effect, NoteRest | StopLeg)] == [
         NoteRest("bob", "account", RESET, "You've hit it"),
         StopLeg(story.leg),
@@ -87,12 +85,12 @@ def test_a_rollback_outlives_a_daemon_that_is_killed_at_the_limit(lines: int) ->
 def test_a_verdict_stays_if_its_rollback_agent_cannot_come_at_the_limit() -> None:
     """The next of the order goes on, and is told what is still expected."""
     story = gives_up()
-    failed = of(story).id
+    failed = story.handoff.id
     story.availability["cas"] = RESTS
     story.limit()
     assert story.names(last=4) == ["handoff.withdrawn", "handoff.closed", "signal.seen", "handoff.begun"]
     assert verdicts(story) == [("failed", "no hinges", ("cas: ann takes over first",))]
-    assert (begun(story).to_agent, begun(story).deliverables) == ("ann", ("a door",))
+    assert (story.begun.to_agent, story.begun.deliverables) == ("ann", ("a door",))
     assert records(story)[failed] is HandoffStatus.FAILED
 
 
@@ -147,7 +145,7 @@ def test_a_rollback_does_not_need_the_agent_that_failed(how: str, status: int) -
     """It may crash after it gave up."""
     story = gives_up().gone(how, status)
     assert is_rolled_back(story)
-    assert story.effects == [PublishPacket(begun(story).handoff)]
+    assert story.effects == [PublishPacket(story.begun.handoff)]
     story.published().spawned()
     assert (story.now.agent, len(verdicts(story))) == ("cas", 1)
 
@@ -164,21 +162,21 @@ def test_a_verdict_stays_if_its_agent_is_let_go() -> None:
 def test_a_verdict_stays_if_a_person_hands_over_to_somebody_else() -> None:
     """Their word counts before the rollback agent."""
     story = gives_up().happens(HandoffAsked("ann"))
-    assert (begun(story).to_agent, len(verdicts(story))) == ("ann", 1)
+    assert (story.begun.to_agent, len(verdicts(story))) == ("ann", 1)
 
 
 def test_a_person_who_judges_first_ends_the_wait() -> None:
     """It must neither be judged twice nor rolled back although it was completed."""
     story = gives_up()
-    failed = of(story).id
+    failed = story.handoff.id
     story.happens(CloseAsked(failed, "completed"))
     assert story.names(last=2) == ["handoff.closed", "handoff.withdrawn"]
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert (story.now.handoff, len(verdicts(story))) == (None, 1)
     # The daemon was killed between the two lines.
     story = gives_up().happens(CloseAsked(failed, "completed"))
     story.refold(story.events[:-1]).happens(Restarted(leg_lives=True))
-    story.says("ready").happens(LegQuiet(story.leg))
+    story.says("ready").quiet()
     assert (story.now.handoff, story.now.request, len(verdicts(story))) == (None, None, 1)
 
 
@@ -200,7 +198,7 @@ def test_a_headless_rollback_comes_at_a_limit_and_after_a_failed_turn() -> None:
     story = rolls_back_headless()
     story.happens(LegGone(story.leg, "exited", 1))
     assert is_rolled_back(story)
-    assert story.effects == [PublishPacket(begun(story).handoff)]
+    assert story.effects == [PublishPacket(story.begun.handoff)]
 
 
 def test_a_rollback_agent_that_needs_a_screen_does_not_take_a_headless_turn() -> None:

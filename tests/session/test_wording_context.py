@@ -8,7 +8,7 @@ from agent_relay.domain.limits import Context, ContextWishes, Evidence, Kind, Sc
 from agent_relay.domain.values import AgentName
 from agent_relay.session.decision import Outcome
 from agent_relay.session.views.messages import render_fill, render_message
-from tests.session.filling_story import Filling
+from tests.session.story import filling
 
 ASK = ContextWishes(mode="ask")
 LINE = (
@@ -25,7 +25,7 @@ def test_how_full_a_context_is_reads_in_tokens_and_percent() -> None:
 
 def test_a_full_context_is_told_with_the_way_to_a_fresh_one() -> None:
     """One line, until it is low again."""
-    story = Filling(ASK).start().turn(950)
+    story = filling(ASK).turn(950)
     assert render_message(story.now, UTC) == LINE
     story.turn(100)
     assert render_message(story.now, UTC) == ""
@@ -35,25 +35,25 @@ def test_the_newer_of_two_warnings_is_told() -> None:
     """There is one line on the screen, and the older warning was read."""
     words = Evidence(Source.HOOK, "You've used 92% of your session limit")
     near = Signal(AgentName("ann"), Kind.NEAR_LIMIT, Scope.WARNING, words, decides=True)
-    story = Filling(ASK).start().turn(950)
-    story.minutes += 1
+    story = filling(ASK).turn(950)
+    story.wait(1)
     story.happens(SignalFound("L1", near))
     assert render_message(story.now, UTC).startswith("→ ann is near its session limit")
-    story.fills(960, at=story.at() + timedelta(minutes=1))
-    story.fills(850, at=story.at() + timedelta(minutes=2))
+    story.fills(960, at=story.moment + timedelta(minutes=1))
+    story.fills(850, at=story.moment + timedelta(minutes=2))
     assert render_message(story.now, UTC).startswith("→ The context of ann is 85 % full")
 
 
 def test_an_offer_is_told_along_with_it() -> None:
     """Neither hides the other."""
-    story = Filling(ASK).start().turn(950)
+    story = filling(ASK).turn(950)
     story.journal(Outcome((ReturnOffered("bob"),)))
     assert render_message(story.now, UTC).startswith(f"{LINE}. bob is available again. To switch back:")
 
 
 def test_the_line_between_two_legs_says_why() -> None:
     """The same agent comes back under another conversation: that must not look like a crash."""
-    story = Filling().start().turn(100).turn(950).quiet()
+    story = filling().turn(100).turn(950).quiet()
     assert render_message(story.now, UTC) == (
         "→ ann hands over: its context is 95 % full (950 of 1,000 tokens). Continuing with a fresh ann."
     )

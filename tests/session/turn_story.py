@@ -1,9 +1,8 @@
 """A session whose agents work on headless turns, for the tests of what follows from what."""
 
-from agent_relay.domain.events.session import Body
 from agent_relay.domain.inputs import LegGone, PromptTaken, TurnAsked
 from agent_relay.domain.values import replace
-from agent_relay.session.decision import Availability, Outcome
+from agent_relay.session.decision import Availability
 from agent_relay.session.handoffs import HEADLESS
 from tests.session.story import Story
 
@@ -20,31 +19,21 @@ class TurnStory(Story):
     def take(
         self, prompt: str = "paint it", *, agent: str = "ann", most: int = 0, ends: bool = True
     ) -> "TurnStory":
-        self.happens(TurnAsked(agent, prompt, most, ends))
-        return self
+        return self.happens(TurnAsked(agent, prompt, most, ends))
 
     def at_work(self) -> "TurnStory":
         self.spawned()
-        self.happens(PromptTaken(self.leg))
-        return self
+        return self.happens(PromptTaken(self.leg))
 
     def take_seat(self, agent: str, *others: str) -> "TurnStory":
         """The agent's turn in a chat with `others`."""
-        self.happens(TurnAsked(agent, "talk", ends=True, seat=agent, others=others))
-        return self
+        return self.happens(TurnAsked(agent, "talk", ends=True, seat=agent, others=others))
 
     def done(self, said: str = "") -> "TurnStory":
-        self.happens(LegGone(self.leg, "exited", 0, is_done=True, said=said))
-        return self
+        return self.exits(said)
 
     def broke(self, why: str = "it fell over") -> "TurnStory":
-        self.happens(LegGone(self.leg, "exited", 1, why=why))
-        return self
-
-    def note(self, *bodies: Body) -> "TurnStory":
-        """These lines are in the journal, too."""
-        self.journal(Outcome(bodies))
-        return self
+        return self.happens(LegGone(self.leg, "exited", 1, why=why))
 
     def find(self, name: str) -> int:
         """The number of the first line of that name."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
+from typing import TypeVar
 
 from agent_relay.domain.effects import (
     CancelContinue,
@@ -292,6 +293,23 @@ class Life:
             self.now, _, do = heapq.heappop(self.agenda)
             do()
             self.check()
+
+
+AnyLife = TypeVar("AnyLife", bound=Life)
+
+
+def play_all(begin: Callable[[int], AnyLife], check: Callable[[AnyLife], None]) -> list[AnyLife]:
+    """Two hundred lives to their end, each as its seed has it; of one that is wrong its journal is told."""
+    lives = []
+    for seed in range(200):
+        lives.append(life := begin(seed))
+        try:
+            life.run()
+            check(life)
+        except AssertionError as error:
+            lines = [f"{one.body.name} {one.body}"[:150] for one in life.story.events]
+            raise AssertionError("\n".join([f"seed {seed}: {error}", *lines])) from error
+    return lives
 
 
 def _rest(until: datetime) -> Availability:
