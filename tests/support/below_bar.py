@@ -45,13 +45,41 @@ def wait_to_hold(wire: Wire, size: int) -> None:
     assert wire.ask("status")["typed"] == 0
 
 
+def hold_keys(seat: BarSeat, wire: Wire, data: bytes) -> None:
+    """Type it: all of it is held, beside what was."""
+    before = wire.ask("status")["held"]
+    assert isinstance(before, int)
+    seat.ours.sendall(data)
+    wait_to_hold(wire, before + len(data))
+
+
+def type_at(seat: BarSeat, wire: Wire, data: bytes) -> None:
+    """Type it: it comes behind what the agent has read, and nothing else does."""
+    before = heard(wire)
+    seat.ours.sendall(data)
+    wait_to_hear(wire, before + data)
+
+
+def let_go(seat: BarSeat, wire: Wire) -> None:
+    """The bar goes."""
+    seat.bar = ""
+    show(wire)
+
+
 @contextlib.contextmanager
-def seat_below_bar(folder: str, code: str, **more: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    """A leg of that program with the bar, a terminal on it, and a connection that watches."""
+def seated(folder: str, code: str, *, ready: str = "ready", **more: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """A leg of that program, which is `ready`; a terminal on it, and a connection that watches."""
     with hold(folder, raw_python(code)) as held, Wire(held.folder) as wire:
-        wire.wait_for_text("ready")
-        show(wire, *BAR)
+        wire.wait_for_text(ready)
         seat = BarSeat(held.folder, **more)  # type: ignore[arg-type]
         with contextlib.closing(seat):
-            seat.wait_for_bar(BAR[0])
             yield seat, wire
+
+
+@contextlib.contextmanager
+def seat_below_bar(folder: str, code: str, **more: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """The same with the bar."""
+    with seated(folder, code, **more) as (seat, wire):
+        show(wire, *BAR)
+        seat.wait_for_bar(BAR[0])
+        yield seat, wire

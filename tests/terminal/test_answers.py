@@ -186,7 +186,7 @@ def test_nothing_is_lost_between_keys_and_answers(data: bytes, size: int) -> Non
     assert len(passed + keys.release()) + len(answers) == len(data)
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_large_input_is_sifted_quickly() -> None:
     """A paste of megabytes at the second terminal must not stall the loop."""
     keys = scanner()

@@ -29,30 +29,16 @@ def build(installation: Installation, python: str) -> HolderCheck:
     return HolderCheck(python=python, entry=entry)
 
 
-def test_a_whole_installation_has_no_fault(installation: Installation, python: str) -> None:
-    """And asking again starts nothing: its files are what they were."""
-    program = build(installation, python)
-    assert program.find_fault() == ""
-    assert program.find_fault() == ""
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_one_that_has_gone_is_told(installation: Installation, python: str, *, is_known: bool) -> None:
-    """Whether it was proven before or not."""
-    program = build(installation, python)
-    if is_known:
+def test_an_installation_that_has_gone_is_told_and_one_that_comes_back_is_seen(
+    installation: Installation, python: str
+) -> None:
+    """Asking again starts nothing. An upgrade takes it away and brings another."""
+    program, gone = build(installation, python), "agent-relay is no longer installed in "
+    for _ in range(2):
         assert program.find_fault() == ""
     installation.move_away()
-    assert program.find_fault().startswith("agent-relay is no longer installed in ")
-    assert program.find_fault().startswith("agent-relay is no longer installed in ")
-
-
-def test_one_that_comes_back_is_seen(installation: Installation, python: str) -> None:
-    """An upgrade takes it away and brings another."""
-    program = build(installation, python)
-    assert program.find_fault() == ""
-    installation.move_away()
-    assert program.find_fault() != ""
+    assert program.find_fault().startswith(gone)
+    assert build(installation, python).find_fault().startswith(gone), "it was never proven"
     installation.bring_back()
     assert program.find_fault() == ""
 

@@ -42,12 +42,18 @@ def find_waiting(parent: int) -> list[int]:
     return found
 
 
-@pytest.mark.size("test")
-def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
-    """Nobody who starts an agent waits for an interpreter."""
+def prepare() -> int:
+    """The program that waits from now on."""
     before = find_waiting(os.getpid())
     prepare_spare()
     (waiting,) = set(find_waiting(os.getpid())) - set(before)
+    return waiting
+
+
+@pytest.mark.size("test")
+def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
+    """Nobody who starts an agent waits for an interpreter."""
+    waiting = prepare()
     with hold(f"{tmp_path}/leg", AGENT, holder=sys.executable) as held, Wire(held.folder) as wire:
         wire.wait_for_text("up")
         assert waiting not in find_waiting(os.getpid())
@@ -57,9 +63,7 @@ def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
 @pytest.mark.size("test")
 def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) -> None:
     """The kernel takes what it likes when memory is short."""
-    before = find_waiting(os.getpid())
-    prepare_spare()
-    (waiting,) = set(find_waiting(os.getpid())) - set(before)
+    waiting = prepare()
     os.kill(waiting, signal.SIGKILL)
     with hold(f"{tmp_path}/leg", AGENT, holder=sys.executable) as held, Wire(held.folder) as wire:
         wire.wait_for_text("up")
@@ -91,9 +95,7 @@ def test_only_one_program_waits() -> None:
 
 def test_a_program_that_is_stopped_is_ended_all_the_same() -> None:
     """A daemon that is to end would wait for it until its own end is forced."""
-    before = find_waiting(os.getpid())
-    prepare_spare()
-    (waiting,) = set(find_waiting(os.getpid())) - set(before)
+    waiting = prepare()
     os.kill(waiting, signal.SIGSTOP)
     ending = threading.Thread(target=end_spare, daemon=True)
     ending.start()

@@ -211,7 +211,7 @@ def test_only_what_feeding_would_not_change_is_plain(before: bytes, data: bytes,
         assert keys.line.count == count + len(data)
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_large_input_is_counted_quickly() -> None:
     """A paste of megabytes into a terminal without bracketed paste must not stall the loop."""
     keys = scanner()
@@ -244,18 +244,19 @@ def test_pastes_lose_their_marks_where_that_is_wanted_wherever_they_are_cut(cuts
     assert keys.feed(b"\x1b[200~a\x1b[201~") == (b"\x1b[200~a\x1b[201~", None)
 
 
-def test_all_pastes_of_one_reading_lose_their_marks() -> None:
-    """What a client read before is one piece, whatever is in it."""
-    keys = scanner()
-    keys.bare = True
-    assert keys.feed(b"a\x1b[200~b\x1b[201~c\x1b[200~d\x1b[201~") == (b"abcd", None)
-
-
-def test_line_ends_of_a_paste_that_loses_its_marks_are_spaces() -> None:
-    """They would be the Enter key."""
-    keys = scanner()
-    keys.bare = True
-    assert keys.feed(b"\x1b[200~a\r\nb\rc\nd\x1b[201~") == (b"a  b c d", None)
+def test_what_a_paste_loses_with_its_marks() -> None:
+    """What a client read is one piece, whatever is in it; line ends would be the Enter key."""
+    for read, passed in (
+        ((b"a\x1b[200~b\x1b[201~c\x1b[200~d\x1b[201~",), (b"abcd",)),
+        ((b"\x1b[200~a\r\nb\rc\nd\x1b[201~",), (b"a  b c d",)),
+        # An escape character before the pause let line ends through.
+        ((b"\x1b[200~b\x1b", b"rm\rx\x1b[201~"), (b"b", b"\x1brm x")),
+    ):
+        keys = scanner()
+        keys.bare = True
+        for data, expected in zip(read, passed, strict=True):
+            assert keys.feed(data) == (expected, None)
+            assert keys.release() == b""
 
 
 def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart() -> None:
@@ -265,15 +266,6 @@ def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart(
     assert keys.feed(b"\x1b[200~b\x1b[2") == (b"b", None)
     assert keys.release() == b""
     assert keys.feed(b"01~\x1d") == (b"", b"")
-
-
-def test_line_ends_after_a_pause_in_a_paste_that_loses_its_marks_are_spaces_too() -> None:
-    """An escape character before the pause let them through, and each was the Enter key."""
-    keys = scanner()
-    keys.bare = True
-    assert keys.feed(b"\x1b[200~b\x1b") == (b"b", None)
-    assert keys.release() == b""
-    assert keys.feed(b"rm\rx\x1b[201~") == (b"\x1brm x", None)
 
 
 @pytest.mark.parametrize(

@@ -41,53 +41,35 @@ def test_the_form_is_the_one_the_terminal_takes(environ: dict[str, str], form: s
     assert find_form(environ) == form
 
 
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ("osc9", b"\x07\x1b]9;shop: codex goes on: claude hit its usage limit.\x1b\\"),
-        (
-            "osc99",
-            b"".join(
-                (
-                    b"\x07\x1b]99;i=agent-relay:d=0;shop: codex goes on\x1b\\",
-                    b"\x1b]99;i=agent-relay:d=1:p=body;claude hit its usage limit.\x1b\\",
-                )
-            ),
-        ),
-        ("osc777", b"\x07\x1b]777;notify;shop: codex goes on;claude hit its usage limit.\x1b\\"),
-        ("", b"\x07"),
-        ("osc8", b"\x07"),
-    ],
-)
-def test_the_bytes_are_those_the_form_asks_for(form: str, expected: bytes) -> None:
+TOLD = ("shop: codex goes on", "claude hit its usage limit.")
+SHOWN = {
+    ("osc9", *TOLD): b"\x1b]9;shop: codex goes on: claude hit its usage limit.\x1b\\",
+    ("osc99", *TOLD): b"\x1b]99;i=agent-relay:d=0;shop: codex goes on\x1b\\"
+    b"\x1b]99;i=agent-relay:d=1:p=body;claude hit its usage limit.\x1b\\",
+    ("osc777", *TOLD): b"\x1b]777;notify;shop: codex goes on;claude hit its usage limit.\x1b\\",
+    ("", *TOLD): b"",
+    ("osc8", *TOLD): b"",
+    # `9;4;…` is a progress bar of ConEmu, and a project may be called anything.
+    ("osc9", "4;1;90", "b"): b"\x1b]9;agent-relay: 4;1;90: b\x1b\\",
+    # Semicolons part the fields of this form.
+    ("osc777", "a;b", "c;d"): b"\x1b]777;notify;a,b;c,d\x1b\\",
+    # A folder may be called like a sequence that types into the shell behind the agent.
+    ("osc9", "x\x1b]52;c;cm0=\x07\x9c\x1b\\\x9d0;y\n\r\x00\u202ez\ud800", ""):
+        b"\x1b]9;x ]52;c;cm0= \\ 0;y z: \x1b\\",
+}  # fmt: skip
+
+
+def test_the_bytes_are_those_the_form_asks_for() -> None:
     """Terminals show exactly what their own pages say, and drop the rest."""
-    assert (
-        render_notification(form, "shop: codex goes on", "claude hit its usage limit.", bell=True) == expected
-    )
+    shown = {told: render_notification(*told, bell=False) for told in SHOWN}
+    assert shown == SHOWN
 
 
 def test_the_bell_rings_only_where_it_is_wished_for() -> None:
     """`notify = "osc"` is for those who cannot bear it."""
-    assert render_notification("osc9", "a", "b", bell=False) == b"\x1b]9;a: b\x1b\\"
-    assert render_notification("", "a", "b", bell=False) == b""
-
-
-def test_a_name_of_digits_is_no_command_of_conemus() -> None:
-    """There `9;4;…` is a progress bar, and a project may be called anything."""
-    assert render_notification("osc9", "4;1;90", "b", bell=False) == b"\x1b]9;agent-relay: 4;1;90: b\x1b\\"
-
-
-def test_a_semicolon_does_not_move_words_from_the_title_to_the_text() -> None:
-    """They part the fields of this form."""
-    shown = render_notification("osc777", "a;b", "c;d", bell=False)
-    assert shown == b"\x1b]777;notify;a,b;c,d\x1b\\"
-
-
-def test_a_hostile_name_puts_no_sequence_into_the_terminal() -> None:
-    """A folder may be called like a sequence that types into the shell behind the agent."""
-    hostile = "x\x1b]52;c;cm0=\x07\x9c\x1b\\\x9d0;y\n\r\x00\u202ez\ud800"
-    shown = render_notification("osc9", hostile, "", bell=False)
-    assert shown == b"\x1b]9;x ]52;c;cm0= \\ 0;y z: \x1b\\"
+    for form in ("osc9", "osc99", "osc777", "", "osc8"):
+        quiet = render_notification(form, "a", "b", bell=False)
+        assert render_notification(form, "a", "b", bell=True) == b"\x07" + quiet
 
 
 @given(form=st.sampled_from(sorted(FORMS)), title=st.text(max_size=400), text=st.text(max_size=400))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.legs import Wire, hold, python, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 RESTARTS = """
 import os, sys
@@ -19,6 +19,7 @@ sys.exit(7 if again else 99)
 """
 
 
+@pytest.mark.size("test")
 def test_a_program_that_asks_for_it_is_started_again(tmp_path: object) -> None:
     """An agent restarts itself when a folder became trusted; its session must not end with that."""
     program = python(RESTARTS.format(path=f"{tmp_path}/mark"))

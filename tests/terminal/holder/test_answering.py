@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.below_bar import heard, wait_to_hear
 from tests.support.by_hand import Seat
-from tests.support.legs import Held, Wire, hold, raw_python, wait_until
+from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 ASKING = """
 say("up")
@@ -24,40 +25,31 @@ ANSWERS = tuple(b"\x1b[?1;%dc\x1b[1;%dR" % (name, name) + COLORS[name - 1] for n
 
 
 @contextlib.contextmanager
-def two_seats(held: Held) -> Iterator[tuple[Seat, Seat]]:
+def two_seats(tmp_path: object) -> Iterator[tuple[Seat, Seat, Wire]]:
     """The second is the active one, as the one attached last; rows tell them apart."""
-    with contextlib.ExitStack() as stack:
-        seats = []
-        for rows in (21, 22):
-            seats.append(Seat(held.folder, rows))
-            stack.callback(seats[-1].close)
-            seats[-1].wait_for(b"up")
-        yield seats[0], seats[1]
-
-
-def heard(wire: Wire) -> bytes:
-    """What the agent read, without the keys it asked at."""
-    shown = wire.output().split(b"up", 1)[1]
-    parts = [part.split(b">")[0] for part in shown.split(b"<")[1:]]
-    return b"".join(bytes.fromhex(part.decode()) for part in parts)
-
-
-def wait_to_hear(wire: Wire, expected: bytes) -> None:
-    """The agent has read exactly this."""
-    wait_until(lambda: len(heard(wire)) >= len(expected), f"{expected!r}")
-    assert heard(wire) == expected
-
-
-def test_of_two_terminals_the_active_one_answers(tmp_path: object) -> None:
-    """An agent that reads two answers takes the second for typing, or for the answer to its next question."""
     with (
         hold(str(tmp_path), raw_python(ASKING)) as held,
         Wire(held.folder) as wire,
-        two_seats(held) as (one, two),
+        contextlib.closing(Seat(held.folder, 21)) as one,
     ):
-        two.ours.sendall(b"c")
-        for seat in (one, two):
-            seat.wait_for(b"\x1b[6n")
+        one.wait_for(b"up")
+        with contextlib.closing(Seat(held.folder, 22)) as two:
+            two.wait_for(b"up")
+            yield one, two, wire
+
+
+def ask_at(asking: Seat, other: Seat, key: bytes = b"c", question: bytes = b"\x1b[6n") -> None:
+    """A key at which the agent asks its terminals, both of which have the question."""
+    asking.ours.sendall(key)
+    for seat in (asking, other):
+        seat.wait_for(question)
+
+
+@pytest.mark.size("test")
+def test_of_two_terminals_the_active_one_answers(tmp_path: object) -> None:
+    """An agent that reads two answers takes the second for typing, or for the answer to its next question."""
+    with two_seats(tmp_path) as (one, two, wire):
+        ask_at(two, one)
         one.ours.sendall(ANSWERS[0])
         two.ours.sendall(ANSWERS[1])
         wait_to_hear(wire, ANSWERS[1])
@@ -70,14 +62,8 @@ def test_of_two_terminals_the_active_one_answers(tmp_path: object) -> None:
 
 def test_a_terminal_typed_on_answers_the_next_question(tmp_path: object) -> None:
     """Who types has the colours, the size and the keyboard the agent is to know."""
-    with (
-        hold(str(tmp_path), raw_python(ASKING)) as held,
-        Wire(held.folder) as wire,
-        two_seats(held) as (one, two),
-    ):
-        one.ours.sendall(b"c")
-        for seat in (one, two):
-            seat.wait_for(b"\x1b[6n")
+    with two_seats(tmp_path) as (one, two, wire):
+        ask_at(one, two)
         two.ours.sendall(ANSWERS[1])
         two.ours.sendall(b"\x1b[I")
         wait_to_hear(wire, b"\x1b[I")
@@ -89,14 +75,8 @@ def test_a_terminal_typed_on_answers_the_next_question(tmp_path: object) -> None
 
 def test_who_was_asked_answers_even_if_another_types_meanwhile(tmp_path: object) -> None:
     """Else nobody would: one is not the active one any more, the other was not when it answered."""
-    with (
-        hold(str(tmp_path), raw_python(ASKING)) as held,
-        Wire(held.folder) as wire,
-        two_seats(held) as (one, two),
-    ):
-        two.ours.sendall(b"c")
-        for seat in (one, two):
-            seat.wait_for(b"\x1b[6n")
+    with two_seats(tmp_path) as (one, two, wire):
+        ask_at(two, one)
         one.ours.sendall(ANSWERS[0] + b"k")
         wait_to_hear(wire, b"k")
         two.ours.sendall(ANSWERS[1])
@@ -106,14 +86,8 @@ def test_who_was_asked_answers_even_if_another_types_meanwhile(tmp_path: object)
 
 def test_a_question_the_emulator_does_not_know_is_answered_once_too(tmp_path: object) -> None:
     """Terminals know more than the emulator does; theirs is the answer then."""
-    with (
-        hold(str(tmp_path), raw_python(ASKING)) as held,
-        Wire(held.folder) as wire,
-        two_seats(held) as (one, two),
-    ):
-        two.ours.sendall(b"x")
-        for seat in (one, two):
-            seat.wait_for(b"\x1bP+q544e")
+    with two_seats(tmp_path) as (one, two, wire):
+        ask_at(two, one, b"x", b"\x1bP+q544e")
         one.ours.sendall(b"\x1bP1+r544e=6f6e65\x1b\\")
         two.ours.sendall(b"\x1bP1+r544e=74776f\x1b\\")
         wait_to_hear(wire, b"\x1bP1+r544e=74776f\x1b\\")
@@ -121,13 +95,10 @@ def test_a_question_the_emulator_does_not_know_is_answered_once_too(tmp_path: ob
         wait_to_hear(wire, b"\x1bP1+r544e=74776f\x1b\\z")
 
 
+@pytest.mark.size("test")
 def test_while_the_active_terminal_is_away_the_emulator_answers(tmp_path: object) -> None:
     """Somebody at the relay prompt must not make the agent wait, nor another terminal speak for theirs."""
-    with (
-        hold(str(tmp_path), raw_python(ASKING)) as held,
-        Wire(held.folder) as wire,
-        two_seats(held) as (one, two),
-    ):
+    with two_seats(tmp_path) as (one, two, wire):
         two.ours.sendall(b"\x1d")
         assert two.wire.event("relay-key")["rest"] == ""
         wire.type(b"c")
@@ -146,11 +117,7 @@ def test_every_key_of_the_other_terminal_arrives_and_makes_it_the_active_one(
     tmp_path: object, key: bytes
 ) -> None:
     """Ctrl-F3 looks like a cursor's place, Alt-] like the beginning of a colour."""
-    with (
-        hold(str(tmp_path), raw_python(ASKING)) as held,
-        Wire(held.folder) as wire,
-        two_seats(held) as (one, _),
-    ):
+    with two_seats(tmp_path) as (one, _, wire):
         one.ours.sendall(key)
         wait_to_hear(wire, key)
         assert wire.ask("status")["rows"] == 21

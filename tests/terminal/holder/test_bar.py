@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.bar_seat import BarSeat
+from tests.support.below_bar import let_go, seated, show
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("test")
 
@@ -66,12 +68,8 @@ def seats(held: Held, *sizes: tuple[int, int]) -> Iterator[list[BarSeat]]:
         yield found
 
 
-def show(wire: Wire, *texts: str, holds_keys: bool = True) -> None:
-    """The bar says this; nothing takes it away."""
-    assert wire.ask("bar", texts=list(texts), holds_keys=holds_keys)["ok"]
-
-
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.size("every")
+@pytest.mark.parametrize("play", sized(PLAYS, ["switches screens"]))
 def test_whatever_the_agent_writes_the_bar_is_in_every_picture(tmp_path: object, play: str) -> None:
     """A line that is gone while somebody looks was not said; two terminals of other sizes have it as well."""
     code = BEGINS + PLAYS[play].replace("\n", "\n    ") + LAST
@@ -110,11 +108,7 @@ def test_the_bar_is_there_at_once_and_goes_with_the_agents_exact_screen(tmp_path
 say("\x1b[?1h\x1b[?2004h\x1b[?1003h\x1b[?1006h\x1b[>7u\x1b[4 q\x1b[?25l\x1b[3;7r\x1b[31mred")
 say("\x1b[24;1Hlowest row"); say("\x1b[9;9H!"); os.read(0, 1)
 """
-    with (
-        hold(str(tmp_path), raw_python(code)) as held,
-        Wire(held.folder) as wire,
-        seats(held, (24, 80)) as (seat,),
-    ):
+    with seated(str(tmp_path), code, ready="!") as (seat, wire):
         seat.wait_for("!")
         before, modes = seat.emulator.text(), seat.emulator.modes()
         assert before[-1] == "lowest row"
@@ -124,8 +118,7 @@ say("\x1b[24;1Hlowest row"); say("\x1b[9;9H!"); os.read(0, 1)
             lambda: seat.emulator.modes()["kitty"] == 0, "plain keys, which any agent understands"
         )
         assert seat.emulator.text()[:-1] == before[:-1]
-        seat.bar = ""
-        show(wire)
+        let_go(seat, wire)
         seat.wait_until(lambda: seat.emulator.text() == before, "the screen as it was")
         seat.wait_until(lambda: seat.emulator.modes() == modes, "the modes as they were")
 
@@ -133,11 +126,7 @@ say("\x1b[24;1Hlowest row"); say("\x1b[9;9H!"); os.read(0, 1)
 def test_an_agent_that_asks_has_its_keyboard_below_the_bar(tmp_path: object) -> None:
     """What is typed reaches it, in the form it asked for."""
     code = r"say('\x1b[?1h\x1b[>1u\x1b[?1000hWhich?'); os.read(0, 1)"
-    with (
-        hold(str(tmp_path), raw_python(code)) as held,
-        Wire(held.folder) as wire,
-        seats(held, (24, 80)) as (seat,),
-    ):
+    with seated(str(tmp_path), code, ready="Which?") as (seat, wire):
         seat.wait_for("Which?")
         modes = seat.emulator.modes()
         show(wire, *TEXTS)
@@ -151,11 +140,7 @@ def test_an_agent_that_asks_has_its_keyboard_below_the_bar(tmp_path: object) -> 
 def test_the_row_of_the_cursor_is_never_under_the_bar(tmp_path: object) -> None:
     """A question on the bottom line would be asked to nobody."""
     code = r"say('\x1b[2J\x1b[Htop\x1b[24;1HWhich one? '); os.read(0, 1)"
-    with (
-        hold(str(tmp_path), raw_python(code)) as held,
-        Wire(held.folder) as wire,
-        seats(held, (24, 80)) as (seat,),
-    ):
+    with seated(str(tmp_path), code, ready="Which") as (seat, wire):
         seat.wait_for("Which")
         show(wire, *TEXTS, holds_keys=False)
         seat.wait_for_bar(AT_80)
@@ -166,11 +151,7 @@ def test_the_row_of_the_cursor_is_never_under_the_bar(tmp_path: object) -> None:
 def test_a_resized_terminal_has_the_bar_on_its_new_lowest_row(tmp_path: object) -> None:
     """Windows are resized while one waits; the text is the longest that fits."""
     code = "say('up'); os.read(0, 1)"
-    with (
-        hold(str(tmp_path), raw_python(code)) as held,
-        Wire(held.folder) as wire,
-        seats(held, (24, 80)) as (seat,),
-    ):
+    with seated(str(tmp_path), code, ready="up") as (seat, wire):
         seat.wait_for("up")
         show(wire, *TEXTS)
         seat.wait_for_bar(AT_80)
@@ -216,21 +197,17 @@ def test_what_stood_there_stays_until_the_successor_draws_and_is_kept(tmp_path: 
             assert seat.emulator.take_scrolled()[:2] == ("last words of ada", "and more")
 
 
-@pytest.mark.parametrize("texts", [["a\x1b[2Jb\r\n\x07c"], ["中" * 39 + "🙂", "x"], ["\ud800" * 3], [""]])
-def test_a_bar_of_odd_text_is_one_row_and_no_more(tmp_path: object, texts: list[str]) -> None:
+def test_a_bar_of_odd_text_is_one_row_and_no_more(tmp_path: object) -> None:
     """A reason quotes what an agent said."""
-    with (
-        hold(str(tmp_path), raw_python("say('up'); os.read(0, 1)")) as held,
-        Wire(held.folder) as wire,
-        seats(held, (6, 80)) as (seat,),
-    ):
+    with seated(str(tmp_path), "say('up'); os.read(0, 1)", ready="up", rows=6) as (seat, wire):
         seat.wait_for("up")
-        show(wire, *texts)
-        wait_until(lambda: wire.ask("status")["bar"], "the bar")
-        show(wire, "done")
-        seat.wait_for_bar("done")
-        assert seat.emulator.text()[:-1] == ["up", "", "", "", ""]
-        assert seat.emulator.take_scrolled() == ()
+        odd = (["a\x1b[2Jb\r\n\x07c"], ["中" * 39 + "🙂", "x"], ["\ud800" * 3], [""])
+        for number, texts in enumerate(odd):
+            show(wire, *texts)
+            show(wire, f"done {number}")
+            seat.wait_for_bar(f"done {number}")
+            assert seat.emulator.text()[:-1] == ["up", "", "", "", ""], texts
+            assert seat.emulator.take_scrolled() == (), texts
 
 
 def test_a_bar_that_is_no_list_of_texts_is_refused(tmp_path: object) -> None:
@@ -257,8 +234,7 @@ def test_without_an_emulator_the_bar_is_painted_between_the_agents_bytes(tmp_pat
         seat.wait_for_bar(AT_80)
         wire.type(b"g")
         seat.wait_for("upmore")
-        show(wire)
-        seat.bar = ""
+        let_go(seat, wire)
         seat.wait_until(lambda: "relay" not in seat.text(), "the bar's end")
 
 

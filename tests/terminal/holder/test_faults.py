@@ -17,6 +17,9 @@ from tests.support.faulty_holder import SECRET
 from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
 from tests.support.relay_world import CHECKOUT
+from tests.support.sizes import sized
+
+pytestmark = pytest.mark.size("test")
 
 ECHO = raw_python("""
 say("up")
@@ -25,6 +28,11 @@ while True:
     if data == b"q": break
     os.write(1, b"<" + data + b">")
 """)
+PLACES = (
+    "emulator.feed", "emulator.take_replies", "emulator.title", "output.take", "output.title",
+    "keys.feed", "keys.is_plain", "peers.broadcast", "typing.put", "terminals.send", "terminals.line",
+    "terminals.ask", "terminals.over", "child.see_leaving",
+)  # fmt: skip
 # What is done with one terminal's input: its person attaches again.
 COST_THE_TERMINAL = {"keys.is_plain", "terminals.line", "typing.put"}
 REQUESTS = {
@@ -87,30 +95,28 @@ def echoes(person: Person, word: str) -> None:
     person.wait_until(lambda: word.encode() in bytes(person.received), f"the echo of {word}")
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("op", REQUESTS)
-def test_a_mistake_with_a_request_costs_whoever_asked(tmp_path: object, op: str) -> None:
+def test_a_mistake_with_a_request_costs_whoever_asked(tmp_path: object) -> None:
     """One operation with a bug must not take the agent, its person and the daemon with it."""
-    name, fields = REQUESTS[op]
     with (
         faulty(str(tmp_path)) as folder,
         at_terminal(client(f"{folder}/sock")) as person,
-        Wire(folder) as wire,
         Wire(folder) as watcher,
         at_terminal(["cat"]) as lent,
     ):
         wait_until(lambda: watcher.ask("watch")["attached"] == 1, "the person")
-        assert wire.ask("attach", (lent.slave,), rows=24, cols=80)["ok"]
-        answer = wire.ask(op, plants=name, **fields)
-        assert (answer["ok"], answer["code"]) == (False, "failed")
-        with pytest.raises((EOFError, ConnectionError)):
-            wire.ask("hello")
-        assert watcher.event("fault")["doing"] == f"answering {op}"
-        wait_until(lambda: watcher.ask("status")["attached"] == 1, "the terminal of who asked to be let go")
-        echoes(person, "stillhere")
+        for op, (name, fields) in REQUESTS.items():
+            with Wire(folder) as wire:
+                assert wire.ask("attach", (lent.slave,), rows=24, cols=80)["ok"], op
+                answer = wire.ask(op, plants=name, **fields)
+                assert (answer["ok"], answer["code"]) == (False, "failed"), op
+                with pytest.raises((EOFError, ConnectionError)):
+                    wire.ask("hello")
+            assert watcher.event("fault")["doing"] == f"answering {op}"
+            wait_until(lambda: watcher.ask("status")["attached"] == 1, f"who asked to {op} to be let go")
+            echoes(person, f"still{op}")
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_mistake_in_attaching_leaves_no_terminal_behind(tmp_path: object) -> None:
     """Half a terminal would be written to for ever."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as watcher, at_terminal(["cat"]) as lent:
@@ -124,8 +130,8 @@ def test_a_mistake_in_attaching_leaves_no_terminal_behind(tmp_path: object) -> N
             echoes(person, "stillhere")
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("op", ["collect", "leave"])
+@pytest.mark.size("every")
+@pytest.mark.parametrize("op", sized(["collect", "leave"], ["collect"]))
 def test_a_mistake_after_the_end_lets_another_one_collect(tmp_path: object, op: str) -> None:
     """How the agent ended is known to the holder alone."""
     place = {"collect": "child.end_session", "leave": "loop.cancel"}[op]
@@ -141,15 +147,8 @@ def test_a_mistake_after_the_end_lets_another_one_collect(tmp_path: object, op: 
             assert ended["status"] == 0
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize(
-    "place",
-    [
-        "emulator.feed", "emulator.take_replies", "emulator.title", "output.take", "output.title",
-        "keys.feed", "keys.is_plain", "peers.broadcast", "typing.put", "terminals.send", "terminals.line",
-        "terminals.ask", "terminals.over", "child.see_leaving",
-    ],
-)  # fmt: skip
+@pytest.mark.size("every")
+@pytest.mark.parametrize("place", sized(PLACES, ["emulator.feed", "keys.feed", "typing.put"]))
 def test_a_mistake_with_an_event_costs_that_event(tmp_path: object, place: str) -> None:
     """Output, keys and timers come all the time: one of them that cannot be dealt with is one too few."""
     with at_faulty(tmp_path) as (person, wire):
@@ -171,7 +170,7 @@ def test_a_mistake_with_an_event_costs_that_event(tmp_path: object, place: str) 
         assert attached == 1 or place in COST_THE_TERMINAL
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_what_a_scanner_falls_over_reaches_the_agent(tmp_path: object) -> None:
     """A key we do not understand is none of our business, but it is the agent's."""
     with at_faulty(tmp_path) as (person, wire):
@@ -181,7 +180,6 @@ def test_what_a_scanner_falls_over_reaches_the_agent(tmp_path: object) -> None:
         assert b"<\x1b[1089;5ukey>" in wire.output()
 
 
-@pytest.mark.size("test")
 def test_keys_that_once_ended_an_agent_reach_it(tmp_path: object) -> None:
     """Each was one key or answer of somebody's terminal; the holder and its agent ended with it."""
     typed = [str(steps[1][1]).encode("latin-1") for _, steps in list_corpus("typed")]
@@ -200,7 +198,6 @@ def test_keys_that_once_ended_an_agent_reach_it(tmp_path: object) -> None:
         assert (status["faults"], status["exit"]) == (0, None)
 
 
-@pytest.mark.size("test")
 def test_a_lost_screen_is_told_and_shows_again_what_is_drawn(tmp_path: object) -> None:
     """The daemon must not take an empty screen for what the agent shows."""
     with at_faulty(tmp_path) as (person, wire):
@@ -213,7 +210,7 @@ def test_a_lost_screen_is_told_and_shows_again_what_is_drawn(tmp_path: object) -
         assert "before" not in wire.wait_for_text("after").text()
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_screen_that_breaks_again_and_again_is_done_without(tmp_path: object) -> None:
     """Whoever builds a new one with every read is busy with nothing else."""
     with at_faulty(tmp_path) as (person, wire):
@@ -225,7 +222,6 @@ def test_a_screen_that_breaks_again_and_again_is_done_without(tmp_path: object) 
         assert wire.ask("status")["faults"] == 9
 
 
-@pytest.mark.size("test")
 def test_the_end_is_told_whatever_goes_wrong_with_it(tmp_path: object) -> None:
     """An end nobody hears of is a session that works for ever."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as wire:
@@ -238,7 +234,7 @@ def test_the_end_is_told_whatever_goes_wrong_with_it(tmp_path: object) -> None:
         assert os.path.exists(f"{folder}/exit.json")
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_notes_hold_no_contents_and_do_not_grow_for_ever(tmp_path: object) -> None:
     """They are asked for in bug reports, and lie in memory."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as watcher:
@@ -253,7 +249,7 @@ def test_notes_hold_no_contents_and_do_not_grow_for_ever(tmp_path: object) -> No
         assert "agent_relay/terminal/holder/_operations.py" in notes
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_descriptors_nobody_asked_for_are_closed(tmp_path: object) -> None:
     """A peer that passes some with every message would take all the holder may have open."""
     with faulty(str(tmp_path)) as folder, Wire(folder) as wire:
@@ -265,6 +261,7 @@ def test_descriptors_nobody_asked_for_are_closed(tmp_path: object) -> None:
         wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) == before, "the descriptors are closed")
 
 
+@pytest.mark.size("check")
 def test_a_renewed_screen_has_the_size_of_the_lost_one() -> None:
     """What is drawn next is drawn for that size."""
     emulator = Emulator(find_library() or "", 80, 24)

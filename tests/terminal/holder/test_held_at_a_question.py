@@ -5,10 +5,17 @@ import contextlib
 import pytest
 
 from tests.support.bar_seat import BarSeat
-from tests.support.below_bar import MARKED, heard, seat_below_bar, show, wait_to_hear, wait_to_hold
+from tests.support.below_bar import (
+    MARKED,
+    heard,
+    hold_keys,
+    let_go,
+    seat_below_bar,
+    wait_to_hear,
+)
 from tests.support.legs import Wire, hold, raw_python
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 def ask(wire: Wire, *texts: str) -> None:
@@ -16,13 +23,12 @@ def ask(wire: Wire, *texts: str) -> None:
     assert wire.ask("asking", texts=list(texts))["ok"]
 
 
+@pytest.mark.size("test")
 def test_typing_stops_at_a_question_and_goes_on_behind_its_answer(tmp_path: object) -> None:
     """An Enter that was typed for something else could allow a command."""
     with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
-        seat.ours.sendall(b"\x03" * 5 + b"end\r")
-        wait_to_hold(wire, 9)
-        seat.bar = ""
-        show(wire)
+        hold_keys(seat, wire, b"\x03" * 5 + b"end\r")
+        let_go(seat, wire)
         wait_to_hear(wire, b"\x03")
         ask(wire, "asks")
         seat.wait_for_bar("asks")
@@ -32,22 +38,19 @@ def test_typing_stops_at_a_question_and_goes_on_behind_its_answer(tmp_path: obje
         assert rest.endswith(b"\x03end\r")
         seat.ours.sendall(b"1\r")
         wait_to_hear(wire, given + b"1\r")
-        seat.bar = ""
-        show(wire)
+        let_go(seat, wire)
         wait_to_hear(wire, given + b"1\r" + rest)
 
 
 def test_what_is_held_stays_so_where_a_question_takes_the_place_of_the_bar(tmp_path: object) -> None:
     """The successor's first work may be to ask."""
     with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
-        seat.ours.sendall(b"task\r")
-        wait_to_hold(wire, 5)
+        hold_keys(seat, wire, b"task\r")
         ask(wire, "asks")
         seat.wait_for_bar("asks")
         seat.ours.sendall(b"n")
         wait_to_hear(wire, b"n")
-        seat.bar = ""
-        show(wire)
+        let_go(seat, wire)
         wait_to_hear(wire, b"ntask\r")
 
 
@@ -74,8 +77,7 @@ def test_keys_that_a_terminal_brings_along_wait_for_the_answer(tmp_path: object)
             seat.wait_for_bar("asks")
             seat.ours.sendall(b"1")
             wait_to_hear(wire, b"1")
-            seat.bar = ""
-            show(wire)
+            let_go(seat, wire)
             wait_to_hear(wire, b"1task\r")
         later = BarSeat(held.folder, held="more")
         with contextlib.closing(later):

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -11,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.below_bar import heard
 from tests.support.by_hand import Seat
 from tests.support.installations import Installation
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
+from tests.support.sizes import sized
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 # Asks its terminal on `c`, leaves a shell in a Unix session of its own on `o`, ends on `q`.
 AGENT = """
@@ -69,11 +70,6 @@ def held_by(installation: Installation, folder: Path, **more: object) -> Iterato
     os.chmod(script, 0o700)
     with hold(str(folder / "leg"), raw_python(AGENT), holder=script, **more) as held:
         yield held, log
-
-
-def heard(wire: Wire) -> bytes:
-    """What the agent read so far: a key may reach it in one read with a terminal's answers."""
-    return bytes.fromhex("".join(re.findall(r"<([0-9a-f]*)>", wire.output().decode())))
 
 
 def exercise(held: Held) -> None:
@@ -144,17 +140,6 @@ def exercise_end(held: Held, wire: Wire) -> None:
     assert not os.path.exists(f"{held.folder}/holder-crash.txt")
 
 
-@pytest.mark.parametrize("library", ["ours", ""])
-def test_a_holder_whose_installation_is_removed_does_all_it_did(
-    installation: Installation, tmp_path: Path, library: str
-) -> None:
-    """A second terminal's first key ended holder and agent after an upgrade."""
-    more = {} if library else {"library": ""}
-    with held_by(installation, tmp_path, **more) as (held, _):
-        shutil.rmtree(installation.folder)
-        exercise(held)
-
-
 def test_a_holder_whose_installation_is_replaced_runs_its_own_code(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -167,13 +152,14 @@ def test_a_holder_whose_installation_is_replaced_runs_its_own_code(
         exercise(held)
 
 
-@pytest.mark.parametrize("library", ["ours", ""])
-def test_a_holder_that_is_ready_looks_for_no_module_any_more(
+@pytest.mark.parametrize("library", sized(["ours", ""], ["ours"], name=lambda one: one or "none"))
+def test_a_holder_whose_installation_is_removed_does_all_it_did_and_looks_for_no_module(
     installation: Installation, tmp_path: Path, library: str
 ) -> None:
-    """Python itself is upgraded under it, too: its own modules are gone then."""
+    """A second terminal's first key ended holder and agent after an upgrade; Python may be gone, too."""
     more = {} if library else {"library": ""}
     with held_by(installation, tmp_path, **more) as (held, log):
+        shutil.rmtree(installation.folder)
         before = Path(log).read_text("utf-8").splitlines()
         exercise(held)
         after = Path(log).read_text("utf-8").splitlines()

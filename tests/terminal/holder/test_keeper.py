@@ -8,7 +8,7 @@ import pytest
 from tests.support.leg_client import type_into
 from tests.support.legs import Wire, hold, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 def count_wakings(pid: int) -> int:
@@ -17,6 +17,7 @@ def count_wakings(pid: int) -> int:
         return sum(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
 
 
+@pytest.mark.size("test")
 def test_a_lock_that_somebody_deleted_is_held_again(tmp_path: object) -> None:
     """A daemon that finds it free buries a leg that lives."""
     with hold(f"{tmp_path}/run/legs/leg", ["cat"]) as held:
@@ -24,6 +25,7 @@ def test_a_lock_that_somebody_deleted_is_held_again(tmp_path: object) -> None:
         wait_until(held.is_locked, "the lock is held again")
 
 
+@pytest.mark.size("test")
 def test_a_client_that_was_connected_stays_when_the_folder_goes(tmp_path: object) -> None:
     """The person at the terminal notices nothing of somebody's logout."""
     with hold(f"{tmp_path}/run/legs/leg", ["cat"]) as held, Wire(held.folder) as wire:

@@ -227,18 +227,15 @@ def test_output_is_kept_by_offset_and_bounded(tmp_path: object) -> None:
         assert 1 << 20 <= len(wire.output()) <= (1 << 20) + (512 << 10)
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x05nope!", b"GET / HTTP/1.1\r\n\r\n" * 9],
-)
-def test_garbage_ends_its_own_connection_only(tmp_path: object, garbage: bytes) -> None:
+def test_garbage_ends_its_own_connection_only(tmp_path: object) -> None:
     """A confused client must not end an agent."""
     with hold(str(tmp_path), ["cat"]) as held, Wire(held.folder) as other:
-        with Wire(held.folder) as wire:
-            wire.sock.sendall(garbage)
-            with pytest.raises(EOFError):
-                wire.event("never")
-        assert other.ask("hello")["ok"]
+        for garbage in (b"\xff" * 4, b"\0\0\0\x02[]", b"\0\0\0\x05nope!", b"GET / HTTP/1.1\r\n\r\n" * 9):
+            with Wire(held.folder) as wire:
+                wire.sock.sendall(garbage)
+                with pytest.raises(EOFError):
+                    wire.event("never")
+            assert other.ask("hello")["ok"]
 
 
 def test_wrong_requests_are_answered_with_what_is_wrong(tmp_path: object) -> None:

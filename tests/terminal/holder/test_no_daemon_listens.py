@@ -20,8 +20,9 @@ from agent_relay.system.processes import end_marked, find_marked
 from agent_relay.terminal.holder import entry
 from agent_relay.terminal.holder.wire import HolderSpec, render_spec
 from tests.support.legs import python, wait_until
+from tests.support.sizes import sized
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 if TYPE_CHECKING:
     from agent_relay.engine.services import Services
@@ -109,7 +110,7 @@ def start_holder(lock: int, *, is_heard: bool) -> tuple[int, "subprocess.Popen[b
     return heard, holder, ours
 
 
-@pytest.mark.parametrize("is_folder_gone", [False, True])
+@pytest.mark.parametrize("is_folder_gone", sized([False, True], [False]))
 def test_a_program_does_not_outlive_a_holder_nobody_heard_of(tmp_path: Path, *, is_folder_gone: bool) -> None:
     """A daemon killed while it began a turn, or that gave up waiting, begins it anew: two agents at one task.
 

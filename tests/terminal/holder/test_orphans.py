@@ -13,7 +13,7 @@ from agent_relay.system.processes import born, is_alive
 from tests.support.legs import Held, Wire, hold, python, wait_until
 from tests.support.relay_world import CHECKOUT
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 SHELL = """
 import os, signal, sys
@@ -66,6 +66,7 @@ def read_parent(pid: int) -> int:
         return int(file.read().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.size("test")
 def test_a_killed_agents_shell_in_a_session_of_its_own_is_ended(tmp_path: object) -> None:
     """Agents run tests that way; left behind they would change files under the successor's hands."""
     with hold(str(tmp_path), start(str(tmp_path))) as held, Wire(held.folder) as wire:
@@ -179,6 +180,7 @@ def read_children(pid: int) -> set[int]:
         return {int(word) for word in file.read().split()}
 
 
+@pytest.mark.size("test")
 def test_a_service_that_had_left_its_agent_lives_on(tmp_path: object) -> None:
     """A database the agent started for the tests outlives the agent run directly; the successor needs it."""
     program = start(str(tmp_path), detach=DETACH, wait=LEAVE_AGAIN)

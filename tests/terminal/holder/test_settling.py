@@ -8,7 +8,7 @@ import pytest
 from tests.support.by_hand import Seat
 from tests.support.legs import Wire, hold, raw_python
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 ECHO = "say('up')\nwhile key := os.read(0, 64): os.write(1, key)"
 TICKING = "import time\nsay('up')\nwhile True: say('.'); time.sleep(0.01)"

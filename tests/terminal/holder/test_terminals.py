@@ -9,7 +9,7 @@ import pytest
 from tests.support.legs import Wire, hold, python, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 FLOOD = """
 say("up"); os.read(0, 1)
@@ -67,6 +67,7 @@ def test_a_stopped_client_stalls_nobody(tmp_path: object) -> None:
         assert stopped.emulator.text() == reading.emulator.text()
 
 
+@pytest.mark.size("test")
 def test_a_slow_terminal_misses_nothing(tmp_path: object) -> None:
     """As long as it takes bytes it gets them all: a slow line slows the agent, as it would directly."""
     code = """
@@ -85,6 +86,7 @@ say("the end"); os.read(0, 1)
         assert bytes(person.received) == b"".join(b"%06d\r\n" % n for n in range(60000)) + b"the end"
 
 
+@pytest.mark.size("test")
 def test_a_terminal_that_vanishes_is_let_go(tmp_path: object) -> None:
     """Windows are closed without goodbye; the agent works on."""
     with (
@@ -98,6 +100,7 @@ def test_a_terminal_that_vanishes_is_let_go(tmp_path: object) -> None:
         wire.wait_for_text("still here")
 
 
+@pytest.mark.size("test")
 def test_the_agents_own_terminal_is_refused(tmp_path: object) -> None:
     """What it says would be typed to it, without end."""
     code = "import os; os.write(1, os.ttyname(0).encode() + b'!'); input()"
@@ -125,6 +128,7 @@ def test_what_is_no_terminal_is_refused(tmp_path: object) -> None:
         os.close(write)
 
 
+@pytest.mark.size("test")
 def test_the_terminals_blocking_mode_stays_the_persons(tmp_path: object) -> None:
     """O_NONBLOCK set on a shared terminal makes the person's shell lose output."""
     with hold(str(tmp_path), ["cat"]) as held, at_terminal(client(held.socket)) as person:
@@ -133,6 +137,7 @@ def test_the_terminals_blocking_mode_stays_the_persons(tmp_path: object) -> None
         assert os.get_blocking(person.slave)
 
 
+@pytest.mark.size("test")
 def test_questions_go_to_the_terminal_while_one_is_attached(tmp_path: object) -> None:
     """Two answers to one question would end up as typed text."""
     code = """

@@ -7,9 +7,10 @@ import pytest
 
 from tests.support.legs import Wire, hold, python, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
+@pytest.mark.size("test")
 def test_an_exit_nobody_collects_waits_only_so_long(tmp_path: object) -> None:
     """Holders of a daemon that never comes back must not stay for ever."""
     with hold(str(tmp_path), ["true"], linger_s=0.2) as held:
@@ -42,6 +43,7 @@ def test_an_exit_that_cannot_be_stored_is_kept_in_memory(tmp_path: object) -> No
         assert exit_record["status"] == 0
 
 
+@pytest.mark.size("test")
 def test_the_holder_outlives_whoever_started_it(tmp_path: object) -> None:
     """The daemon may be killed at any moment; a holder is nobody's child and keeps its luggage in memory."""
     with hold(str(tmp_path), ["cat"], luggage="PATH=/bin") as held:
