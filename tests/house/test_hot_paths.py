@@ -14,6 +14,7 @@ from agent_relay.agents.adapter_folders import find_example_folder
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.house import tree
+from tests.support.sizes import sized
 
 HEAVY = ("typer", "click", "rich", "pydantic", "asyncio", "jinja2", "msgspec", "platformdirs", "dataclasses")
 # Of Python's own: together as much again as Python itself, so the hottest do without.
@@ -40,6 +41,7 @@ HOTTEST = (
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
 BULKY = ("rich", "asyncio", "jinja2", "msgspec", "agent_relay.domain.documents.adapter")
+BULKY_BUT_MSGSPEC = tuple(name for name in BULKY if name != "msgspec")
 ASKING = (("sessions",), ("daemon", "stop"))
 # Every event and all that is folded from them: as structs, a fifth of what they would cost as dataclasses.
 FOLDING = (
@@ -53,33 +55,28 @@ TURNS = (
 )
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("words", HOTTEST + HOT, ids=" ".join)
-def test_hot_commands_load_nothing_heavy(words: tuple[str, ...], tmp_path: os.PathLike[str]) -> None:
-    """Typer alone costs ten times a bare Python; a prompt that calls `status` would be felt."""
-    assert _find_loaded(HEAVY + SLOW if words in HOTTEST else HEAVY, words, f"{tmp_path}") == "HEAVY"
+# What each group of commands has no use for; those it needs are not in its list.
+UNWANTED = {
+    HOTTEST: HEAVY + SLOW,
+    HOT: HEAVY,
+    READING: BULKY_BUT_MSGSPEC,
+    FOLDING: (*BULKY_BUT_MSGSPEC, "pydantic"),
+    ASKING: (*BULKY, "pydantic"),
+    TURNS: (*BULKY, "typer", "pydantic", "dataclasses"),
+}
+CASES = [(unwanted, words) for group, unwanted in UNWANTED.items() for words in group]
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("words", READING + FOLDING + ASKING + TURNS, ids=" ".join)
-def test_who_asks_the_daemon_loads_nothing_of_what_the_daemon_does(
-    words: tuple[str, ...], tmp_path: os.PathLike[str]
+@pytest.mark.size("every")
+@pytest.mark.parametrize(
+    ("unwanted", "words"),
+    sized(CASES, [(UNWANTED[group], group[0]) for group in UNWANTED], name=lambda case: " ".join(case[1])),  # type: ignore[index]
+)
+def test_commands_load_nothing_they_have_no_use_for(
+    unwanted: tuple[str, ...], words: tuple[str, ...], tmp_path: os.PathLike[str]
 ) -> None:
-    """A line of import too many made `run` start eight times as slowly, and nobody saw it."""
-    needed = {
-        READING: ("typer", "dataclasses", "pydantic", "msgspec"),
-        FOLDING: ("typer", "dataclasses", "msgspec"),
-        ASKING: ("typer", "dataclasses"),
-        TURNS: (),
-    }
-    (allowed,) = (names for group, names in needed.items() if words in group)
-    unwanted = tuple(name for name in (*BULKY, "typer", "pydantic", "dataclasses") if name not in allowed)
-    assert _find_loaded(unwanted, words, f"{tmp_path}") == "HEAVY"
-
-
-def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str) -> str:
-    """The line with those of `unwanted` that the command `words` loads in a world without a daemon."""
-    world = create_world(folder)
+    """Typer alone costs ten times a bare Python, and a line of import too many was seen by nobody."""
+    world = create_world(f"{tmp_path}")
     done = subprocess.run(
         [sys.executable, "-c", PROBE.format(heavy=unwanted), *words],
         cwd=world.cwd,
@@ -90,8 +87,7 @@ def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str)
         timeout=60,
         check=False,
     )
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("HEAVY")]
-    return line
+    assert [line for line in done.stdout.splitlines() if line.startswith("HEAVY")] == ["HEAVY"]
 
 
 @pytest.mark.size("test")

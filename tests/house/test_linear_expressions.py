@@ -17,6 +17,7 @@ from agent_relay.domain.text import plain
 from agent_relay.domain.text.plain import read_pattern
 from agent_relay.system.pattern_cost import check_pattern, find_slow_probe
 from tests.house.tree import adapter_names, parse, python_files, walk
+from tests.support.sizes import sized
 
 _SCANS = {"finditer", "findall", "sub", "subn", "split"}
 _GROUPS = 8
@@ -95,8 +96,8 @@ def _build_ask(
     return ask
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("group", range(_GROUPS))
+@pytest.mark.size("every")
+@pytest.mark.parametrize("group", sized(range(_GROUPS), [_GROUPS - 1]))
 def test_every_expression_takes_as_long_as_its_text(group: int) -> None:
     """One that takes the square froze the daemon, and the next one, over a line of backslashes."""
     slow = {}
@@ -122,8 +123,8 @@ def test_every_expression_is_found() -> None:
     assert strays == []
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("agent", adapter_names())
+@pytest.mark.size("every")
+@pytest.mark.parametrize("agent", sized(adapter_names(), ["demo"]))
 def test_every_rule_of_our_adapters_takes_as_long_as_its_text(agent: str) -> None:
     """They are not looked at when they are loaded, as a user's are: that would cost every start."""
     rules = load_rules(load_adapter(f"{find_builtin_folder()}/{agent}", origin="built-in"))
