@@ -12,7 +12,6 @@ from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
 from tests.support.seats import (
     assert_given_back,
     find_session,
-    run,
     seat,
     seated_world,
     wait_for_daemon,
@@ -41,6 +40,7 @@ def let_count(person: Person, lines: int) -> None:
     person.wait_until(lambda: count_lines(person) >= goal, f"{lines} more lines")
 
 
+@pytest.mark.size("test")
 def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
     """Bytes and keys take one hop to the holder; and somebody must be there to see the next limit."""
     with seated_world(order=("counter", "understudy")) as world, seat(world, "counter") as person:
@@ -94,25 +94,6 @@ def test_a_limit_hit_while_no_daemon_lives_is_acted_on_by_the_next_one() -> None
         world.wait_for(find_session(world), lambda found: len(found.done) == 1, "one handoff was made")
 
 
-def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
-    """`daemon stop` would mean nothing beside an open terminal; the next daemon is watched like the first."""
-    with seated_world() as world, seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
-        wait_until(lambda: count_connections(world) == 2, "the terminal is with the daemon")
-        assert run(world, "daemon", "stop").status == 0
-        person.type(b"hello\r")
-        person.wait_for("demo heard you")
-        assert not world.find_daemons()
-        person.type(b"\x1d/status\r")
-        person.wait_for("under demo, 0 handoffs")
-        person.type(b" ")
-        assert run(world, "daemon", "start").status == 0
-        daemon = wait_for_daemon(world)
-        wait_until(lambda: count_connections(world) == 2, "the terminal is with the new daemon")
-        kill(daemon)
-        wait_for_daemon(world, other_than=daemon)
-
-
 @pytest.mark.parametrize("point", sized(POINTS, ["after handoff.stopped"]))
 def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits(point: str) -> None:
     """The person typed nothing and started nothing; the successor stands on their screen all the same."""
@@ -131,7 +112,3 @@ def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits
             person.type(DETACH)
             assert person.wait_for_end() == 0
             assert_given_back(person)
-
-
-def count_connections(world: RelayWorld) -> object:
-    return world.ask("daemon.status")["connections"]

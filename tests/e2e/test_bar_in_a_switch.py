@@ -50,6 +50,7 @@ def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWor
         person.wait_until(lambda: "→" not in read_lowest(person), "the bar has gone")
 
 
+@pytest.mark.size("test")
 def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: RelayWorld) -> None:
     """A return on a stray line sent it ahead of all that the successor was to know."""
     with seat(world, "agent", "demo") as person:

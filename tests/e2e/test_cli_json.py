@@ -85,47 +85,6 @@ def test_metrics_tell_of_the_failover_that_was(world: RelayWorld) -> None:
     ]  # fmt: skip
 
 
-def test_agents_and_their_order_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
-    """Who takes over next is decided from these."""
-    view = rows_of(json.loads(run(world, "agents", "--json").out), "agents")
-    text = run(world, "agents", "--all").out
-    assert [row["name"] for row in view] == [line.split()[1] for line in text.splitlines()[1:]]
-    assert [row["name"] for row in view if row["place"]] == ["demo", "understudy"]
-    assert [row["name"] for row in view if row["resting"]] == ["demo"]
-    for row, line in zip(view, text.splitlines()[1:], strict=True):
-        assert str(row["program"] or "not installed") in line
-        assert str(row["origin"]) in line
-    view, text = read_both(world, "order")
-    assert view == {"order": ["demo", "understudy"]}
-    assert text == "demo understudy\n"
-    view, text = read_both(world, "adapters", "list")
-    assert [row["name"] for row in rows_of(view, "adapters")] == [
-        line.split()[0] for line in text.splitlines()[1:]
-    ]
-
-
-def test_packets_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
-    """The document is what the text was written from."""
-    view, text = read_both(world, "packet", "show")
-    assert (view["schema"], view["version"]) == ("agent-relay/resume-packet", 1)
-    assert (view["previous_agent"], view["target_agent"], view["sequence"]) == ("demo", "understudy", 1)
-    prompt = view["unprocessed_prompt"]
-    assert isinstance(prompt, dict)
-    assert prompt["text"] == "please limit"
-    for fact in (view["packet_id"], prompt["text"], "demo → understudy"):
-        assert str(fact) in text
-    view, text = read_both(world, "packet", "path")
-    assert text == f"{view['text']}\n"
-    with open(str(view["document"]), encoding="utf-8") as file:
-        assert (
-            json.load(file)["packet_id"]
-            == json.loads(run(world, "packet", "show", "--json").out)["packet_id"]
-        )
-    assert run(world, "packet", "schema") == run(world, "packet", "schema", "--json")
-    schema = json.loads(run(world, "packet", "schema").out)
-    assert {"packet_id", "target_agent", "unprocessed_prompt"} <= schema["properties"].keys()
-
-
 def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """Bug reports hold one form or the other."""
     view, text = read_both(world, "doctor")

@@ -71,6 +71,7 @@ WRONG = (
 )
 
 
+@pytest.mark.size("test")
 def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> None:
     """Someone who has never seen relay makes all of these in the first hour."""
     for words, status, sentence in WRONG:
@@ -83,6 +84,7 @@ def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> 
     assert not os.path.exists(newcomer.environ["AGENT_RELAY_HOME"]), "a mistake leaves nothing behind"
 
 
+@pytest.mark.size("test")
 def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -> None:
     """Nothing is installed, nothing was prepared, and there is no repository."""
     root = newcomer.project

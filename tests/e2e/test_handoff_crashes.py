@@ -27,7 +27,7 @@ def test_a_cancel_that_was_begun_is_finished(point: str) -> None:
         )
 
 
-@pytest.mark.parametrize("point", ["after handoff.retried", "after SpawnLeg", "after DeliverPacket"])
+@pytest.mark.parametrize("point", ["after handoff.retried", "after SpawnLeg"])
 def test_a_retry_that_was_begun_is_finished(point: str) -> None:
     """One successor, from the packet there was, whatever the daemon lived to write."""
     with mutable_world() as world:
@@ -42,7 +42,7 @@ def test_a_retry_that_was_begun_is_finished(point: str) -> None:
         assert world.names(session).count("handoff.retried") == 1
 
 
-@pytest.mark.parametrize("point", ["before handoff.closed", "after handoff.begun", "after StopLeg"])
+@pytest.mark.parametrize("point", ["before handoff.closed", "after handoff.begun"])
 def test_a_verdict_and_its_rollback_stand_together_or_not_at_all(point: str) -> None:
     """A failure that was written calls its rollback agent, be it by the next daemon."""
     with mutable_world() as world:

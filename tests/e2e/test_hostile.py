@@ -90,6 +90,7 @@ def test_two_handoffs_asked_for_at_once_lead_to_one_successor(world: RelayWorld,
     work.stop()
 
 
+@pytest.mark.size("test")
 def test_a_limit_only_spoken_of_hands_nothing_over(world: RelayWorld, folder: str) -> None:
     """Agents write about limits, quote them, print logs full of them; only their own notice counts."""
     row = '{"type": "limit", "text": "You\'ve hit your session limit", "resets_at": 9999999999}'
@@ -117,6 +118,7 @@ def test_a_limit_only_spoken_of_hands_nothing_over(world: RelayWorld, folder: st
     work.stop()
 
 
+@pytest.mark.size("test")
 def test_adapters_of_a_cloned_repository_are_ignored(world: RelayWorld, folder: str) -> None:
     """A clone must not choose which program runs when its reader's agent hits a limit."""
     adapter = 'name = "{}"\ntitle = "X"\nbudget_tokens = 4000\n[launch]\nprogram = "./evil.sh"\n'

@@ -10,6 +10,7 @@ from tests.support.at_work import begin, restart, say
 from tests.support.crashes import BROUGHT, begin_under, freeze_asked, has_environment
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 from tests.support.seats import seat, seated_world
+from tests.support.sizes import sized
 
 
 def begin_rest(world: RelayWorld) -> str:
@@ -49,7 +50,7 @@ def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one
         wait_until(lambda: os.listdir(world.folders.legs) == [], "the holder has left")
 
 
-@pytest.mark.parametrize("point", ["after handoff.begun", "before SpawnLeg"])
+@pytest.mark.parametrize("point", sized(["after handoff.begun", "before SpawnLeg"], ["before SpawnLeg"]))
 def test_an_attached_terminal_brings_the_users_keys_when_daemon_and_holder_died_together(point: str) -> None:
     """Nobody else has them then, and a successor without its key is signed out."""
     with seated_world() as world:

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.support.kill_round import Blow, Plan, build_plan, play_round
+from tests.support.sizes import sized
 
 
-@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("number", sized(range(1, 4), [1]))
 def test_whoever_is_killed_around_a_limit_the_prompt_reaches_a_successor(number: int) -> None:
     """What the user typed last is in nobody's head at that moment: it must not depend on luck."""
     result = play_round(build_plan(14, number))
@@ -19,16 +20,23 @@ def test_a_successor_killed_at_its_prompt_is_followed_by_one_that_has_the_packet
     assert (result.how, result.why) == ("itself", "")
 
 
-@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize("number", range(1, 3))
 def test_whoever_is_killed_while_the_next_agent_stands_by_the_prompt_reaches_one(number: int) -> None:
     """It must neither be lost with the standby nor reach two agents, and nothing of the standby is left."""
     result = play_round(build_plan(15, number, standby=True))
     assert (result.how in {"itself", "command"}, result.why) == (True, "")
 
 
-@pytest.mark.parametrize("point", ["standby.starting", "standby.ready"])
-@pytest.mark.parametrize("victims", [("daemon",), ("standby",), ("daemon", "standby")])
-def test_a_daemon_killed_while_a_standby_stands_loses_nothing(point: str, victims: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("victims", "point"),
+    [
+        (("daemon",), "standby.starting"),
+        (("daemon",), "standby.ready"),
+        (("standby",), "standby.starting"),
+        (("daemon", "standby"), "standby.ready"),
+    ],
+)
+def test_a_daemon_killed_while_a_standby_stands_loses_nothing(victims: tuple[str, ...], point: str) -> None:
     """The next daemon finds the standby, or what is left of it."""
     blows = tuple(Blow(victim, 0.02) for victim in victims)
     result = play_round(Plan(15, 0, point, blows, standby=True))

@@ -10,6 +10,7 @@ from agent_relay.domain.errors import RelayError
 from tests.support.handoffs import LIMIT, PICKED_UP, git, open_work, write_screenplays
 from tests.support.ordinary_places import PLACES, Place
 from tests.support.relay_world import RelayWorld, relay_world
+from tests.support.sizes import sized
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def see(place: Place) -> dict[str, object]:
     return seen
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", sized(PLACES, ["spaces and quotes", "worktree"]))
 def test_a_limit_is_handed_over_in_every_ordinary_folder(world: RelayWorld, name: str) -> None:
     """A tool that breaks on a blank in a name, or leaves files in the user's status, is not used twice."""
     base = f"{world.folder}/places/{list(PLACES).index(name)}"

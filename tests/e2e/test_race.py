@@ -133,6 +133,7 @@ def test_applying_again_says_that_it_is_applied_and_every_command_has_json(world
     assert json.loads(command(world, "clean", "--all", "--json").out) == {"races": []}
 
 
+@pytest.mark.size("test")
 def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWorld) -> None:
     """Whoever presses it wants their machine back, not their race lost: the same runners go on."""
     world.play(demo=SLOW)

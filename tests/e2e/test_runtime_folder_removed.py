@@ -65,12 +65,20 @@ def remove_locks(world: LoginWorld, leg: str) -> None:
     os.unlink(f"{world.folders.legs}/{leg}/lock")
 
 
-REMOVALS = [remove_all, replace_by_another, remove_sockets, remove_locks]
 Remove = Callable[[LoginWorld, str], None]
 
 
-@pytest.mark.parametrize("remove", REMOVALS)
-@pytest.mark.parametrize("is_daemon_killed", [False, True])
+@pytest.mark.parametrize(
+    ("remove", "is_daemon_killed"),
+    [
+        pytest.param(remove_all, False, marks=pytest.mark.size("test")),
+        (remove_all, True),
+        (replace_by_another, False),
+        (remove_sockets, False),
+        (remove_locks, False),
+        (remove_locks, True),
+    ],
+)
 def test_what_was_removed_stands_again_and_the_agent_works_on(
     world: LoginWorld, remove: Remove, *, is_daemon_killed: bool
 ) -> None:
@@ -93,12 +101,16 @@ def test_what_was_removed_stands_again_and_the_agent_works_on(
     assert not is_alive(pid, born)
 
 
-@pytest.mark.parametrize("remove", [remove_all, replace_by_another])
 @pytest.mark.parametrize(
-    "words", [("demo", "--json"), ("understudy", "--new", "--json"), ("run", "demo", "say hello")]
+    ("words", "remove"),
+    [
+        (("demo", "--json"), remove_all),
+        (("understudy", "--new", "--json"), replace_by_another),
+        (("run", "demo", "say hello"), remove_all),
+    ],
 )
 def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
-    world: LoginWorld, remove: Remove, words: tuple[str, ...]
+    world: LoginWorld, words: tuple[str, ...], remove: Remove
 ) -> None:
     """The command finds no daemon and starts one, which must not take the tree for its own."""
     world.start_daemon()

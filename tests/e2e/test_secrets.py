@@ -3,6 +3,8 @@
 import json
 import os
 
+import pytest
+
 from agent_relay.domain.session import Session
 from tests.redact.planted import TOKENS, Planted
 from tests.support.handoffs import LIMIT, PICKED_UP, Work, open_work, write_screenplays
@@ -69,6 +71,7 @@ def work_through(world: RelayWorld, planted: dict[str, list[Planted]]) -> tuple[
     return work, given
 
 
+@pytest.mark.size("test")
 def test_planted_secrets_are_nowhere_but_with_the_agents_they_were_told_to() -> None:
     """A packet may be shared, a log pasted into an issue, `ps` read by anybody on the machine."""
     planted = plant_everywhere(*PLACES)

@@ -34,6 +34,7 @@ def read_size(world: RelayWorld, session: str) -> tuple[object, object]:
     return answer["rows"], answer["cols"]
 
 
+@pytest.mark.size("test")
 def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
     """One on the desk, one on the sofa, one opened because nothing seemed to happen."""
     with seated_world() as world:

@@ -1,5 +1,8 @@
-"""A program run directly and the same run under attach: the same bytes, the same screen."""
+"""A program run directly and under attach, and what real agents once wrote: the same bytes and screen."""
 
+import glob
+import gzip
+import itertools
 import os
 import shutil
 import termios
@@ -8,8 +11,10 @@ import pytest
 
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
-from tests.support.legs import Wire, hold, wait_until
+from tests.support.legs import Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
+from tests.support.seats import assert_given_back
+from tests.support.sizes import sized
 
 PAINTED = b"\x1b[?2026l"
 # What vim and others show of time, load and process numbers is not theirs to repeat.
@@ -64,6 +69,13 @@ def look_at_layout(person: Person) -> tuple[object, ...]:
     return next(row for row in person.emulator.text() if "PID" in row), person.emulator.modes()
 
 
+def wait_for_painting(person: Person) -> None:
+    """The screen that stood there before, as whoever attaches is painted it."""
+    person.wait_until(
+        lambda: person.received.endswith(PAINTED) or PAINTED + b"up" in person.received, "the painting"
+    )
+
+
 def settle(person: Person) -> None:
     """Nothing more comes for a moment."""
     before = -1
@@ -77,8 +89,12 @@ def environment(folder: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": folder, "LANG": "C.UTF-8"}
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
-@pytest.mark.parametrize("name", list(PROGRAMS))
+WAYS = ("tty", "socket")
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), sized(itertools.product(PROGRAMS, WAYS), [("vim", "tty")], name="-".join)
+)
 def test_a_program_shows_the_same_directly_and_attached(tmp_path: object, name: str, way: str) -> None:
     """The user must never have to ask whether it is the program or the relay."""
     argv, steps = PROGRAMS[name]
@@ -122,9 +138,11 @@ def test_a_live_display_is_laid_out_the_same(tmp_path: object, program: list[str
             attached.wait_until(lambda: look_at_layout(direct) == look_at_layout(attached), "the same layout")
 
 
-@pytest.mark.parametrize("way", ["tty", "socket"])
-@pytest.mark.parametrize("chunk", [1, 7, 4096])
-def test_every_byte_arrives_unchanged_and_in_order(tmp_path: object, way: str, chunk: int) -> None:
+@pytest.mark.parametrize(
+    ("chunk", "way"),
+    sized(itertools.product(("1", "7", "4096"), WAYS), [("7", "tty"), ("7", "socket")], name="-".join),
+)
+def test_every_byte_arrives_unchanged_and_in_order(tmp_path: object, chunk: str, way: str) -> None:
     """A relay that parses must still pass on what it does not understand."""
     data = bytes(range(256)) * 8 + "中文😀e\u0301".encode() * 50 + b"\x1b[31\x1b]0;\xff\x1bP\x9b\x80" * 40
     with open(f"{tmp_path}/data", "wb") as file:
@@ -135,13 +153,11 @@ def test_every_byte_arrives_unchanged_and_in_order(tmp_path: object, way: str, c
         "for at in range(0, len(data), int(sys.argv[2])): os.write(1, data[at:at + int(sys.argv[2])])\n"
         "os.write(1, b'THE END'); os.read(0, 1)"
     )
-    argv = ["python3", "-c", code, f"{tmp_path}/data", str(chunk)]
+    argv = ["python3", "-c", code, f"{tmp_path}/data", chunk]
     with hold(f"{tmp_path}/leg", argv) as held, at_terminal(client(held.socket, way=way)) as person:
         person.answers = False
         person.wait_for("up")
-        person.wait_until(
-            lambda: person.received.endswith(PAINTED) or PAINTED + b"up" in person.received, "paint"
-        )
+        wait_for_painting(person)
         person.received.clear()
         person.type(b"g")
         person.wait_until(lambda: b"THE END" in person.received, "the end")
@@ -165,3 +181,82 @@ def test_the_line_discipline_the_program_sees_is_an_ordinary_one(tmp_path: objec
     assert " icanon" in shown
     assert " iutf8" in shown
     assert usual[3] & termios.ICANON
+
+
+RECORDINGS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "recordings")
+SIZES = ("120x40", "80x24")
+END = b"\x1b\\\x1b[mTHE END OF IT"
+PART = 256 << 10
+"""Fewer bytes than may wait for a terminal: one that is behind by a MiB may be painted anew instead."""
+PLAYER = """
+say("up")
+cut, part = int(sys.argv[1]), int(sys.argv[2])
+for path in sys.argv[4:]:
+    data = memoryview(open(path, "rb").read() + sys.argv[3].encode())
+    for begin in range(0, len(data), part):
+        os.read(0, 1)
+        end = min(begin + part, len(data))
+        for at in range(begin, end, cut):
+            piece = data[at:min(at + cut, end)]
+            while piece:
+                piece = piece[os.write(1, piece):]
+os.read(0, 1)
+"""
+
+
+def unpack(agent: str, size: str, folder: str) -> list[str]:
+    """The agent's recordings of that size, as files a small program can read."""
+    paths = []
+    for packed in sorted(glob.glob(f"{RECORDINGS}/{agent}/*-{size}.raw.gz")):
+        path = f"{folder}/{os.path.basename(packed).removesuffix('.gz')}"
+        with gzip.open(packed) as source, open(path, "wb") as file:
+            file.write(source.read())
+        paths.append(path)
+    return paths
+
+
+def wait_for_end(person: Person, length: int) -> None:
+    """As many bytes came as were written; nobody waits for words that may look the same before."""
+    person.wait_until(lambda: len(person.received) >= length, f"{length} bytes, not {len(person.received)}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+def test_every_recorded_byte_arrives_and_leaves_the_recorded_screen(
+    tmp_path: object, agent: str, size: str, way: str
+) -> None:
+    """Four programs use every corner of a terminal; none may look different because we watch."""
+    paths = unpack(agent, size, str(tmp_path))
+    assert paths
+    cols, rows = map(int, size.split("x"))
+    # An odd cut splits characters and sequences; the larger one is what the agents write at once.
+    cut = 7 if size == "80x24" else 4096
+    argv = [*raw_python(PLAYER), str(cut), str(PART), END.decode(), *paths]
+    window = {"rows": rows, "cols": cols}
+    with (
+        hold(f"{tmp_path}/leg", argv, **window) as held,
+        at_terminal(client(held.socket, way=way), **window) as person,
+    ):
+        person.answers = False
+        person.wait_for("up")
+        wait_for_painting(person)
+        direct = Emulator(find_library() or "", cols, rows)
+        direct.feed(b"up")
+        for path in paths:
+            with open(path, "rb") as file:
+                data = file.read() + END
+            person.received.clear()
+            for end in (*range(PART, len(data), PART), len(data)):
+                person.type(b"g")
+                wait_for_end(person, end)
+            assert person.received == data, path
+            direct.feed(data)
+            assert person.emulator.text() == direct.text(), path
+            assert person.emulator.cursor() == direct.cursor(), path
+            assert person.emulator.modes() == direct.modes(), path
+            with Wire(held.folder) as wire:
+                assert [row.text for row in wire.screen().rows] == direct.text(), path
+        person.type(b"g")
+        assert person.wait_for_end() == 0
+        assert_given_back(person)

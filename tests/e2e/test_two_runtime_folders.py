@@ -131,6 +131,7 @@ def edit_owner(world: RelayWorld, session: str, **fields: str) -> None:
         json.dump({**known, **fields}, file)
 
 
+@pytest.mark.size("test")
 def test_a_pid_of_before_a_reboot_is_never_signalled(both: tuple[LoginWorld, Neighbour]) -> None:
     """Pids and birth ticks come again after a boot: whoever has them now is somebody else."""
     login, _ = both

@@ -121,11 +121,11 @@ class RaceWorld(RelayWorld):
     def wait_for_race(self, race: str, *states: str) -> Row:
         """The race once it is in one of these states and nothing is done for it any more."""
         try:
-            wait_until(
-                lambda: self.show(race)["state"] in states and not self.show(race)["active"],
-                f"the race is {' or '.join(states)}",
-                limit_s=120,
-            )
+            what = f"the race is {' or '.join(states)}"
+            folder = f"{self.folders.races}/{race}"
+            # Its journal first: to ask a daemon again and again takes more than the race.
+            wait_until(lambda: str(read_race(folder).state) in states, what, limit_s=120)
+            wait_until(lambda: not self.show(race)["active"], what)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.tell(race)}") from None
         return self.show(race)

@@ -36,6 +36,7 @@ class Hunt:
         self.texts = 0
         self._names: dict[str, str] = {}
         self._seen: set[int] = set()
+        self._versions: set[tuple[object, ...]] = set()
         for one in planted:
             secret = one.secret
             for address in _ADDRESSES:
@@ -62,6 +63,11 @@ class Hunt:
             for name in files:
                 path = f"{place}/{name}"
                 with contextlib.suppress(OSError), open(path, "rb") as file:
+                    found = os.stat(file.fileno())
+                    version = (path, found.st_ino, found.st_size, found.st_mtime_ns)
+                    if version in self._versions:
+                        continue
+                    self._versions.add(version)
                     self.look(f"{name}\n" + file.read().decode("utf-8", "replace"), path)
 
 
