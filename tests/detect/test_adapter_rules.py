@@ -42,7 +42,6 @@ def test_every_state_rule_accepts_and_rejects_its_lines(rule: StateRule) -> None
     assert [line for line in rule.rejects if match_state(rule, line)] == []
 
 
-@pytest.mark.parametrize("name", tree.agent_names())
-def test_every_real_agent_has_structured_evidence(name: str) -> None:
+def test_every_real_agent_has_structured_evidence() -> None:
     """Their screens can be forged; none of them may be judged by its screen alone."""
-    assert RULES[name].is_structured()
+    assert [name for name in tree.agent_names() if not RULES[name].is_structured()] == []

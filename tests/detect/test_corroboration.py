@@ -173,12 +173,15 @@ def test_a_near_limit_on_the_screen_is_the_one_a_window_reported() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("used", "reset"), [(None, 1795177936), (True, 1795177936), ("92", 1795177936), (92, None)]
-)
-def test_a_window_that_says_too_little_is_passed_over(used: object, reset: object) -> None:
+def test_a_window_that_says_too_little_is_passed_over() -> None:
     """Status lines lack fields for some plans."""
-    assert status(build(), 1, used, reset) == ()
+    rows: list[tuple[object, object]] = [
+        (None, 1795177936),
+        (True, 1795177936),
+        ("92", 1795177936),
+        (92, None),
+    ]
+    assert [(used, reset) for used, reset in rows if status(build(), 1, used, reset) != ()] == []
 
 
 def test_screen_words_no_rule_knows_are_passed_over() -> None:

@@ -22,10 +22,10 @@ def test_two_sources_of_one_limit_are_one_signal() -> None:
     assert say(detector, 5, "error", "limit reached until 9pm") == ()
 
 
-@pytest.mark.parametrize("seconds", [-1, -86_400])
-def test_records_older_than_the_leg_never_count(seconds: float) -> None:
+def test_records_older_than_the_leg_never_count() -> None:
     """Resumed and forked transcripts carry old limits along."""
-    assert say(build(), seconds, "error", "limit reached") == ()
+    rows: list[float] = [-1, -86_400]
+    assert [seconds for seconds in rows if say(build(), seconds, "error", "limit reached") != ()] == []
 
 
 def test_a_transcript_row_without_a_time_is_no_evidence() -> None:

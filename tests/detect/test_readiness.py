@@ -1,5 +1,3 @@
-import pytest
-
 from agent_relay.detect.screen_state import AgentState, believe_state, read_input, read_state
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.screen import Row, Screen
@@ -34,9 +32,9 @@ def show(*rows: str, title: str = "", agent_state: str = "") -> Screen:
     return Screen(tuple(Row(text) for text in rows), 40, title=title, agent_state=agent_state)
 
 
-@pytest.mark.parametrize(
-    ("screen", "record", "expected"),
-    [
+def test_the_first_sign_that_matches_is_the_state() -> None:
+    """Dialogs come before prompts, because a prompt may still be painted under a dialog."""
+    rows: list[tuple[Screen, dict[str, object] | None, str]] = [
         (show("text", "> 1. yes", "  2. no"), None, "asking"),
         (show("> 1. yes", "a", "b", "c"), None, "ready"),
         (show("> 1. yes", "quoted"), None, "ready"),
@@ -47,28 +45,22 @@ def show(*rows: str, title: str = "", agent_state: str = "") -> Screen:
         (show("text", agent_state="not idle"), None, "unknown"),
         (show(">"), None, "ready"),
         (show(), None, "unknown"),
-    ],
-)
-def test_the_first_sign_that_matches_is_the_state(
-    screen: Screen, record: dict[str, object] | None, expected: str
-) -> None:
-    """Dialogs come before prompts, because a prompt may still be painted under a dialog."""
-    assert read_state(RULES, screen, state_record=record) == expected
+    ]
+    assert [
+        (screen, record, read_state(RULES, screen, state_record=record)) for screen, record, _ in rows
+    ] == rows
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
+def test_the_last_input_row_is_empty_or_typed() -> None:
+    """What a person has half typed is theirs."""
+    rows: list[tuple[list[str], str]] = [
         (["text"], "hidden"),
         (["> old prompt", "> "], "empty"),
         (["> half a"], "typed"),
         (["> Type here"], "empty"),
         (["> Type here and there"], "typed"),
-    ],
-)
-def test_the_last_input_row_is_empty_or_typed(rows: list[str], expected: str) -> None:
-    """What a person has half typed is theirs."""
-    assert read_input(RULES, show(*rows)) == expected
+    ]
+    assert [(rows, read_input(RULES, show(*rows))) for rows, _ in rows] == rows
 
 
 def test_a_hint_can_be_known_by_its_colour() -> None:
@@ -77,20 +69,17 @@ def test_a_hint_can_be_known_by_its_colour() -> None:
     assert read_input(RULES, screen) == "empty"
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
+def test_an_input_box_is_read_above_its_frame() -> None:
+    """Boxes look like the messages above them; only the rows next to the last frame are the input."""
+    rows: list[tuple[list[str], str]] = [
         (["| text", "===", "| old"], "typed"),
         (["| old", "", "|", "|", "| model x", "==="], "empty"),
         (["|", "| typed", "|", "| model x", "==="], "typed"),
         (["| too far above", "|", "|", "|", "==="], "empty"),
         (["no box"], "hidden"),
         (["no box", "==="], "hidden"),
-    ],
-)
-def test_an_input_box_is_read_above_its_frame(rows: list[str], expected: str) -> None:
-    """Boxes look like the messages above them; only the rows next to the last frame are the input."""
-    assert read_input(ANCHORED, show(*rows)) == expected
+    ]
+    assert [(rows, read_input(ANCHORED, show(*rows))) for rows, _ in rows] == rows
 
 
 def test_an_agent_without_an_input_line_hides_it() -> None:
@@ -106,17 +95,15 @@ def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alon
     assert read_state(rules, show(">"), is_new=False) == "ready"
 
 
-@pytest.mark.parametrize(
-    ("rules", "state", "had_turns", "expected"),
-    [
+def test_an_agent_that_is_busy_before_its_first_turn_is_starting() -> None:
+    """Codex works while its tool servers start: taken for a turn, the task was never given."""
+    rows: list[tuple[Rules, AgentState, bool, str]] = [
         (TOLD, "busy", False, "starting"),
         (TOLD, "busy", True, "busy"),
         (TOLD, "ready", False, "ready"),
         (RULES, "busy", False, "busy"),
-    ],
-)
-def test_an_agent_that_is_busy_before_its_first_turn_is_starting(
-    rules: Rules, state: AgentState, *, had_turns: bool, expected: str
-) -> None:
-    """Codex works while its tool servers start: taken for a turn, the task was never given."""
-    assert believe_state(rules, state, had_turns=had_turns) == expected
+    ]
+    assert [
+        (rules, state, had_turns, believe_state(rules, state, had_turns=had_turns))
+        for rules, state, had_turns, _ in rows
+    ] == rows

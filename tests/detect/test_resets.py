@@ -63,9 +63,9 @@ def test_numbers_of_records_are_read_as_epochs(value: int, form: ResetForm, expe
     assert found.isoformat() == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_names_no_moment_is_unknown() -> None:
+    """An invented reset would put an agent to rest for nothing, or wake it too early."""
+    rows = [
         "",
         "Try again later.",
         "resets 3",
@@ -73,11 +73,8 @@ def test_numbers_of_records_are_read_as_epochs(value: int, form: ResetForm, expe
         "version 1.2.3",
         "13pm",
         "|12",
-    ],
-)
-def test_what_names_no_moment_is_unknown(text: str) -> None:
-    """An invented reset would put an agent to rest for nothing, or wake it too early."""
-    assert find_reset(text, ALL, at=AT, zone=UTC) is None
+    ]
+    assert [text for text in rows if find_reset(text, ALL, at=AT, zone=UTC) is not None] == []
 
 
 def test_a_day_that_does_not_exist_is_unknown() -> None:
@@ -86,16 +83,16 @@ def test_a_day_that_does_not_exist_is_unknown() -> None:
     assert find_reset("resets Feb 29, 9am", ("date-clock",), at=AT, zone=UTC) is None
 
 
-@pytest.mark.parametrize("value", [None, True, 3, 10**15, float("nan"), float("inf"), [], {}])
-def test_values_that_are_no_moment_are_unknown(value: object) -> None:
+def test_values_that_are_no_moment_are_unknown() -> None:
     """Records are foreign: any type can stand in any field."""
-    assert find_reset(value, ALL, at=AT, zone=UTC) is None
+    rows: list[object] = [None, True, 3, 10**15, float("nan"), float("inf"), [], {}]
+    assert [value for value in rows if find_reset(value, ALL, at=AT, zone=UTC) is not None] == []
 
 
-@pytest.mark.parametrize("text", ["2026-02-30T10:00:00Z", "0001-01-01T00:00:00Z", "2026-11-20T99:00"])
-def test_an_iso_moment_that_cannot_be_is_unknown(text: str) -> None:
+def test_an_iso_moment_that_cannot_be_is_unknown() -> None:
     """Neither a day that does not exist nor one no clock could be set to."""
-    assert find_reset(text, ("iso",), at=AT, zone=UTC) is None
+    rows = ["2026-02-30T10:00:00Z", "0001-01-01T00:00:00Z", "2026-11-20T99:00"]
+    assert [text for text in rows if find_reset(text, ("iso",), at=AT, zone=UTC) is not None] == []
 
 
 def test_an_iso_moment_without_a_zone_is_in_the_leg_s() -> None:
@@ -105,10 +102,10 @@ def test_an_iso_moment_without_a_zone_is_in_the_leg_s() -> None:
     assert found.astimezone(UTC) == datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("form", ["clock", "date-clock", "iso", "duration"])
-def test_a_number_is_no_worded_moment(form: ResetForm) -> None:
+def test_a_number_is_no_worded_moment() -> None:
     """Only epochs are numbers."""
-    assert find_reset(1795177936, (form,), at=AT, zone=UTC) is None
+    rows: list[ResetForm] = ["clock", "date-clock", "iso", "duration"]
+    assert [form for form in rows if find_reset(1795177936, (form,), at=AT, zone=UTC) is not None] == []
 
 
 def test_a_clock_that_is_none_is_passed_over_for_the_next() -> None:
@@ -181,10 +178,10 @@ def test_durations_of_every_spelling_are_read(text: str, seconds: float) -> None
     assert span.total_seconds() == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "5 apples", "10 minuets", 7, "99999999999999d"])
-def test_what_is_no_duration_is_unknown(text: object) -> None:
+def test_what_is_no_duration_is_unknown() -> None:
     """Half a word is no unit."""
-    assert find_duration(text) is None
+    rows: list[object] = ["", "soon", "5 apples", "10 minuets", 7, "99999999999999d"]
+    assert [text for text in rows if find_duration(text) is not None] == []
 
 
 @given(st.text(max_size=60), st.integers(min_value=1_577_836_800, max_value=2_051_222_400))

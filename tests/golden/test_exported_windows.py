@@ -3,8 +3,6 @@
 import os
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.agents.adapter_folders import find_builtin_folder
 from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
@@ -36,17 +34,12 @@ def export(agent: str, run: str) -> dict[str, float]:
     return {window: used for (_, window), used in figures["window_used_ratio"].items()}
 
 
-@pytest.mark.parametrize(
-    ("agent", "run", "expected"),
-    [
-        ("codex", "codex-0.169.0-approaching-limit-120x40", {"primary": 0.92, "secondary": 0.4}),
-        ("codex", "codex-0.169.0-usage-limit-80x24", {"primary": 1.0, "secondary": 0.4}),
-        ("codex", "codex-0.169.0-normal-text-80x24", {}),
-        ("claude", "claude-2.1.197-approaching-limit-hooks-120x40", {"five_hour": 0.92, "seven_day": 0.22}),
-    ],
-)
-def test_windows_are_exported_as_the_agent_recorded_them(
-    agent: str, run: str, expected: dict[str, float]
-) -> None:
+def test_windows_are_exported_as_the_agent_recorded_them() -> None:
     """A share between 0 and 1, by the window's own name; none where the agent says none."""
-    assert export(agent, run) == expected
+    rows: dict[tuple[str, str], dict[str, float]] = {
+        ("codex", "codex-0.169.0-approaching-limit-120x40"): {"primary": 0.92, "secondary": 0.4},
+        ("codex", "codex-0.169.0-usage-limit-80x24"): {"primary": 1.0, "secondary": 0.4},
+        ("codex", "codex-0.169.0-normal-text-80x24"): {},
+        ("claude", "claude-2.1.197-approaching-limit-hooks-120x40"): {"five_hour": 0.92, "seven_day": 0.22},
+    }
+    assert {(agent, run): export(agent, run) for agent, run in rows} == rows

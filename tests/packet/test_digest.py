@@ -112,9 +112,9 @@ def test_a_digest_of_any_conversation_fits(turns: int) -> None:
         assert all(f"Ask {turn}:" in digest for turn in range(1, turns + 1))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_is_in_the_record_stays_as_it_is() -> None:
+    """Marks on correct text would teach the reader to ignore them."""
+    rows = [
         "The parser in `src/parser.py` took 1700 ms.",
         "- parser.py:12 is changed",
         "1. The user said “The  second\none”.".replace("\n", " "),
@@ -125,29 +125,23 @@ def test_a_digest_of_any_conversation_fits(turns: int) -> None:
         "## 7 headings and 99 balloons",
         "none",
         "",
-    ],
-)
-def test_what_is_in_the_record_stays_as_it_is(line: str) -> None:
-    """Marks on correct text would teach the reader to ignore them."""
-    assert mark_unrecorded(line, build_digest(FACTS)) == line
+    ]
+    assert [line for line in rows if mark_unrecorded(line, build_digest(FACTS)) != line] == []
 
 
-@pytest.mark.parametrize(
-    ("line", "marked"),
-    [
-        ("See src/secret.py.", f"See src/secret.py {NOT_RECORDED}."),
-        ("See `src/secret.py`.", f"See `src/secret.py` {NOT_RECORDED}."),
-        ("It took 413 ms, not 412.", f"It took 413 {NOT_RECORDED} ms, not 412."),
-        ('They said "use redis".', f'They said "use redis" {NOT_RECORDED}.'),
-        ("„nimm Redis“ war es", f"„nimm Redis“ {NOT_RECORDED} war es"),
-        ("> use redis", f"> use redis {NOT_RECORDED}"),
-        ("- /etc/passwd, src/parser.py", f"- /etc/passwd {NOT_RECORDED}, src/parser.py"),
-        ("(parser.rs)", f"(parser.rs {NOT_RECORDED})"),
-    ],
-)
-def test_what_is_not_in_the_record_is_marked(line: str, marked: str) -> None:
+def test_what_is_not_in_the_record_is_marked() -> None:
     """A path that was made up costs the successor an hour, a quotation the user's trust."""
-    assert mark_unrecorded(line, build_digest(FACTS)) == marked
+    rows = {
+        "See src/secret.py.": f"See src/secret.py {NOT_RECORDED}.",
+        "See `src/secret.py`.": f"See `src/secret.py` {NOT_RECORDED}.",
+        "It took 413 ms, not 412.": f"It took 413 {NOT_RECORDED} ms, not 412.",
+        'They said "use redis".': f'They said "use redis" {NOT_RECORDED}.',
+        "„nimm Redis“ war es": f"„nimm Redis“ {NOT_RECORDED} war es",
+        "> use redis": f"> use redis {NOT_RECORDED}",
+        "- /etc/passwd, src/parser.py": f"- /etc/passwd {NOT_RECORDED}, src/parser.py",
+        "(parser.rs)": f"(parser.rs {NOT_RECORDED})",
+    }
+    assert {line: mark_unrecorded(line, build_digest(FACTS)) for line in rows} == rows
 
 
 @settings(max_examples=100)

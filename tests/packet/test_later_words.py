@@ -46,9 +46,9 @@ def test_a_later_sentence_that_seems_to_change_a_rule_is_pointed_at(language: st
     assert any(word in found.words for word in rule.split()) or "端数" in found.words
 
 
-@pytest.mark.parametrize(
-    "prompts",
-    [
+def test_nothing_is_pointed_at_where_little_is_shared() -> None:
+    """Readers soon ignore a mark that is seldom right."""
+    rows: list[tuple[str, ...]] = [
         ("der account ist nicht mehr da", "weiter", "die deadline stimmt nicht mehr: mittwoch"),
         ("never promise a date, say folder", "run it", "the folder is fine, show me the pages"),
         ("keep the tombstones of the importer", "run it", "sorry, the door is red"),
@@ -56,12 +56,8 @@ def test_a_later_sentence_that_seems_to_change_a_rule_is_pointed_at(language: st
         ("the tombstones stay", "tombstones?", "tombstones.", "tombstones!", "sorry, tombstones of importer"),
         ("sorry, importer tombstones stay",),
         (),
-    ],
-    ids=["only-the-sign", "no-sign", "nothing-shared", "one-common-word", "said-often", "alone", "none"],
-)  # fmt: skip
-def test_nothing_is_pointed_at_where_little_is_shared(prompts: tuple[str, ...]) -> None:
-    """Readers soon ignore a mark that is seldom right."""
-    assert find_later_words(talk(*prompts)) == []
+    ]  # fmt: skip
+    assert [prompts for prompts in rows if find_later_words(talk(*prompts)) != []] == []
 
 
 def test_a_rule_says_where_to_look_for_what_changed_it() -> None:

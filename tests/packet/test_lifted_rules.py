@@ -70,23 +70,22 @@ def test_a_sentence_that_takes_back_and_rules_is_still_a_rule() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("rule", "later"),
-    [
+def test_what_takes_back_a_part_corrects_the_rule_in_part() -> None:
+    """The rest, or the condition, holds."""
+    rows = [
         ("Never touch db.py or cache.py.", "You may touch cache.py after all."),
         ("Never touch db.py.", "You may touch db.py, but only in tests."),
         ("Never touch db.py.", "if the tests are green you may touch db.py"),
         ("Never touch db.py, never push to main.", "you may touch db.py"),
-    ],
-)
-def test_what_takes_back_a_part_corrects_the_rule_in_part(rule: str, later: str) -> None:
-    """The rest, or the condition, holds."""
-    assert lift(rule, "go on", later) == [(rule, "corrected")]
+    ]
+    assert [
+        (rule, later) for rule, later in rows if lift(rule, "go on", later) != [(rule, "corrected")]
+    ] == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "later"),
-    [
+def test_a_rule_is_taken_back_in_seven_languages() -> None:
+    """By what allows it again, or says that it is gone."""
+    rows = [
         ("Never push to main.", "you can push to main now"),
         ("No new dependencies.", "you may add new dependencies now"),
         ("Always use tabs.", "the tabs rule is gone"),
@@ -97,16 +96,15 @@ def test_what_takes_back_a_part_corrects_the_rule_in_part(rule: str, later: str)
         ("nunca mexa no db.py", "pode mexer no db.py"),
         ("不要动 db.py", "可以改 db.py 了"),
         ("db.py は絶対に変えないでください", "db.py は変えてもいい"),
-    ],
-)
-def test_a_rule_is_taken_back_in_seven_languages(rule: str, later: str) -> None:
-    """By what allows it again, or says that it is gone."""
-    assert lift(rule, "go on", later) == [(rule, "taken back")]
+    ]
+    assert [
+        (rule, later) for rule, later in rows if lift(rule, "go on", later) != [(rule, "taken back")]
+    ] == []
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
+def test_what_only_sounds_like_it_takes_nothing_back() -> None:
+    """A question, a refusal, somebody else's words, another file."""
+    rows = [
         "May I touch db.py?",
         "You may not touch db.py.",
         "you can see in db.py how it works",
@@ -114,11 +112,8 @@ def test_a_rule_is_taken_back_in_seven_languages(rule: str, later: str) -> None:
         "you may touch parser.py",
         "never say never: db.py is fine as it is",
         "I was not wrong about db.py.",
-    ],
-)
-def test_what_only_sounds_like_it_takes_nothing_back(later: str) -> None:
-    """A question, a refusal, somebody else's words, another file."""
-    assert lift("Never touch db.py.", "go on", later) == []
+    ]
+    assert [later for later in rows if lift("Never touch db.py.", "go on", later) != []] == []
 
 
 def test_what_stands_beside_a_rule_is_not_what_it_is_about() -> None:

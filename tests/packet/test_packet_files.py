@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import pytest
-
 from agent_relay.domain.documents.packet import TouchedFile
 from agent_relay.domain.facts import Facts, FileChange
 from agent_relay.domain.values import Tree, TreeFile
@@ -25,22 +23,19 @@ def _merge(
     return [(file.path, file.status, file.added, file.removed) for file in merged]
 
 
-@pytest.mark.parametrize(
-    ("path", "short"),
-    [
-        ("/r/a.py", "a.py"),
-        ("a.py", "sub/a.py"),
-        ("../a.py", "a.py"),
-        ("./x/../a.py", "sub/a.py"),
-        ("/elsewhere/a.py", "/elsewhere/a.py"),
-        ("/r", "/r"),
-        ("/root/a.py", "/root/a.py"),
-        ("/r/\udcff.py", "\\xff.py"),
-    ],
-)
-def test_paths_are_relative_to_the_root(path: str, short: str) -> None:
+def test_paths_are_relative_to_the_root() -> None:
     """The same file must not be listed twice because one agent says it in full."""
-    assert _PLACES.shorten(path) == short
+    rows = {
+        "/r/a.py": "a.py",
+        "a.py": "sub/a.py",
+        "../a.py": "a.py",
+        "./x/../a.py": "sub/a.py",
+        "/elsewhere/a.py": "/elsewhere/a.py",
+        "/r": "/r",
+        "/root/a.py": "/root/a.py",
+        "/r/\udcff.py": "\\xff.py",
+    }
+    assert {path: _PLACES.shorten(path) for path in rows} == rows
 
 
 def test_a_symlinked_folder_is_understood() -> None:

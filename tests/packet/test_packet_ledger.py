@@ -45,10 +45,14 @@ def test_a_choice_is_told_with_all_of_its_options(words: str) -> None:
     assert (chosen.said, chosen.on, chosen.is_settled) == (words, OFFERED, True)
 
 
-@pytest.mark.parametrize("words", ["ok the first one then", "the first", "the integer, it is exact"])
-def test_a_choice_between_two_ways_in_one_sentence_is_settled(words: str) -> None:
+def test_a_choice_between_two_ways_in_one_sentence_is_settled() -> None:
     """Agents seldom number two ways."""
-    assert answer(words, offered="I could store cents as an integer or as a Decimal.").is_settled
+    rows = ["ok the first one then", "the first", "the integer, it is exact"]
+    assert [
+        words
+        for words in rows
+        if not answer(words, offered="I could store cents as an integer or as a Decimal.").is_settled
+    ] == []
 
 
 @pytest.mark.parametrize("words", ["forget the 30 days, 7 is fine", "vergiss die 30 Tage, 7 reichen"])
@@ -65,43 +69,48 @@ def test_options_are_told_once_with_their_answer() -> None:
     assert [one.told for one in packet.exchanges] == ["", "Done.", "ok"]
 
 
-@pytest.mark.parametrize("words", ["hm", "Lunch.", "thanks!", "one sec", "danke", "merci", "gracias", "谢谢"])
-def test_what_answers_nothing_settles_nothing(words: str) -> None:
+def test_what_answers_nothing_settles_nothing() -> None:
     """Somebody who says thanks has not chosen."""
-    assert not answer(words).is_settled
+    rows = ["hm", "Lunch.", "thanks!", "one sec", "danke", "merci", "gracias", "谢谢"]
+    assert [words for words in rows if answer(words).is_settled] == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["why?", "what would you take", "is the second not slow?", "was spricht gegen die zweite?", "哪个更快?"],
-)
-def test_a_question_settles_nothing(words: str) -> None:
+def test_a_question_settles_nothing() -> None:
     """Who asks has not decided yet."""
-    assert not answer(words).is_settled
+    rows = [
+        "why?",
+        "what would you take",
+        "is the second not slow?",
+        "was spricht gegen die zweite?",
+        "哪个更快?",
+    ]
+    assert [words for words in rows if answer(words).is_settled] == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_who_begins_something_else_has_settled_nothing() -> None:
+    """The question stays open; an order of other work is a task, not a choice."""
+    rows = [
         "ok last thing. ranking: newer products belong higher up, draft two proposals",
         "ok letzte sache. ranking: neue produkte sollen höher, mach 2 vorschläge",
-    ],
-)
-def test_who_begins_something_else_has_settled_nothing(words: str) -> None:
-    """The question stays open; an order of other work is a task, not a choice."""
-    assert not answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+    ]
+    assert [
+        words
+        for words in rows
+        if answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+    ] == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_many_words_about_what_was_asked_settle_it() -> None:
+    """Leave to go on, or what was asked in other words, answers however much stands below it."""
+    rows = [
         "yes, and when that is through write the docs of it in docs/ please",
         "no, rename the files by hand one at a time, and log it",
-    ],
-)
-def test_many_words_about_what_was_asked_settle_it(words: str) -> None:
-    """Leave to go on, or what was asked in other words, answers however much stands below it."""
-    assert answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+    ]
+    assert [
+        words
+        for words in rows
+        if not answer(words, offered="Done. Shall I rename the old files of the parser too?").is_settled
+    ] == []
 
 
 @pytest.mark.parametrize("words", ["yes", "ja", "sí", "oui", "sim", "好的", "はい、お願いします"])

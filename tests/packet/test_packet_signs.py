@@ -17,9 +17,9 @@ def _talk(*turns: str) -> Facts:
     return Facts(agent="a", conversation=tuple(said))
 
 
-@pytest.mark.parametrize(
-    ("words", "decision"),
-    [
+def test_a_sentence_that_decides_by_its_words_alone_is_quoted_alone() -> None:
+    """What stands beside it is told with the agent's answer."""
+    rows = [
         ("Decision: one file per day. Bigger ones take minutes.", "Decision: one file per day."),
         ("We settled on TOML. I'll write the reader now.", "We settled on TOML."),
         ("YAML over JSON was my choice.", "YAML over JSON was my choice."),
@@ -27,11 +27,12 @@ def _talk(*turns: str) -> Facts:
             "The key goes into the header, so that proxies see it.",
             "The key goes into the header, so that proxies see it.",
         ),
-    ],
-)
-def test_a_sentence_that_decides_by_its_words_alone_is_quoted_alone(words: str, decision: str) -> None:
-    """What stands beside it is told with the agent's answer."""
-    assert [one.text for one in sort_statements(_talk("go", words)).decisions] == [decision]
+    ]
+    assert [
+        (words, decision)
+        for words, decision in rows
+        if [one.text for one in sort_statements(_talk("go", words)).decisions] != [decision]
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -61,18 +62,20 @@ def test_a_choice_that_names_what_it_rules_out_is_a_decision() -> None:
     assert sort_statements(facts).attempts == []
 
 
-@pytest.mark.parametrize(
-    "words", ["the sign is the other way round", "indices go from 0 here", "Paths are given with slashes"]
-)
-def test_what_the_user_states_later_is_kept(words: str) -> None:
+def test_what_the_user_states_later_is_kept() -> None:
     """People at work give orders; a statement tells what the agent did not know."""
-    assert [one.text for one in find_constraints(_talk("go", "Done.", words))] == [words]
+    rows = ["the sign is the other way round", "indices go from 0 here", "Paths are given with slashes"]
+    assert [
+        words
+        for words in rows
+        if [one.text for one in find_constraints(_talk("go", "Done.", words))] != [words]
+    ] == []
 
 
-@pytest.mark.parametrize("words", ["the new one is fine", "add it to the page", "show me what is left there"])
-def test_praise_and_orders_are_no_statements(words: str) -> None:
+def test_praise_and_orders_are_no_statements() -> None:
     """Kept, they would bury what was stated."""
-    assert find_constraints(_talk("go", "Done.", words)) == []
+    rows = ["the new one is fine", "add it to the page", "show me what is left there"]
+    assert [words for words in rows if find_constraints(_talk("go", "Done.", words)) != []] == []
 
 
 def test_a_question_is_no_correction() -> None:

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.domain.facts import Facts, Message, ToolError
 from agent_relay.domain.values import replace
 from agent_relay.packet.extract.requests import (
@@ -32,9 +30,9 @@ def _find_task(facts: Facts) -> str:
     return found.text if found else ""
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_rules_and_corrections_are_recognised() -> None:
+    """A rule that is lost is broken by the successor."""
+    rows = [
         "Don't touch the public API.",
         "don\u2019t add dependencies",
         "Never commit to main",
@@ -58,16 +56,13 @@ def _find_task(facts: Facts) -> str:
         "SSE2 is the floor.",
         "You forgot the header again.",
         "hm, that should have been the other one",
-    ],
-)
-def test_rules_and_corrections_are_recognised(sentence: str) -> None:
-    """A rule that is lost is broken by the successor."""
-    assert is_rule(sentence)
+    ]
+    assert [sentence for sentence in rows if not is_rule(sentence)] == []
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_requests_and_questions_are_no_rules() -> None:
+    """A list of everything would bury the rules."""
+    rows = [
         "Fix the bug in calc.py",
         "Why does it never finish?",
         "What must be done?",
@@ -77,11 +72,8 @@ def test_rules_and_corrections_are_recognised(sentence: str) -> None:
         "Note the time",
         "you can start with the parser",
         "Is it wrong?",
-    ],
-)
-def test_requests_and_questions_are_no_rules(sentence: str) -> None:
-    """A list of everything would bury the rules."""
-    assert not is_rule(sentence)
+    ]
+    assert [sentence for sentence in rows if is_rule(sentence)] == []
 
 
 def test_constraints_are_quoted_from_the_user_only() -> None:
@@ -142,19 +134,16 @@ def test_a_session_of_greetings_still_has_a_task() -> None:
     assert _find_task(_talk()) == ""
 
 
-@pytest.mark.parametrize(
-    ("turns", "task"),
-    [
+def test_the_task_is_an_order_that_still_holds() -> None:
+    """Greetings, consent and idle questions are none, and neither is what was taken back at once."""
+    rows: list[tuple[tuple[str, ...], str]] = [
         (("hallo", "Hi", "was macht calc.py?", "Es rechnet.", "bau jetzt bitte den Parser für Rechnungen um"),
          "bau jetzt bitte den Parser für Rechnungen um"),
         (("dale", "ok", "arregla el parser del informe", "Hecho"), "arregla el parser del informe"),
         (("rename it to foo", "ok?", "no wait, forget the rename, port the parser first", "ok"),
          "no wait, forget the rename, port the parser first"),
-    ],
-)  # fmt: skip
-def test_the_task_is_an_order_that_still_holds(turns: tuple[str, ...], task: str) -> None:
-    """Greetings, consent and idle questions are none, and neither is what was taken back at once."""
-    assert _find_task(_talk(*turns)) == task
+    ]  # fmt: skip
+    assert [(turns, _find_task(_talk(*turns))) for turns, _ in rows] == rows
 
 
 def test_intent_is_the_last_thing_announced() -> None:

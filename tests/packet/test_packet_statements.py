@@ -34,20 +34,17 @@ def test_a_short_answer_to_a_question_of_design_is_a_decision_with_its_question(
     assert _decided(facts) == ["shall we sort by name? → By age. Names repeat."]
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
+def test_an_answer_about_how_things_are_is_none() -> None:
+    """A packet full of explanations hides what was settled."""
+    rows = [
         "where is it read?",
         "where are we?",
         "show me the diff",
         "can you explain the key?",
         "ok",
         "never push",
-    ],
-)
-def test_an_answer_about_how_things_are_is_none(asked: str) -> None:
-    """A packet full of explanations hides what was settled."""
-    assert _decided(_talk("go", "ok", asked, "In the loader.")) == []
+    ]
+    assert [asked for asked in rows if _decided(_talk("go", "ok", asked, "In the loader.")) != []] == []
 
 
 def test_a_long_answer_says_its_own_question_once_at_its_beginning() -> None:
@@ -95,23 +92,19 @@ def test_work_that_was_taken_back_makes_what_is_said_beside_it_an_attempt() -> N
     ]
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("-m 'Share one socket\n\nA clone bought nothing.'", ["Share one socket. A clone bought nothing."]),
-        ('-am "Share it." -m "It is cheaper."', ["Share it. It is cheaper."]),
-        (
-            "-m \"$(cat <<'EOF'\nShare it\n\nIt is cheaper.\n\nCo-authored-by: A <a@b>\nEOF\n)\"",
-            ["Share it. It is cheaper."],
-        ),
-        ("-m 'Use one socket instead of two'", ["Use one socket instead of two"]),
-        ("-m 'Fix typo'", []),
-        ("--amend", []),
-    ],
-)
-def test_a_commit_that_explains_itself_is_a_decision(message: str, expected: list[str]) -> None:
+def test_a_commit_that_explains_itself_is_a_decision() -> None:
     """Who commits well says nowhere else why."""
-    assert _decided(_commit(message)) == expected
+    rows = {
+        "-m 'Share one socket\n\nA clone bought nothing.'": ["Share one socket. A clone bought nothing."],
+        '-am "Share it." -m "It is cheaper."': ["Share it. It is cheaper."],
+        "-m \"$(cat <<'EOF'\nShare it\n\nIt is cheaper.\n\nCo-authored-by: A <a@b>\nEOF\n)\"": [
+            "Share it. It is cheaper."
+        ],
+        "-m 'Use one socket instead of two'": ["Use one socket instead of two"],
+        "-m 'Fix typo'": [],
+        "--amend": [],
+    }
+    assert {message: _decided(_commit(message)) for message in rows} == rows
 
 
 def test_a_commit_that_failed_and_other_words_are_none() -> None:
@@ -202,9 +195,11 @@ def test_leave_to_go_on_is_neither_a_rule_nor_a_request(text: str) -> None:
     assert find_request(facts) == facts.conversation[0]
 
 
-@pytest.mark.parametrize(
-    "text", ["Now go on, but never touch vendor/", "ok, keep the old name", "Use tabs and go on"]
-)
-def test_a_rule_that_comes_with_leave_to_go_on_stays_one(text: str) -> None:
+def test_a_rule_that_comes_with_leave_to_go_on_stays_one() -> None:
     """What the user said beside it would be lost."""
-    assert [one.text for one in find_constraints(_talk("add a parser", "I begin.", text))] == [text]
+    rows = ["Now go on, but never touch vendor/", "ok, keep the old name", "Use tabs and go on"]
+    assert [
+        text
+        for text in rows
+        if [one.text for one in find_constraints(_talk("add a parser", "I begin.", text))] != [text]
+    ] == []

@@ -96,10 +96,13 @@ def find(turns: list[PastTurn], query: str, limit: int = 3) -> list[int]:
     return [turn.number for turn, _ in Search(turns, query).rank(limit)]
 
 
-@pytest.mark.parametrize(("language", "query", "number"), ASKED)
-def test_a_question_finds_its_turn_in_its_own_language(language: str, query: str, number: int) -> None:
+def test_a_question_finds_its_turn_in_its_own_language() -> None:
     """Without accents, in another form of the word, as a part of a compound or of an identifier."""
-    assert find(build(*TALK[language]), query)[:1] == [number]
+    assert [
+        (language, query, number)
+        for language, query, number in ASKED
+        if find(build(*TALK[language]), query)[:1] != [number]
+    ] == []
 
 
 @pytest.mark.parametrize("language", ["German", "Spanish", "French", "Portuguese", "Chinese", "Japanese"])

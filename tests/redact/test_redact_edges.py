@@ -1,16 +1,14 @@
 """Where a rule ends: what stands right beside a secret, and what only nearly is one."""
 
-import pytest
-
 from agent_relay.redact._named_values import looks_secret
 from agent_relay.redact.text import redact_text
 
 KEY = "Zk3jd9sLq2mN8vB4xT6yPq1wR5tY7uI0oA1sD2fG3hJ4kL5zX6cV7bN8mQ9"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_nearly_a_secret_stays() -> None:
+    """A packet full of holes is as useless as one full of keys is dangerous."""
+    rows = [
         f"desk-proj-{KEY[:20]}\n{KEY[20:40]}",  # the end of a word is no beginning of a key
         f"npm_{KEY[:20]}\n{KEY[20:45]} x",  # longer than its kind can be
         f'token \n"{KEY[:24]}"',  # a word at a line's end and a string in the next line
@@ -19,11 +17,8 @@ KEY = "Zk3jd9sLq2mN8vB4xT6yPq1wR5tY7uI0oA1sD2fG3hJ4kL5zX6cV7bN8mQ9"
         "the key ends with -----END RSA PRIVATE KEY-----",
         "Private-Lines: 2\nshort\n",
         "Private-Lines: several\n",
-    ],
-)
-def test_what_is_nearly_a_secret_stays(text: str) -> None:
-    """A packet full of holes is as useless as one full of keys is dangerous."""
-    assert redact_text(text).text == text
+    ]
+    assert [text for text in rows if redact_text(text).text != text] == []
 
 
 def test_letters_that_grow_in_lower_case_shift_nothing() -> None:

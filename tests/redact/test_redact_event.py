@@ -13,9 +13,9 @@ RESULT = ("deliverables", "completed", "incomplete", "questions")
 GONE = "[redacted: anthropic-key]"
 
 
-@pytest.mark.parametrize(
-    ("body", "clean"),
-    [
+def test_every_quoted_word_is_cleaned() -> None:
+    """The journal stays for ever and is read by people who ask for help with it."""
+    rows: list[tuple[Body, Body]] = [
         (words.SessionCreated("S", "/r", "/r", task=KEY), words.SessionCreated("S", "/r", "/r", task=GONE)),
         (
             words.SignalSeen("L", "ada", "limit", "account", "hook", KEY, decides=True, model=KEY),
@@ -64,11 +64,8 @@ GONE = "[redacted: anthropic-key]"
         (work.TurnEnded("L", "failed", KEY), work.TurnEnded("L", "failed", GONE)),
         (work.SessionWaits(KEY), work.SessionWaits(GONE)),
         (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
-    ],
-)
-def test_every_quoted_word_is_cleaned(body: Body, clean: Body) -> None:
-    """The journal stays for ever and is read by people who ask for help with it."""
-    assert redact_body(body, known=frozenset()) == clean
+    ]
+    assert [(body, redact_body(body, known=frozenset())) for body, _ in rows] == rows
 
 
 def test_values_known_to_be_secret_go_too() -> None:

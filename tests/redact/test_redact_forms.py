@@ -88,9 +88,9 @@ def test_a_secret_of_this_form_is_removed(text: str, plain: str) -> None:
     assert redact_text(found).text == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_one_stays() -> None:
+    """A packet full of holes is as little use as a leak is."""
+    rows = [
         f"CERT={b64encode(_CERTIFICATE.encode()).decode()}",
         f"md5 {_HEX}  file.txt",
         f"{_HEX}  id.key",
@@ -120,8 +120,5 @@ def test_a_secret_of_this_form_is_removed(text: str, plain: str) -> None:
         '<h2 id="password">Step2Title</h2>',
         "<password>secret</password>",
         "?y=1&key=cache-user-42-v3-item",
-    ],
-)
-def test_what_only_looks_like_one_stays(text: str) -> None:
-    """A packet full of holes is as little use as a leak is."""
-    assert redact_text(text).text == text
+    ]
+    assert [text for text in rows if redact_text(text).text != text] == []

@@ -242,10 +242,9 @@ def test_a_secret_stated_in_a_sentence_is_removed(line: str) -> None:
     assert redact_text(found).text == found
 
 
-@pytest.mark.parametrize("line", ORDINARY.splitlines())
-def test_a_sentence_about_passwords_and_keys_stays(line: str) -> None:
+def test_a_sentence_about_passwords_and_keys_stays() -> None:
     """Most talk of passwords, tokens and keys is about columns, checks and limits."""
-    assert redact_text(line).text == line
+    assert [line for line in ORDINARY.splitlines() if redact_text(line).text != line] == []
 
 
 def test_sentences_together_stay_as_they_are() -> None:

@@ -65,9 +65,9 @@ def test_only_the_private_part_of_a_putty_key_vanishes() -> None:
     assert redacted.counts == {"private-key": 1}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_a_secret_stays() -> None:
+    """A form alone is not enough where ordinary text has the same form."""
+    rows = [
         "xeyJxxxxxxxx.eyJxxxxxxxxxx and eyJhbGciOiJub25lfQ.notjsonatall",
         "MMMMMMMMMMMMMMMMMMMMMMMM.method.someOtherVeryLongMemberName",
         "see file.py:123456789:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -77,11 +77,8 @@ def test_only_the_private_part_of_a_putty_key_vanishes() -> None:
         'token = "2024-01-02-03"; secret = "1234567890"; password = "/etc/app/password.txt"',
         "Authorization: Basic dXNlcjpwYXNzd29yZA==",
         "Authorization: Basic not-base64!",
-    ],
-)
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    """A form alone is not enough where ordinary text has the same form."""
-    assert redact_text(text).text == text
+    ]
+    assert [text for text in rows if redact_text(text).text != text] == []
 
 
 def test_at_least_25_kinds_are_told_apart() -> None:
@@ -157,10 +154,9 @@ MLKEM768X25519PrivateKey = rust_openssl.hpke.MLKEM768X25519PrivateKey
 """
 
 
-@pytest.mark.parametrize("line", ORDINARY.splitlines())
-def test_an_ordinary_line_stays_as_it_is(line: str) -> None:
+def test_an_ordinary_line_stays_as_it_is() -> None:
     """Hashes, ids, images, lock files, templates and code about passwords are what packets are made of."""
-    assert redact_text(line).text == line
+    assert [line for line in ORDINARY.splitlines() if redact_text(line).text != line] == []
 
 
 def test_ordinary_lines_together_stay_as_they_are() -> None:

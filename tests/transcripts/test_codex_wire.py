@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from agent_relay.domain.facts import Tokens
 from tests.transcripts.rows import (
     codex_event,
@@ -71,17 +69,14 @@ def test_scripts_are_understood_where_items_are_missing() -> None:
     assert [(one.path, one.action, one.added) for one in facts.files] == [("n.txt", "created", 1)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_injected_context_is_not_the_users_words() -> None:
+    """Project instructions reach the successor by their own file."""
+    rows = [
         "<user_instructions>always use tabs</user_instructions>",
         "# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>\nnever\n</INSTRUCTIONS>",
         "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
-    ],
-)
-def test_injected_context_is_not_the_users_words(text: str) -> None:
-    """Project instructions reach the successor by their own file."""
-    assert read_rollout(codex_message("user", text)).conversation == ()
+    ]
+    assert [text for text in rows if read_rollout(codex_message("user", text)).conversation != ()] == []
 
 
 def test_repeated_token_counts_count_once() -> None:

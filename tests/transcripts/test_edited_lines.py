@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from agent_relay.domain.facts import FileChange
 from agent_relay.transcripts._opencode import unpack_export
 from agent_relay.transcripts.fact_readers import READERS
@@ -66,18 +64,18 @@ def _edit_opencode(tool: str, given: dict[str, object], metadata: dict[str, obje
     return _list_lines(READERS["opencode-db"].read(unpack_export(document)).files)
 
 
-@pytest.mark.parametrize(
-    ("reader", "sample", "expected"),
-    [
-        ("claude-jsonl", "claude-limit.jsonl", [_FIX, _TEST]),
-        ("codex-rollout", "codex-limit.jsonl", [_FIX, _TEST]),
-        ("codex-rollout", "codex-codemode.jsonl", [_FIX]),
-        ("gemini-jsonl", "gemini-limit.jsonl", [_FIX]),
-    ],
-)
-def test_recorded_edits_tell_their_lines(reader: str, sample: str, expected: list[_Lines]) -> None:
+def test_recorded_edits_tell_their_lines() -> None:
     """What was undone later is found from the lines themselves, not from anybody's words."""
-    assert _list_lines(read_lines(reader, read_sample(sample)).files) == expected
+    rows: dict[tuple[str, str], list[_Lines]] = {
+        ("claude-jsonl", "claude-limit.jsonl"): [_FIX, _TEST],
+        ("codex-rollout", "codex-limit.jsonl"): [_FIX, _TEST],
+        ("codex-rollout", "codex-codemode.jsonl"): [_FIX],
+        ("gemini-jsonl", "gemini-limit.jsonl"): [_FIX],
+    }
+    assert {
+        (reader, sample): _list_lines(read_lines(reader, read_sample(sample)).files)
+        for reader, sample in rows
+    } == rows
 
 
 def test_claude_tells_lines_by_patch_strings_or_content() -> None:

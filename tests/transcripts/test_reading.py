@@ -24,9 +24,9 @@ from agent_relay.transcripts.lenient_json import (
 )
 
 
-@pytest.mark.parametrize(
-    ("value", "moment"),
-    [
+def test_times_are_aware_or_unknown() -> None:
+    """Agents write ISO strings, seconds and milliseconds; nonsense is no time and no error."""
+    rows: list[tuple[object, datetime | None]] = [
         ("2026-11-20T10:00:00Z", datetime(2026, 11, 20, 10, tzinfo=UTC)),
         ("2026-11-20T10:00:00", datetime(2026, 11, 20, 10, tzinfo=UTC)),
         (1_795_168_800, datetime(2026, 11, 20, 10, tzinfo=UTC)),
@@ -42,11 +42,8 @@ from agent_relay.transcripts.lenient_json import (
         ("9999-12-31T23:59:59-14:00", None),
         (float("nan"), None),
         (float("inf"), None),
-    ],
-)
-def test_times_are_aware_or_unknown(value: object, moment: datetime | None) -> None:
-    """Agents write ISO strings, seconds and milliseconds; nonsense is no time and no error."""
-    assert parse_moment(value) == moment
+    ]
+    assert [(value, parse_moment(value)) for value, _ in rows] == rows
 
 
 def test_broken_values_are_nothing() -> None:
@@ -105,20 +102,17 @@ def test_a_line_with_a_wrong_type_and_broken_characters_is_read_or_counted(odd: 
     assert found == ([] if counter.skipped else ["said" if said.endswith(b'said"') else ""])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "counts"),
-    [
-        ("", "a\nb\n", (2, 0)),
-        ("a\nb", "", (0, 2)),
-        ("a\nx\nc", "a\ny\nz\nc", (2, 1)),
-        ("same", "same", (0, 0)),
-        ("a\na", "a", (0, 1)),
-        ("", "", (0, 0)),
-    ],
-)
-def test_a_replacement_is_counted_like_a_diff(old: str, new: str, counts: tuple[int, int]) -> None:
+def test_a_replacement_is_counted_like_a_diff() -> None:
     """Lines that stay are not changed."""
-    assert count_replacement(old, new) == counts
+    rows: dict[tuple[str, str], tuple[int, int]] = {
+        ("", "a\nb\n"): (2, 0),
+        ("a\nb", ""): (0, 2),
+        ("a\nx\nc", "a\ny\nz\nc"): (2, 1),
+        ("same", "same"): (0, 0),
+        ("a\na", "a"): (0, 1),
+        ("", ""): (0, 0),
+    }
+    assert {(old, new): count_replacement(old, new) for old, new in rows} == rows
 
 
 def test_a_large_replacement_is_counted_in_linear_time() -> None:

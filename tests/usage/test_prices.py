@@ -36,10 +36,10 @@ def test_large_requests_have_their_own_rate() -> None:
     assert (small.input * MILLION, large.input * MILLION, large.output * MILLION) == (3, 6, Decimal("22.5"))
 
 
-@pytest.mark.parametrize("model", ["fake-large", "", "scripted", "x" * 10_000, "<synthetic>"])
-def test_a_model_nobody_lists_has_no_rate(model: str) -> None:
+def test_a_model_nobody_lists_has_no_rate() -> None:
     """It is unknown, not free."""
-    assert PriceList().get_rates(model, AT) == ()
+    rows = ["fake-large", "", "scripted", "x" * 10_000, "<synthetic>"]
+    assert [model for model in rows if PriceList().get_rates(model, AT) != ()] == []
 
 
 def test_a_price_that_changed_is_that_of_its_time() -> None:
