@@ -4,10 +4,6 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import pytest
-
-from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.limits import Record, Signal
 from agent_relay.domain.screen import Screen
@@ -16,25 +12,25 @@ from agent_relay.sources.recording import read_evidence, read_recording
 from agent_relay.sources.replay import find_start, play
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
+from tests.support.built_in import load_agent_rules
 
 HERE = os.path.dirname(__file__)
-LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)
-RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude"), origin="built-in"))
-WAITS_AND_ENDS = [
-    ("session-limit-120x40", ["2026-11-23T11:50:21"]),
-    ("session-limit-subagent-120x40", ["2026-11-23T11:52:56"]),
-    ("session-limit-esc-120x40", ["2026-11-23T11:50:21", "-"]),
-    ("session-limit-continue-120x40", ["2026-11-23T09:55:11", "-"]),
-    ("session-limit-options-wait-80x24", ["2026-11-23T11:55:34", "-"]),
-    ("weekly-limit-wait-120x40", ["2026-11-26T21:17:01"]),
-    ("weekly-limit-wait-80x24", ["2026-11-26T21:17:00"]),
-    ("weekly-limit-80x24", []),
-    ("org-spend-limit-120x40", []),
-    ("decoy-prose-120x40", []),
-    ("decoy-user-prompt-120x40", []),
-    ("decoy-file-80x24", []),
-    ("normal-text-120x40", []),
-]
+RULES = load_agent_rules("claude")
+WAITS_AND_ENDS = {
+    "session-limit-120x40": ["2026-11-23T11:50:21"],
+    "session-limit-subagent-120x40": ["2026-11-23T11:52:56"],
+    "session-limit-esc-120x40": ["2026-11-23T11:50:21", "-"],
+    "session-limit-continue-120x40": ["2026-11-23T09:55:11", "-"],
+    "session-limit-options-wait-80x24": ["2026-11-23T11:55:34", "-"],
+    "weekly-limit-wait-120x40": ["2026-11-26T21:17:01"],
+    "weekly-limit-wait-80x24": ["2026-11-26T21:17:00"],
+    "weekly-limit-80x24": [],
+    "org-spend-limit-120x40": [],
+    "decoy-prose-120x40": [],
+    "decoy-user-prompt-120x40": [],
+    "decoy-file-80x24": [],
+    "normal-text-120x40": [],
+}
 
 
 class Noting(Detector):
@@ -63,8 +59,8 @@ class Noting(Detector):
             self.said.append(said)
 
 
-def play_run(name: str, *, with_screen: bool = True, with_records: bool = True) -> tuple[list[str], Detector]:
-    """Play one run; return the changes and the detector."""
+def play_run(name: str, *, with_screen: bool = True, with_records: bool = True) -> list[str]:
+    """Play one run; return the changes."""
     recording = read_recording(os.path.join(HERE, "recordings", "claude", f"claude-2.1.330-{name}.raw.gz"))
     records = read_evidence(os.path.join(HERE, "transcripts", "claude", f"claude-2.1.330-{name}"))
     started_at = find_start(records, typed=recording.typed, length_s=recording.timing.length_s)
@@ -88,35 +84,31 @@ def play_run(name: str, *, with_screen: bool = True, with_records: bool = True) 
         records=kept,
         started_at=started_at,
     )
-    return said, detector
+    return said
 
 
-def is_exact(said: Sequence[str]) -> list[str]:
+def leave_exact(said: Sequence[str]) -> list[str]:
     """Return the moments without the coarse ones that an exact one follows within its minute."""
     return [
         one for index, one in enumerate(said) if index + 1 == len(said) or said[index + 1][:16] != one[:16]
     ]
 
 
-@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
-def test_a_wait_is_known_from_its_beginning_to_its_end(name: str, expected: list[str]) -> None:
+def test_a_wait_is_known_from_its_beginning_to_its_end() -> None:
     """Who takes the work over must know that its owner will come back by itself, and exactly when."""
-    said, _ = play_run(name)
-    assert is_exact(said) == expected
+    assert {name: leave_exact(play_run(name)) for name in WAITS_AND_ENDS} == WAITS_AND_ENDS
 
 
-@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
-def test_the_records_alone_tell_of_it(name: str, expected: list[str]) -> None:
+def test_the_records_alone_tell_of_it() -> None:
     """A session that is adopted, or whose screen cannot be read, has its records only."""
-    said, _ = play_run(name, with_screen=False)
-    assert is_exact(said) == expected
+    told = {name: leave_exact(play_run(name, with_screen=False)) for name in WAITS_AND_ENDS}
+    assert told == WAITS_AND_ENDS
 
 
-@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
-def test_the_screen_alone_tells_of_it_by_the_minute(name: str, expected: list[str]) -> None:
+def test_the_screen_alone_tells_of_it_by_the_minute() -> None:
     """Where nothing else can be read; and no quoted countdown is one."""
-    said, _ = play_run(name, with_records=False)
-    assert [one[:16] for one in said] == [one[:16] for one in expected]
+    told = {name: [one[:16] for one in play_run(name, with_records=False)] for name in WAITS_AND_ENDS}
+    assert told == {name: [one[:16] for one in exact] for name, exact in WAITS_AND_ENDS.items()}
 
 
 def test_what_keeps_it_from_going_on_is_data() -> None:

@@ -1,8 +1,6 @@
 import os
 from collections.abc import Iterator
 
-from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter, load_rules
 from agent_relay.detect.screen_state import read_input, read_state
 from agent_relay.domain.screen import Screen
 from agent_relay.sources.recording import read_recording
@@ -10,6 +8,7 @@ from agent_relay.sources.replay import FrameCutter, capture
 from agent_relay.terminal.emulation.emulator import Emulator
 from agent_relay.terminal.emulation.library import find_library
 from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
+from tests.support.built_in import load_agent_rules
 
 HERE = os.path.dirname(__file__)
 
@@ -27,9 +26,7 @@ def iter_screens(name: str) -> Iterator[Screen]:
 
 
 def list_states(name: str) -> list[str]:
-    rules = load_rules(
-        load_adapter(os.path.join(find_builtin_folder(), name.partition("/")[0]), origin="built-in")
-    )
+    rules = load_agent_rules(name.partition("/")[0])
     states: list[str] = []
     for screen in iter_screens(name):
         state = f"{read_state(rules, screen)} {read_input(rules, screen)}"

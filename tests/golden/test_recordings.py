@@ -1,39 +1,43 @@
 import os
-import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from agent_relay.agents.adapter_folders import find_builtin_folder
-from agent_relay.agents.adapters import load_adapter, load_rules
-from agent_relay.domain.documents.rules import Rules
 from agent_relay.faces.cli.replay import replay_recording
+from tests.support.built_in import load_agent_rules
+from tests.support.sizes import sized
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "truth.toml"), "rb") as file:
     TRUTH = tomllib.load(file)["recording"]
 WITH_RECORDS = [entry for entry in TRUTH if "transcript" in entry]
-RULES: dict[str, Rules] = {}
+WITHOUT = [entry for entry in TRUTH if "transcript" not in entry]
+RETRIES = (
+    "claude/claude-2.1.197-api429-retry-120x40",
+    "claude/claude-2.1.330-api429-retry-80x24",
+    "claude/claude-2.1.330-auth-401-120x40",
+    "claude/claude-2.1.330-connrefused-retry-120x40",
+    "claude/claude-2.1.330-overloaded-529-retry-sub-120x40",
+)
+PARTS = 8
+CUT_PARTS = 12
+"""Several workers share the recordings."""
 # Countdowns on a screen are cut to minutes, and their offsets tell the time only roughly.
 ROUNDING = timedelta(minutes=2)
 CHUNKS = (1, 7, 4096)
 Found = tuple[str, str, datetime | None, str]
 
 
-def name(entry: dict[str, object]) -> str:
-    return os.path.basename(str(entry["name"]))
-
-
-def replay(entry: dict[str, str], *, chunk: int = 0, with_records: bool = False) -> dict[str, object]:
+def replay(entry: Mapping[str, Any], *, chunk: int = 0, with_records: bool = False) -> dict[str, object]:
     agent = entry["name"].partition("/")[0]
-    if agent not in RULES:
-        RULES[agent] = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
     transcript = os.path.join(HERE, "transcripts", entry["transcript"]) if with_records else None
     return replay_recording(
         os.path.join(HERE, "recordings", entry["name"] + ".raw.gz"),
         agent=agent,
-        rules=RULES[agent],
+        rules=load_agent_rules(agent),
         chunk=chunk,
         transcript=transcript,
         started_at=None if with_records else datetime.fromisoformat(entry["started_at"]),
@@ -87,71 +91,75 @@ def test_every_recording_has_its_truth() -> None:
     assert len(there) == 183
 
 
-@pytest.mark.parametrize("entry", TRUTH, ids=name)
-def test_the_screen_alone_shows_what_it_shows_and_decides_nothing(entry: dict[str, str]) -> None:
-    """An agent can forge its own limit row, so all four have a structured source that must agree."""
-    result = replay(entry)
-    expected = [parse(line) for line in entry["screen"]]
-    assert agree(list_found(result), expected), list_found(result)
-    signals = result["signals"]
-    assert isinstance(signals, list)
-    assert not any(signal["decides"] for signal in signals)
+def list_wrong(entries: Sequence[Mapping[str, Any]], *, with_records: bool) -> list[tuple[str, object]]:
+    """The recordings in which something else is found than their truth says, and what is found."""
+    wrong: list[tuple[str, object]] = []
+    for entry in entries:
+        result = replay(entry, with_records=with_records)
+        expected = [parse(line) for line in entry["acts" if with_records else "screen"]]
+        signals = result["signals"]
+        assert isinstance(signals, list)
+        decides = not with_records and any(signal["decides"] for signal in signals)
+        if decides or not agree(list_found(result), expected):
+            wrong.append((entry["name"], signals if decides else list_found(result)))
+    return wrong
 
 
-@pytest.mark.parametrize("entry", WITH_RECORDS, ids=name)
-def test_with_the_run_s_records_exactly_the_true_limits_act(entry: dict[str, str]) -> None:
+@pytest.mark.parametrize("part", [pytest.param(0), *sized(range(1, PARTS), range(1, PARTS))])
+def test_with_the_run_s_records_exactly_the_true_limits_act(part: int) -> None:
     """No decoy, no healing retry and no repainted history may stop an agent; no limit may be missed."""
-    result = replay(entry, with_records=True)
-    expected = [parse(line) for line in entry["acts"]]
-    assert agree(list_found(result), expected), list_found(result)
+    assert list_wrong(WITH_RECORDS[part::PARTS], with_records=True) == []
 
 
 @pytest.mark.parametrize(
-    "recording",
+    "entries",
     [
-        "claude-2.1.197-api429-retry-120x40",
-        "claude-2.1.330-api429-retry-80x24",
-        "claude-2.1.330-auth-401-120x40",
-        "claude-2.1.330-connrefused-retry-120x40",
-        "claude-2.1.330-overloaded-529-retry-sub-120x40",
-    ],
-)
-def test_a_retry_is_seen_whichever_way_it_is_worded(recording: str) -> None:
-    """One that goes on for long is a limit nobody names; one that cannot be seen, never is."""
-    entry = next(one for one in TRUTH if one["name"] == f"claude/{recording}")
-    signals = replay(entry)["signals"]
-    assert isinstance(signals, list)
-    retries = [signal["evidence"]["text"] for signal in signals if signal["kind"] == "retry"]
-    assert len(retries) == 1
-    assert re.search(r"attempt 1/10$", retries[0])
-
-
-@pytest.mark.parametrize(
-    ("recording", "run", "acts"),
-    [
-        ("anthropic-429-120x40", "anthropic-429-killed-in-retry", ["silent-limit account 2026-11-20T11:29"]),
-        ("openai-insufficient-quota-120x40", "insufficient-quota", ["limit billing -"]),
-        (
-            "openai-insufficient-quota-mid-session-120x40",
-            "insufficient-quota-mid-session",
-            ["limit billing -"],
+        pytest.param(WITHOUT, id="of runs without records", marks=pytest.mark.size("test")),
+        *(
+            pytest.param(WITH_RECORDS[part::PARTS], id=str(part), marks=pytest.mark.size("every"))
+            for part in range(PARTS)
         ),
-        ("anthropic-credit-too-low-120x40", "credit-too-low", ["limit billing -"]),
-        ("decoy-120x40", "decoy", []),
-        ("edit-shell-120x40", "edit-shell", []),
-        ("approval-120x40", "approval", []),
-        ("compaction-120x40", "compaction", []),
-        ("native-resume-id-120x40", "native-resume", []),
-        ("native-fork-120x40", "native-resume", []),
     ],
 )
-def test_a_run_that_left_only_its_database_and_log_is_judged_with_its_screen(
-    recording: str, run: str, acts: list[str]
-) -> None:
+def test_the_screen_alone_shows_what_it_shows_and_decides_nothing(entries: list[dict[str, str]]) -> None:
+    """An agent can forge its own limit row, so all four have a structured source that must agree."""
+    assert list_wrong(entries, with_records=False) == []
+
+
+def test_a_retry_is_seen_whichever_way_it_is_worded() -> None:
+    """One that goes on for long is a limit nobody names; one that cannot be seen, never is."""
+    words = {}
+    for entry in (one for one in TRUTH if one["name"] in RETRIES):
+        signals = replay(entry)["signals"]
+        assert isinstance(signals, list)
+        words[entry["name"]] = [one["evidence"]["text"][-12:] for one in signals if one["kind"] == "retry"]
+    assert words == {name: ["attempt 1/10"] for name in RETRIES}
+
+
+@pytest.mark.size("test")
+def test_a_run_that_left_only_its_database_and_log_is_judged_with_its_screen() -> None:
     """A retry row acts when the transcript shows the prompt unanswered and nobody said its words."""
-    entry = {"name": f"opencode/opencode-1.18.33-{recording}", "transcript": f"opencode/{run}"}
-    result = replay(entry, with_records=True)
-    assert agree(list_found(result), [parse(line) for line in acts]), list_found(result)
+    runs = [
+        ("anthropic-429", "anthropic-429-killed-in-retry", ["silent-limit account 2026-11-20T11:29"]),
+        ("openai-insufficient-quota", "insufficient-quota", ["limit billing -"]),
+        ("openai-insufficient-quota-mid-session", "insufficient-quota-mid-session", ["limit billing -"]),
+        ("anthropic-credit-too-low", "credit-too-low", ["limit billing -"]),
+        ("decoy", "decoy", []),
+        ("edit-shell", "edit-shell", []),
+        ("approval", "approval", []),
+        ("compaction", "compaction", []),
+        ("native-resume-id", "native-resume", []),
+        ("native-fork", "native-resume", []),
+    ]
+    entries = [
+        {
+            "name": f"opencode/opencode-1.18.33-{recording}-120x40",
+            "transcript": f"opencode/{run}",
+            "acts": acts,
+        }
+        for recording, run, acts in runs
+    ]
+    assert list_wrong(entries, with_records=True) == []
 
 
 def test_no_harmless_recording_has_a_limit_that_acts() -> None:
@@ -162,21 +170,18 @@ def test_no_harmless_recording_has_a_limit_that_acts() -> None:
     assert [(name, act) for name, act in acts if act.split()[1] != "auth"] == []
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("entry", TRUTH, ids=name)
+@pytest.mark.size("every")
+@pytest.mark.parametrize("part", sized(range(CUT_PARTS), [0]))
 @pytest.mark.timeout(600)
-def test_the_result_is_the_same_however_the_bytes_are_cut(entry: dict[str, str]) -> None:
-    """A pipe delivers any sizes; the smallest splits every escape sequence and every character."""
-    whole = replay(entry)
-    for chunk in CHUNKS:
-        assert replay(entry, chunk=chunk) == whole, chunk
+def test_the_result_is_the_same_however_the_bytes_are_cut(part: int) -> None:
+    """A pipe delivers any sizes; the smallest splits every escape sequence and every character.
 
-
-@pytest.mark.size("test")
-@pytest.mark.parametrize("entry", WITH_RECORDS, ids=name)
-@pytest.mark.timeout(600)
-def test_records_do_not_make_the_cut_matter(entry: dict[str, str]) -> None:
-    """The timeline of records and screens is fixed by offsets, not by reads."""
-    whole = replay(entry, with_records=True)
-    for chunk in CHUNKS:
-        assert replay(entry, chunk=chunk, with_records=True) == whole, chunk
+    With records too: the timeline of records and screens is fixed by offsets, not by reads.
+    """
+    differ = []
+    for entry in TRUTH[part::CUT_PARTS]:
+        for with_records in (False, True) if "transcript" in entry else (False,):
+            whole = replay(entry, with_records=with_records)
+            cut = (replay(entry, chunk=chunk, with_records=with_records) for chunk in CHUNKS)
+            differ += [(entry["name"], chunk) for chunk, one in zip(CHUNKS, cut, strict=True) if one != whole]
+    assert differ == []
