@@ -1,13 +1,18 @@
 """Runs the command line as a user does: a process of its own, in a home of its own."""
 
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
 
 from tests.house import tree
 from tests.support import preloaded
 from tests.support.handoffs import git
+from tests.support.measured import measured
 
 LIMIT_S = 180
+ROOM = 4096
+"""How many characters a forked command's line may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +47,22 @@ class World:
         return self.run_with({}, *words)
 
     def run_with(self, variables: dict[str, str], *words: str) -> Done:
-        """The same with more variables."""
-        env = self.environ() | variables
-        done = preloaded.run(words, env=env, cwd=self.cwd, timeout=LIMIT_S)
+        """The same with more variables. Python is started for one it heeds itself, and for long words."""
+        own = self.environ()
+        env = own | variables
+        heeded = [name for name in variables if name.startswith("PYTHON") and own.get(name) != env[name]]
+        if heeded or len("".join(words)) > ROOM:
+            done = subprocess.run(
+                [sys.executable, "-m", "agent_relay", *words],
+                env=env | measured(),
+                cwd=self.cwd,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+        else:
+            done = preloaded.run(words, env=env, cwd=self.cwd, timeout=LIMIT_S)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

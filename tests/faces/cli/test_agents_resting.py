@@ -1,4 +1,4 @@
-"""`agents` tells until when each agent rests and which budgets are used up, for people and for programs."""
+"""Who rests until when, which budgets are used up and how much of the windows is told, or is unknown."""
 
 import json
 import os
@@ -15,7 +15,9 @@ from agent_relay.store.ledger import update_ledger
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
-from tests.faces.cli_run import World, create_world
+from agent_relay.store.usage_windows import update_windows
+from tests.faces.cli_run import World
+from tests.support.shells import ShellPerson, shell_world
 
 pytestmark = pytest.mark.size("test")
 
@@ -23,12 +25,6 @@ NOW = datetime.now(UTC)
 SOON, LATER = (NOW + timedelta(hours=hours) for hours in (1, 3))
 SESSIONS = tuple(f"01JD000000000000000000000{number}" for number in range(3))
 USED = "20,000,000 tokens of your budget a session are used"
-
-
-@pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without agents or sessions."""
-    return create_world(f"{tmp_path}")
 
 
 def rest(world: World, *rests: tuple[str, str, datetime | None]) -> None:
@@ -84,3 +80,95 @@ def test_a_budget_that_is_used_up_is_told_though_nobody_rests_for_it(world: Worl
     ]
     shown = world.run("agents", "--all").out.splitlines()[-2:]
     assert sorted(shown) == ["demo: $5 a day is used up", f"demo: {USED}"]
+
+
+def _row(name: str, minutes: int, used: float) -> dict[str, object]:
+    return {
+        "agent": "demo",
+        "model": "",
+        "name": name,
+        "resets_at": (NOW + timedelta(hours=2)).isoformat(),
+        "source": "transcript",
+        "read_at": (NOW - timedelta(minutes=7, seconds=5)).isoformat(),
+        "minutes": minutes,
+        "used_percent": used,
+    }
+
+
+@pytest.fixture
+def seen(world: World) -> World:
+    """A user whose demo agent told of two windows seven minutes ago."""
+    rows = [_row("session", 300, 91.6), _row("week", 10_080, 13)]
+    update_windows(f"{world.home}/state/usage-windows.json", rows, datetime.now(UTC))
+    return world
+
+
+def test_limits_tells_use_age_and_source(seen: World) -> None:
+    """Whoever plans by it has to know how old it is and who said so."""
+    table = seen.run("limits").out
+    assert "No agent is resting." in table
+    (line,) = [one.split() for one in table.splitlines() if " 5 h " in one]
+    assert " ".join(line).startswith("demo 5 h 92 % ")
+    assert " ".join(line).endswith("7 min ago its transcript")
+    told = json.loads(seen.run("limits", "--json").out)
+    assert [(one["name"], one["used_percent"]) for one in told["windows"]] == [
+        ("session", 91.6),
+        ("week", 13),
+    ]
+    assert (told["limits"], told["unseen"]) == ([], [])
+
+
+def test_agents_and_status_tell_it_in_short(seen: World) -> None:
+    """Beside who may take over, and who rests."""
+    known = "5 h 92 %, week 13 % (7 min ago)"
+    table = seen.run("agents", "--all").out
+    assert known in table
+    # Nothing said is not room: it may be about to stop.
+    (line,) = [one for one in table.splitlines() if " understudy " in one]
+    assert " unknown " in line
+    assert f"demo: used of its limits: {known}" in seen.run("status").out
+    rows = {row["name"]: row["windows"] for row in json.loads(seen.run("agents", "--json").out)["agents"]}
+    assert [len(rows["demo"]), len(rows["understudy"])] == [2, 0]
+    assert len(json.loads(seen.run("status", "--json").out)["windows"]) == 2
+
+
+@pytest.fixture
+def unread(world: World) -> World:
+    """A user whose ledger is a link to itself: there, and not to be read."""
+    os.makedirs(f"{world.home}/state", mode=0o700)
+    os.symlink("ledger.json", f"{world.home}/state/ledger.json")
+    return world
+
+
+def _tell(unread: World) -> str:
+    return f"cannot read {unread.home}/state/ledger.json: Too many levels of symbolic links"
+
+
+def test_agents_says_all_but_who_rests(unread: World) -> None:
+    """Whoever plans with the table would ask an agent that rests."""
+    done = unread.run("agents", "--all")
+    assert done.status == 1
+    assert _tell(unread) in done.err
+    cells = [line.split() for line in done.out.splitlines() if line.split()[1:2] == ["demo"]]
+    assert [row[-3] for row in cells] == ["unknown"]
+    listed = unread.run("agents", "--json")
+    assert listed.status == 1
+    assert {row["resting"] for row in json.loads(listed.out)["agents"]} == {None}
+
+
+def test_watch_says_that_it_is_unknown(unread: World) -> None:
+    """For people and for programs, in the words of the error."""
+    assert f"who rests is unknown: {_tell(unread)}" in unread.run("watch", "--no-follow").out
+    told = [json.loads(line) for line in unread.run("watch", "--no-follow", "--json").out.splitlines()]
+    (rests,) = [one for one in told if one["type"] == "resting"]
+    assert (rests["agents"], rests["unknown"]) == ([], _tell(unread))
+
+
+@pytest.mark.size("every")
+def test_the_shell_says_that_it_is_unknown() -> None:
+    """Its line above the prompt is where people look for who rests."""
+    with shell_world() as shells:
+        os.symlink("ledger.json", shells.folders.ledger)
+        person = ShellPerson(shells)
+        person.wait_for("resting agents unknown")
+        person.terminal.close()

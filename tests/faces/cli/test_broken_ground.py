@@ -8,17 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agent_relay.agents.adapter_folders import find_example_folder
-from agent_relay.client.autostart import stop_daemon
 from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.dispatch import run
 from agent_relay.faces.render.output import plain
 from agent_relay.store.session_index import write_entry
-from agent_relay.system.disk.folders import get_folders
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 from tests.house import tree
+from tests.support.sizes import sized
 
 MORE_WORDS = {
     "run": ("demo", "a task"),
@@ -32,21 +33,43 @@ MORE_WORDS = {
     "watch": ("--no-follow",),
 }
 """What a command needs to do its work, where it needs words."""
-READING = (
-    *(("status", "--all"), ("status", "--json"), ("sessions",), ("metrics",), ("metrics", "--json")),
-    *(("handoff", "list"), ("handoff", "history"), ("watch", "--no-follow")),
-    *(("packet", "show"), ("packet", "verify"), ("packet", "export"), ("packet", "diff")),
-)
+READING = {
+    "journal.jsonl": (
+        *(("status", "--all"), ("status", "--json"), ("sessions",), ("metrics",), ("handoff", "list")),
+        *(("handoff", "history"), ("watch", "--no-follow"), ("packet", "show")),
+    ),
+    "resume/0001-understudy.json": (
+        *(("packet", "show"), ("packet", "verify"), ("packet", "export"), ("packet", "diff")),
+        *(("status", "--all"), ("handoff", "history")),
+    ),
+}
+"""By what others wrote, the commands that read it."""
+WORKING = [*(name for name in COMMANDS if name != "demo"), "demo-agent", "understudy"]
 AGENT_RELAY = (sys.executable, "-m", "agent_relay")
 HALF = "\ud800"
 
 
 @pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> Iterator[World]:
-    """A user without agents or sessions; a daemon a command started does not outlive the test."""
-    created = create_world(f"{tmp_path}")
-    yield created
-    stop_daemon(get_folders(created.environ()))
+def told(world: World) -> Path:
+    """The folder of a session of the user's, as the example tells one."""
+    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
+    (session,) = os.listdir(f"{world.cwd}/.agent-relay/sessions")
+    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
+    return Path(f"{world.cwd}/.agent-relay/sessions/{session}")
+
+
+def run_from_deleted(world: World, folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """How a command ends that is started in a folder which was deleted."""
+    return subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AGENT_RELAY, *words],
+        cwd=folder,
+        env=world.environ(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def find_crashes(world: World) -> list[str]:
@@ -55,21 +78,11 @@ def find_crashes(world: World) -> list[str]:
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("name", [*(name for name in COMMANDS if name != "demo"), "demo-agent", "understudy"])
+@pytest.mark.size("every")
+@pytest.mark.parametrize("name", sized(WORKING, {"status", "understudy", "packet"}))
 def test_a_command_in_a_deleted_folder_says_that_or_does_its_work(world: World, name: str) -> None:
     """Another terminal removed the worktree; that is no mistake of ours, and none of the agent's either."""
-    words = (name, *MORE_WORDS.get(name, ()))
-    done = subprocess.run(
-        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AGENT_RELAY, *words],
-        cwd=world.cwd,
-        env=world.environ(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_from_deleted(world, world.cwd, name, *MORE_WORDS.get(name, ()))
     assert done.returncode in {0, 1, 2, 69}
     assert done.returncode != 1 or done.stderr == (
         "agent-relay: the folder you are in has been deleted, so nobody can tell which project is meant\n"
@@ -79,23 +92,11 @@ def test_a_command_in_a_deleted_folder_says_that_or_does_its_work(world: World, 
 
 
 @pytest.mark.size("test")
-def test_a_named_session_is_found_from_a_deleted_folder(world: World) -> None:
+def test_a_named_session_is_found_from_a_deleted_folder(world: World, told: Path) -> None:
     """Where somebody stands says nothing about a session that is elsewhere and named."""
-    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
-    (session,) = os.listdir(f"{world.cwd}/.agent-relay/sessions")
-    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
     gone = f"{world.home}/gone"
     os.mkdir(gone)
-    done = subprocess.run(
-        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AGENT_RELAY, "packet", "show", session],
-        cwd=gone,
-        env=world.environ(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_from_deleted(world, gone, "packet", "show", told.name)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -105,7 +106,7 @@ def test_the_working_folder_is_asked_for_in_one_place() -> None:
     assert asking == ["agent_relay/system/disk/folders.py"]
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: World) -> None:
     """Some supervisors start us so; the kernel then keeps no status for anybody below them."""
 
@@ -122,12 +123,9 @@ def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: W
             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
         )
 
-    try:
-        assert run_ignoring("demo", "--fast").returncode == 0
-        done = run_ignoring("run", "demo", "say hello")
-        assert (done.returncode, done.stderr[:11]) == (0, "→ Session 0")
-    finally:
-        world.run("daemon", "stop")
+    assert run_ignoring("demo", "--fast").returncode == 0
+    done = run_ignoring("run", "demo", "say hello")
+    assert (done.returncode, done.stderr[:11]) == (0, "→ Session 0")
     assert find_crashes(world) == []
 
 
@@ -142,34 +140,27 @@ def spoil(value: object) -> Iterator[object]:
             yield spoilt
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("name", ["journal.jsonl", "resume/0001-understudy.json"])
+@pytest.mark.size("every")
+@pytest.mark.parametrize("name", READING)
 def test_half_a_surrogate_pair_in_what_others_wrote_is_no_mistake_of_ours(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+    world: World, told: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     r"""JSON can say `\ud800`; no stream, name or document can."""
-    from agent_relay.faces.cli.dispatch import run
-
-    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
-    (session,) = os.listdir(f"{world.cwd}/.agent-relay/sessions")
-    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
-    path = f"{world.cwd}/.agent-relay/sessions/{session}/{name}"
-    with open(path, encoding="utf-8") as stream:
-        text = stream.read()
+    path = told / name
+    text = path.read_text("utf-8")
     lines = text.splitlines() if name.endswith("l") else [text]
     for variable, value in world.environ().items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(world.cwd)
-    healthy = {words: run([*words]) for words in READING}
+    healthy = {words: run([*words]) for words in READING[name]}
     # The checkout is not the one the packet was made in, which `verify` says, and nothing was edited.
-    assert healthy.pop(("packet", "verify")) == 1
+    assert healthy.pop(("packet", "verify"), 1) == 1
     assert set(healthy.values()) <= {0, 1}
-    assert healthy["packet", "show"] == healthy["status", "--all"] == healthy["handoff", "list"] == 0
+    assert healthy["packet", "show"] == healthy["status", "--all"] == 0
     for number, line in enumerate(lines):
         for spoilt in spoil(json.loads(line)):
-            with open(path, "w", encoding="utf-8") as stream:
-                stream.write("\n".join([*lines[:number], json.dumps(spoilt), *lines[number + 1 :]]) + "\n")
-            statuses = {words: run([*words]) for words in READING}
+            path.write_text("\n".join([*lines[:number], json.dumps(spoilt), *lines[number + 1 :]]) + "\n")
+            statuses = {words: run([*words]) for words in READING[name]}
             capsys.readouterr()
             assert {words for words, status in statuses.items() if status not in {0, 1, 2, 65}} == set()
     assert find_crashes(world) == []

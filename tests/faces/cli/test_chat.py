@@ -1,4 +1,4 @@
-"""`agent-relay chat` with two scripted agents: no terminal anywhere."""
+"""`agent-relay chat` with two scripted agents, without a terminal and in front of somebody."""
 
 import json
 import os
@@ -11,8 +11,11 @@ from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.events.work import ChatBegun
 from agent_relay.domain.protocol.run_output import build_chat_schema
 from agent_relay.domain.state import State
+from agent_relay.faces.render.turn_printer import StyledChatPrinter
 from tests.support.chats import AGREES, chat, chat_world, read_chat_lines, start_chat
 from tests.support.handoffs import write_screenplays
+from tests.support.preloaded import Command
+from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.runs import LIMIT, find_agents, find_sessions, run, wait_begun
 
@@ -21,6 +24,7 @@ pytestmark = pytest.mark.size("every")
 KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 FIRST = {"when": "in the user's words", "do": [{"say": f"I paint it with {KEY}."}]}
 SLOW = {"when": "in the user's words", "do": [{"say": "I begin."}, {"wait_s": 5}, {"say": "I end."}]}
+SPEAKS = [{"again": True, "do": [{"say": "It **has** to:\n\n- run\n- stop\n\nAGREED"}]}]
 HANGS = {"again": True, "do": [{"say": "I begin."}, {"wait_s": 60}]}
 
 
@@ -80,14 +84,18 @@ def test_the_task_of_a_chat_is_journalled_without_the_user_s_secrets(world: Rela
     assert "zebra-Lamp-77" not in str(bodies)
 
 
-def test_a_seat_that_did_nothing_ends_the_chat_as_failed(world: RelayWorld) -> None:
-    """Going on would let the others answer nothing, and agree with it."""
-    play(world, [{"again": True, "do": []}], [AGREES])
-    status, out, err = chat(world, "demo", "understudy", "Paint it")
-    assert (status, out) == (1, "")
-    assert "demo ended its turn without doing anything" in err
-    session = world.session(find_sessions(world)[0])
-    assert [leg.agent for leg in session.legs] == ["demo"]
+def test_a_seat_that_fails_or_did_nothing_ends_the_chat_as_failed(world: RelayWorld) -> None:
+    """Going on would let the others answer nothing, and agree with it; nobody takes over for a crash."""
+    for done, told in (
+        ([], "demo ended its turn without doing anything"),
+        ([{"exit": 4}], "→ demo failed: demo ended with status 4 before its turn was over"),
+    ):
+        play(world, [{"again": True, "do": done}], [AGREES])
+        status, out, err = chat(world, "demo", "understudy", "Paint it")
+        assert (status, out) == (1, "")
+        assert told in err
+        session = world.session(find_sessions(world)[-1])
+        assert [leg.agent for leg in session.legs] == ["demo"]
 
 
 def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:
@@ -137,17 +145,14 @@ def test_when_nobody_is_left_to_talk_to_the_reset_is_told(world: RelayWorld) -> 
     assert [world.session(one).state for one in find_sessions(world)] == [State.ENDED, State.ENDED]
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
-def test_a_signal_ends_the_agent_politely_and_the_chat(world: RelayWorld, number: int, status: int) -> None:
+def test_a_signal_ends_the_agent_politely_and_the_chat(world: RelayWorld) -> None:
     """Nobody works for somebody who has gone; the chat can be gone on with."""
     play(world, [HANGS], [AGREES])
     process = start_chat(world, "demo", "understudy", "Paint it", "--json")
     session = wait_begun(world)
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (status, b"")
+    assert (process.returncode, err) == (130, b"")
     lines = read_chat_lines(out.decode())
     assert (lines[-1]["type"], lines[-1]["outcome"]) == ("chat-end", "stopped")
     wait_until(lambda: find_agents(world) == [], "no agent")
@@ -182,14 +187,6 @@ def test_a_killed_chat_ends_with_its_turn(world: RelayWorld) -> None:
     assert (status, out.splitlines()[0]) == (0, "## understudy")
     ((told,),) = read_prompts(world, "understudy")
     assert "I end." in told
-
-
-def test_a_failed_agent_is_status_1_with_its_reason(world: RelayWorld) -> None:
-    """Nobody takes over for a crash in the middle of work."""
-    play(world, [{"again": True, "do": [{"exit": 4}]}], [AGREES])
-    status, out, err = chat(world, "demo", "understudy", "Paint it")
-    assert (status, out) == (1, "")
-    assert "→ demo failed: demo ended with status 4 before its turn was over" in err
 
 
 def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
@@ -233,3 +230,44 @@ def test_a_session_that_is_no_chat_needs_agents_to_become_one(world: RelayWorld)
     status, _, err = chat(world, "--continue", session, "Go on")
     assert (status, "is no chat" in err) == (2, True)
     assert chat(world, "demo", "understudy", "Go on", "--continue", session)[0] == 0
+
+
+def sit_down(world: RelayWorld, **environ: str) -> Terminal:
+    """A terminal on which two agents talk."""
+    words = ["chat", "demo", "understudy", "Build it"]
+    return Terminal(Command(words, world.environ | environ, world.project))
+
+
+@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}], ids=["colour", "NO_COLOR"])
+def test_a_chat_on_a_terminal_is_laid_out(environ: dict[str, str]) -> None:
+    """Somebody reads it there: no marks of Markdown, who speaks before each turn, and colour as elsewhere."""
+    with chat_world(SPEAKS, SPEAKS) as world:
+        terminal = sit_down(world, **environ)
+        terminal.wait_for("Go on: agent-relay chat --continue ")
+        assert terminal.wait_exit(60) == 0
+        lines = [line.rstrip() for line in terminal.screen.split("\n")]
+        terminal.close()
+    said = ["", "It has to:", "", " • run", " • stop", "", "AGREED"]
+    assert lines[:16] == ["demo >", *said, "", "understudy >", *said[:-1]]
+    assert (b"\x1b[1m" in terminal.raw) is not environ
+
+
+@pytest.mark.size("check")
+def test_who_takes_a_turn_over_is_named_before_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """A handoff in the middle of a turn must not put one agent's words into another's mouth."""
+    form = StyledChatPrinter()
+    for event in (
+        {"type": "next", "agent": "ann", "speaker": "ann", "number": 1},
+        {"type": "text", "agent": "ann", "text": "I begin."},
+        {"type": "handoff", "message": "→ ann hit its limit."},
+        {"type": "text", "agent": "cid", "text": "I go on."},
+        {"type": "end", "agent": "cid", "outcome": "done"},
+        {"type": "next", "agent": "ann", "speaker": "cid", "number": 2},
+        {"type": "text", "agent": "cid", "text": "Done."},
+        {"type": "end", "agent": "cid", "outcome": "done"},
+    ):
+        form.show(event)
+    assert capsys.readouterr().out == (
+        "ann >\n\nI begin.\n\n→ ann hit its limit.\n\ncid >\n\nI go on.\n"
+        "→ ann rests; cid takes its place.\n\ncid >\n\nDone.\n"
+    )

@@ -87,6 +87,7 @@ def test_a_session_at_work_is_no_damaged_one_whatever_became_of_its_journal(at_w
     assert stopped.status == 0, stopped.err
 
 
+@pytest.mark.size("every")
 def test_the_command_doctor_names_puts_a_damaged_session_aside(world: World) -> None:
     """Somebody who does not know our files needs one line to copy; nothing is lost by it."""
     index = Path(world.home, "state", "sessions")

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from agent_relay.system.processes import list_pids
-from tests.faces.cli_run import Done, World, create_world
+from tests.faces.cli_run import World
 from tests.house import tree
 from tests.support.default_signals import restore_default_signals
 from tests.support.installations import Installation
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until
 from tests.support.seats import run, seat
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 KEYS = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "GEMINI_API_KEY": "x"}
 COST = "packets will not describe the working tree"
@@ -27,9 +27,8 @@ ALONE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(world: World) -> World:
     """A user who is signed in to three agents, none of which is installed yet."""
-    world = create_world(f"{tmp_path}")
     os.mkdir(f"{world.home}/bin")
     return world
 
@@ -51,10 +50,6 @@ def examine(world: World) -> dict[str, dict[str, str]]:
     done = world.run_with(variables(world), "doctor", "--json")
     assert done.err == ""
     return {one["what"].split()[0]: one for one in json.loads(done.out)["findings"]}
-
-
-def list_lines(done: Done) -> list[str]:
-    return [line for line in done.out.splitlines() if not line.startswith("ok ")]
 
 
 def find_sleepers(seconds: int) -> list[int]:
@@ -88,20 +83,6 @@ def test_agents_tools_that_are_not_installed_are_told_by_whether_somebody_asked(
     assert told == {"": ["ok"], "true": ["note"], "false": []}
 
 
-def test_a_slow_agent_is_told_as_slow(world: World) -> None:
-    """It was told as "start it once by hand", which changes nothing."""
-    install(world, "claude", "exec sleep 7001")
-    install(world, "codex", "echo codex-cli 0.169.0")
-    found = examine(world)
-    assert found["claude"] == {
-        "level": "note",
-        "what": "claude did not answer --version within 10 s, so it may not work",
-        "remedy": f"It may only be slow. See how long it takes: {world.home}/bin/claude --version",
-    }
-    assert found["codex"]["what"] == f"codex codex-cli 0.169.0 at {world.home}/bin/codex"
-    assert find_sleepers(7001) == []
-
-
 def test_an_agent_newer_than_what_was_tried_is_told_each_time(world: World) -> None:
     """A start says it once; who asks gets an answer, and versions tried before are nothing to tell."""
     install(world, "claude", "echo '2.1.197 (Claude Code)'")
@@ -114,26 +95,26 @@ def test_an_agent_newer_than_what_was_tried_is_told_each_time(world: World) -> N
 
 
 def test_agents_are_asked_side_by_side_within_one_limit(world: World) -> None:
-    """Three that hang took half a minute, one after another; one whose child holds its output, for ever."""
+    """Three that hang took half a minute, one after another; one whose child holds its output, for ever.
+
+    They were told as "start it once by hand", which changes nothing.
+    """
     for name in ("claude", "codex", "gemini"):
         install(world, name, "sleep 7002 & sleep 7002")
     with start(world, "doctor", "--json") as process:
         wait_until(lambda: len(find_sleepers(7002)) == 6, "all are asked at once")
         out, _ = process.communicate(timeout=60)
-    late = [one["what"].split()[0] for one in json.loads(out)["findings"] if "within 10 s" in one["what"]]
-    assert late == ["claude", "codex", "gemini"]
+    late = [one for one in json.loads(out)["findings"] if "within 10 s" in one["what"]]
+    assert [one["what"].split()[0] for one in late] == ["claude", "codex", "gemini"]
+    assert late[0] == {
+        "level": "note",
+        "what": "claude did not answer --version within 10 s, so it may not work",
+        "remedy": f"It may only be slow. See how long it takes: {world.home}/bin/claude --version",
+    }
     assert find_sleepers(7002) == []
 
 
-def test_an_agent_that_leaves_a_child_behind_with_its_output_has_answered(world: World) -> None:
-    """Its end counts, not that of everything it started."""
-    install(world, "claude", "echo 2.1.197\nsleep 7003 &")
-    found = examine(world)
-    assert found["claude"]["what"] == f"claude 2.1.197 at {world.home}/bin/claude"
-    for pid in find_sleepers(7003):
-        os.kill(pid, signal.SIGKILL)
-
-
+@pytest.mark.size("test")
 def test_an_agent_that_cannot_work_is_not_told_as_one_that_can(world: World) -> None:
     """A program that ends by a signal or with an error was `ok unknown`, and counted for a handoff."""
     install(world, "claude", "kill -SEGV $$")
@@ -141,26 +122,24 @@ def test_an_agent_that_cannot_work_is_not_told_as_one_that_can(world: World) -> 
     with open(f"{world.home}/bin/gemini", "w", encoding="utf-8") as file:
         file.write("no program\n")
     os.chmod(f"{world.home}/bin/gemini", 0o700)
-    found = examine(world)
-    assert found["claude"]["what"] == "claude was ended by SIGSEGV when it was asked for its version"
-    assert found["codex"]["what"] == (
-        "codex --version ended with status 127: env: node: No such file or directory"
-    )
-    assert (
-        found["gemini"]["what"] == f"gemini at {world.home}/bin/gemini cannot be started: Exec format error"
-    )
-    assert found["0"]["what"] == "0 agents can work here, a handoff takes two"
+    found = {name: one["what"] for name, one in examine(world).items()}
+    assert found["claude"] == "claude was ended by SIGSEGV when it was asked for its version"
+    assert found["codex"] == "codex --version ended with status 127: env: node: No such file or directory"
+    assert found["gemini"] == f"gemini at {world.home}/bin/gemini cannot be started: Exec format error"
+    assert found["0"] == "0 agents can work here, a handoff takes two"
 
 
-def test_an_agent_that_floods_is_stopped_at_once(world: World) -> None:
-    """A megabyte, or no end, in place of a version is read by nobody."""
+def test_what_an_agent_writes_for_ever_is_not_waited_for(world: World) -> None:
+    """A megabyte, or no end, in place of a version is read by nobody; its end counts, not its children's."""
     install(world, "claude", "exec head -c 1000000 /dev/zero")
     install(world, "codex", "exec yes")
-    found = examine(world)
+    install(world, "gemini", "echo 0.1.0\nsleep 7003 &")
+    found = {name: one["what"] for name, one in examine(world).items()}
     for name in ("claude", "codex"):
-        assert (
-            found[name]["what"] == f"{name} answers --version with more than 64 KiB, which is not a version"
-        )
+        assert found[name] == f"{name} answers --version with more than 64 KiB, which is not a version"
+    assert found["gemini"] == f"gemini 0.1.0 at {world.home}/bin/gemini"
+    for pid in find_sleepers(7003):
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_each_line_is_out_as_soon_as_it_is_found(world: World) -> None:
@@ -196,7 +175,7 @@ def start(world: World, *words: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_a_doctor_that_is_ended_leaves_no_process(world: World, number: signal.Signals) -> None:
     """What it asks must not outlive whoever asked."""
     seconds = 7100 + number
@@ -277,21 +256,16 @@ def test_a_home_nothing_can_be_written_to_is_a_problem(world: World) -> None:
     assert levels == ["problem", "problem", "note", "note"]
 
 
-@pytest.mark.parametrize("stands", ["file", "link"])
-def test_something_else_in_the_place_of_the_folder_is_a_problem(world: World, stands: str) -> None:
+def test_something_else_in_the_place_of_the_folder_is_a_problem(world: World) -> None:
     """A link to nowhere was told as a folder to be made."""
-    path = f"{world.cwd}/.agent-relay"
-    if stands == "file":
-        with open(path, "w", encoding="utf-8"):
-            pass
-    else:
-        os.symlink("/nowhere", path)
-    out = world.run("doctor").out
-    said = {
-        "file": f"problem {path} is a file where relay needs a folder - Move the file away.",
-        "link": f"problem {path} is a symlink, so relay will not write through it - Remove the link.",
-    }
-    assert said[stands] in out.splitlines()
+    path = Path(world.cwd, ".agent-relay")
+    path.touch()
+    told = f"problem {path} is a file where relay needs a folder - Move the file away."
+    assert told in world.run("doctor").out.splitlines()
+    path.unlink()
+    path.symlink_to("/nowhere")
+    told = f"problem {path} is a symlink, so relay will not write through it - Remove the link."
+    assert told in world.run("doctor").out.splitlines()
 
 
 def test_a_file_in_the_place_of_a_home_is_a_problem_and_no_mistake_of_ours(world: World) -> None:
@@ -303,14 +277,13 @@ def test_a_file_in_the_place_of_a_home_is_a_problem_and_no_mistake_of_ours(world
     assert f"problem cannot make the folder {world.home}/file/relay/run: Not a directory" in done.out
 
 
+@pytest.mark.size("test")
 def test_a_look_leaves_nothing_behind(world: World) -> None:
     """Whoever only asks finds the tree and the home as they were, times included."""
     before = {place: sorted(os.listdir(place)) for place in (world.home, world.cwd)}
     times = {place: os.stat(place).st_mtime_ns for place in before}
-    assert (
-        f"ok      {world.cwd} can get an .agent-relay folder that can be written to"
-        in world.run("doctor").out
-    )
+    told = f"ok      {world.cwd} can get an .agent-relay folder that can be written to"
+    assert told in world.run("doctor").out
     assert {place: sorted(os.listdir(place)) for place in before} == before
     assert {place: os.stat(place).st_mtime_ns for place in before} == times
 
@@ -322,10 +295,8 @@ def test_git_is_asked_and_not_only_found(world: World) -> None:
     assert found["git"]["what"] == f"git --version ended with status 1; {COST}"
     os.unlink(f"{world.home}/bin/git")
     done = world.run_with({"PATH": f"{world.home}/bin"}, "doctor")
-    assert (
-        "note    git is not installed: packets will not describe the working tree - Install git"
-        in list_lines(done)
-    )
+    told = "note    git is not installed: packets will not describe the working tree - Install git"
+    assert told in done.out.splitlines()
 
 
 @pytest.fixture

@@ -13,17 +13,13 @@ from agent_relay.faces.cli.session.handoffs.drawing import Node, draw_tree
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
+
+pytestmark = pytest.mark.size("test")
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")
 HANDOFF = build_ulid(1_795_000_000_001, b"0123456789")
-
-
-@pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without a daemon."""
-    return create_world(f"{tmp_path}")
 
 
 def _plant(world: World, *, said: str = "a door") -> str:
@@ -54,7 +50,6 @@ def _plant(world: World, *, said: str = "a door") -> str:
     return journal.path
 
 
-@pytest.mark.size("test")
 def test_records_are_read_without_a_daemon(world: World) -> None:
     """Looking must work where nothing runs, and start nothing."""
     _plant(world, said="doors/front.txt")
@@ -79,7 +74,6 @@ def test_records_are_read_without_a_daemon(world: World) -> None:
     assert not os.path.exists(f"{world.home}/run")
 
 
-@pytest.mark.size("test")
 def test_a_session_is_drawn_over_time_and_printed_for_programs(world: World) -> None:
     """Where neither a terminal nor an agent's record is: the drawing has 80 columns, and usage is unknown."""
     _plant(world)
@@ -102,7 +96,6 @@ def test_a_session_is_drawn_over_time_and_printed_for_programs(world: World) -> 
     }
 
 
-@pytest.mark.size("test")
 def test_hostile_words_stay_words(world: World) -> None:
     """Whoever wrote them may not move the cursor of whoever reads them."""
     _plant(world, said="\x1b[2J\u202edoor")
@@ -112,7 +105,6 @@ def test_hostile_words_stay_words(world: World) -> None:
     assert "\\x1b[2J\\u202edoor" in world.run("handoff", "show", HANDOFF).out
 
 
-@pytest.mark.size("test")
 def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: World) -> None:
     """One broken session must not cost the list of all."""
     path = _plant(world)
@@ -130,7 +122,6 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     assert done.err.startswith(f"agent-relay: no handoff has the id '{HANDOFF}'")
 
 
-@pytest.mark.size("test")
 def test_where_nothing_is_that_is_said(world: World) -> None:
     """Each in one sentence with a hint."""
     assert world.run("handoff", "list").out == "No handoff is open.\n"

@@ -11,19 +11,20 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run, seat
 from tests.support.writer import add_writer, begin_talk, let_it_write
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:
     """A machine on which one agent writes handoff documents."""
     with working_world() as made:
+        add_writer(made)
         yield made
 
 
+@pytest.mark.size("test")
 def test_a_document_is_written_and_the_next_agent_starts_with_it(world: RelayWorld) -> None:
     """One line behind the relay key is all that a handoff takes."""
-    add_writer(world)
     let_it_write(world, 'while ! test -e "$HOME/go"; do sleep 0.05; done; echo "## Goal"; echo Paint.')
     session = begin_talk(world)
     with seat(world, "attach") as person:
@@ -40,9 +41,11 @@ def test_a_document_is_written_and_the_next_agent_starts_with_it(world: RelayWor
         assert packet["focus"] == "the door"
 
 
-def test_escape_cancels_the_document_and_the_agent_goes_on(world: RelayWorld) -> None:
-    """Changing one's mind costs nothing: no handoff, no process, the screen as it was, other keys kept."""
-    add_writer(world)
+def test_escape_cancels_the_document_and_an_agent_that_ends_ends_the_waiting(world: RelayWorld) -> None:
+    """Changing one's mind costs nothing: no handoff, no process, the screen as it was, other keys kept.
+
+    Nobody is kept in front of a spinner for an agent that is gone.
+    """
     let_it_write(world, 'touch "$HOME/begun"; sleep 600')
     session = begin_talk(world)
     living = world.find_workers()
@@ -60,46 +63,33 @@ def test_escape_cancels_the_document_and_the_agent_goes_on(world: RelayWorld) ->
         assert world.session(session).agent == "writer"
         clients = {pid for pid, line in world.processes().items() if " attach" in line}
         assert world.find_workers() - clients <= living
+        os.unlink(f"{world.home}/begun")
+        person.type(b"\x1d/handoff\r")
+        wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes again")
+        world.ask("session.stop", session=session)
+        person.wait_for_end()
 
 
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("echo 'no credit left' >&2; exit 3", "Handoff failed: no credit left"),
-        ("echo", "The handoff document is empty"),
-    ],
-)
-def test_a_document_that_is_none_hands_nothing_over(world: RelayWorld, script: str, message: str) -> None:
+def test_a_document_that_is_none_hands_nothing_over(world: RelayWorld) -> None:
     """The person reads why, and may hand over without one."""
-    add_writer(world)
-    let_it_write(world, script)
     session = begin_talk(world)
     with seat(world, "attach") as person:
-        person.wait_for("ready | writer")
-        person.type(b"\x1d/handoff\r")
-        person.wait_for(message)
-        person.type(b" ")
+        for script, message in (
+            ("echo 'no credit left' >&2; exit 3", "Handoff failed: no credit left"),
+            ("echo", "The handoff document is empty"),
+        ):
+            let_it_write(world, script)
+            person.wait_for("ready | writer")
+            person.type(b"\x1d/handoff\r")
+            person.wait_for(message)
+            person.type(b" ")
         person.wait_for("ready | writer")
     assert world.session(session).handoff is None
     assert not world.session(session).done
 
 
-def test_an_agent_that_ends_meanwhile_ends_the_waiting(world: RelayWorld) -> None:
-    """Nobody is kept in front of a spinner for an agent that is gone."""
-    add_writer(world)
-    let_it_write(world, 'touch "$HOME/begun"; sleep 600')
-    session = begin_talk(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | writer")
-        person.type(b"\x1d/handoff\r")
-        wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
-        world.ask("session.stop", session=session)
-        person.wait_for_end()
-
-
 def test_a_document_can_be_had_from_the_command_line(world: RelayWorld) -> None:
     """Scripts ask for it while the agent works; a failure is one sentence and a status."""
-    add_writer(world)
     let_it_write(world, 'cat > "$HOME/asked"; echo "## Goal"; echo Paint.')
     session = begin_talk(world)
     done = run(world, "handoff", "--narrative", "--focus", "the door")

@@ -9,7 +9,7 @@ from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_m
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run, seat
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 def _leave_cancelled(world: RelayWorld) -> tuple[str, str]:
@@ -32,20 +32,13 @@ def test_a_retry_on_a_terminal_shows_the_successor() -> None:
         assert world.wait_for(session, has_taken_over, "the understudy took over").done[0].id == handoff
 
 
-def test_a_retry_without_a_terminal_says_what_goes_on_and_ends() -> None:
-    """A script is not to hang in an agent's screen."""
+def test_a_retry_without_a_terminal_says_what_goes_on_and_another_attaches_nothing() -> None:
+    """A script is not to hang in an agent's screen, and a sentence that says why not to vanish under one."""
     with mutable_world() as world:
         session, handoff = _leave_cancelled(world)
         done = run(world, "handoff", "retry", handoff, "--json")
         assert (done.status, json.loads(done.out)["under_way"]) == (0, handoff)
-        world.wait_for(session, has_taken_over, "the understudy took over")
-
-
-def test_a_retry_that_is_refused_attaches_nothing() -> None:
-    """The sentence that says why must not vanish under an agent's screen."""
-    with mutable_world() as world:
-        _, handoff = _leave_cancelled(world)
-        run(world, "handoff", "retry", handoff)
         with seat(world, "handoff", "retry", handoff) as person:
             assert person.wait_for_end() == 2
             assert "agent-relay: handoff" in person.text()
+        world.wait_for(session, has_taken_over, "the understudy took over")

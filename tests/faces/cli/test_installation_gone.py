@@ -3,19 +3,17 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
 import pytest
 
-from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.house import tree
 from tests.support.installations import Installation
 from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 WATCHED = 2
 """The holder's socket, and the daemon's that is watched."""
@@ -28,14 +26,12 @@ def installation(tmp_path: Path) -> Installation:
 
 
 @pytest.fixture
-def terminals(tmp_path: Path) -> Iterator[Terminals]:
+def terminals(terminals: Terminals) -> Terminals:
     """A user with two scripted agents of their own, which stay where they are."""
-    found = Terminals(create_world(f"{tmp_path}"))
     for agent in ("demo", "understudy"):
-        own = f"{found.world.home}/config/adapters/{agent}"
+        own = f"{terminals.world.home}/config/adapters/{agent}"
         shutil.copytree(os.path.join(tree.CHECKOUT, "adapters", agent), own)
-    yield found
-    found.close()
+    return terminals
 
 
 def attach(terminals: Terminals, installation: Installation) -> "pexpect.spawn[str]":
@@ -102,7 +98,8 @@ def test_the_end_of_an_agent_and_of_its_limit_are_told(
     child.send("limit\r")
     child.expect(r"No agent is available \(understudy: agent-relay is no longer installed in")
     press(child, "v", r"ready \| demo")
-    child.send("/quit\r")
+    # A key that came right after the resting screen was kept for the agent.
+    child.send(f"{20 * chr(127)}/quit\r")
     child.expect("l leave")
     press(child, "l", pexpect.EOF)
     child.close()
@@ -120,6 +117,7 @@ def press(child: "pexpect.spawn[bytes]", key: str, seen: object) -> None:
     raise AssertionError(f"{key} changed nothing")
 
 
+@pytest.mark.size("test")
 def test_a_command_whose_files_have_gone_says_so(terminals: Terminals, installation: Installation) -> None:
     """Python would print where it looked; a person wants to know what has happened."""
     code = (

@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.typer_runner import load_functions
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 
 pytestmark = pytest.mark.size("test")
 
@@ -20,14 +20,8 @@ def list_commands() -> Iterator[tuple[str, ...]]:
         yield from ((name, word) if word else (name,) for word in words or command.words)
 
 
-@pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without agents or sessions."""
-    return create_world(f"{tmp_path}")
-
-
-PROTOCOLS = {("mcp",)}
-"""Commands that speak with a program, by a protocol that is JSON already."""
+ELSEWHERE = {("mcp",), ("demo",)}
+"""Commands that speak with a program by a protocol that is JSON already, or are tried in `test_demo.py`."""
 ENDS_SOON = {
     # A second option that is wrong is refused before anything is done; one that is not known comes first.
     ("agent", "demo"): "--not-an-option",
@@ -39,15 +33,12 @@ ENDS_SOON = {
 def test_every_command_takes_json(world: World) -> None:
     """The page of commands says so; a script must not have to find out which ones do."""
     refused, not_json = [], []
-    try:
-        for words in [*sorted({*list_commands()} - PROTOCOLS), ("agent", "demo")]:
-            done = world.run(*words, "--json", *([ENDS_SOON[words]] if words in ENDS_SOON else []))
-            if "'--json'" in done.err:
-                refused.append(words)
-            if not _is_json(done.out):
-                not_json.append((words, done.out))
-    finally:
-        world.run("daemon", "stop")
+    for words in [*sorted({*list_commands()} - ELSEWHERE), ("agent", "demo")]:
+        done = world.run(*words, "--json", *([ENDS_SOON[words]] if words in ENDS_SOON else []))
+        if "'--json'" in done.err:
+            refused.append(words)
+        if not _is_json(done.out):
+            not_json.append((words, done.out))
     assert (refused, not_json) == ([], [])
 
 
@@ -62,25 +53,22 @@ def _is_json(text: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("words", "keys"),
-    [
-        (("adapters", "trust", "--yes"), {"folder", "fingerprint", "files"}),
-        (("adapters", "list"), {"adapters", "broken", "project"}),
-        (("order",), {"order"}),
-        (("model",), {"models"}),
-        (("status",), {"sessions"}),
-        (("race", "list"), {"races"}),
-    ],
-)
-def test_what_is_printed_is_json(world: World, words: tuple[str, ...], keys: set[str]) -> None:
+def test_what_is_printed_is_json(world: World) -> None:
     """An option that is taken and not heeded would be worse than none."""
     os.makedirs(f"{world.cwd}/.agent-relay/adapters/zed")
     with open(f"{world.cwd}/.agent-relay/adapters/zed/adapter.toml", "w", encoding="utf-8") as stream:
         stream.write("name = 1\n")
-    done = world.run(*words, "--json")
-    assert (done.status, done.err) == (0, "")
-    assert keys <= set(json.loads(done.out))
+    for words, keys in (
+        ("adapters trust --yes", {"folder", "fingerprint", "files"}),
+        ("adapters list", {"adapters", "broken", "project"}),
+        ("order", {"order"}),
+        ("model", {"models"}),
+        ("status", {"sessions"}),
+        ("race list", {"races"}),
+    ):
+        done = world.run(*words.split(), "--json")
+        assert (words, done.status, done.err) == (words, 0, "")
+        assert keys <= set(json.loads(done.out))
 
 
 def test_nobody_is_asked_where_json_is_wanted(world: World) -> None:

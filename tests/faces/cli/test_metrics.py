@@ -14,8 +14,19 @@ from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 from tests.house import tree
 
+pytestmark = pytest.mark.size("test")
+
 LEG = "5887e6e9-1471-4088-9b9f-b196afa79f67"
 PRICED = "claude-opus-4-8"
+BEGUN = {"type": "session", "at": "2026-11-21T05:00:00Z", "id": "one", "cwd": "/w"}
+TURN: list[dict[str, object]] = [
+    {"type": "prompt", "at": "2026-11-21T05:00:00Z"},
+    {"type": "usage", "at": "2026-11-21T05:00:01Z", "input": 10, "output": 5},
+]
+FAILED: list[dict[str, object]] = [
+    {"type": "prompt", "at": "2026-11-21T06:00:00Z"},
+    {"type": "limit", "at": "2026-11-21T06:00:02Z"},
+]
 
 
 def _write(path: str, *rows: dict[str, object]) -> None:
@@ -44,9 +55,8 @@ def _answer(key: str, at: str, session: str, cwd: str, *, model: str = PRICED) -
 
 
 @pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
+def world(world: World) -> World:
     """A repository with a session of relay's, a user's own session in it, and one elsewhere."""
-    world = create_world(f"{tmp_path}")
     shutil.copytree(tree.FIRST_FOLDER, f"{world.cwd}/.agent-relay", symlinks=True)
     session = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
     write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
@@ -77,7 +87,6 @@ def _rows(view: dict[str, object]) -> dict[str, dict[str, object]]:
     return {row["key"]: row for row in rows}
 
 
-@pytest.mark.size("test")
 def test_this_repositorys_sessions_are_the_default(world: World) -> None:
     """Relay's own, and those agents keep themselves here; 1 M at $5, 2 M at $0.50 and 0.1 M at $25: $8.50."""
     rows = _rows(_ask(world))
@@ -91,7 +100,6 @@ def test_this_repositorys_sessions_are_the_default(world: World) -> None:
     assert (own["cost_usd"], own["cost_is_whole"], own["turns"], own["active_s"]) == ("8.5", True, 1, 30.0)
 
 
-@pytest.mark.size("test")
 def test_a_session_of_relays_is_told_with_its_handoff_and_what_is_not_known(world: World) -> None:
     """Its limit at 14.29 s, its successor at work at 15.47 s; its agents' transcripts are gone."""
     row = _rows(_ask(world, "VZT6"))["01M7Y8XZEX7SAVV4H1XBVMVZT6"]
@@ -100,7 +108,6 @@ def test_a_session_of_relays_is_told_with_its_handoff_and_what_is_not_known(worl
     assert row["agents"] == ["demo", "understudy"]
 
 
-@pytest.mark.size("test")
 def test_a_leg_is_charged_with_what_happened_during_it(world: World) -> None:
     """Before the leg the user worked there alone: 10 tokens are theirs, 5 + 7 the leg's, in a failed turn."""
     rows: list[dict[str, object]] = [
@@ -120,7 +127,6 @@ def test_a_leg_is_charged_with_what_happened_during_it(world: World) -> None:
     assert _rows(_ask(world, "--chain")) == chain
 
 
-@pytest.mark.size("test")
 def test_all_are_those_of_every_agent_on_the_machine(world: World) -> None:
     """An unknown price is unknown: the total says that a part is missing."""
     view = _ask(world, "--all", "--by", "model")
@@ -138,7 +144,6 @@ def test_all_are_those_of_every_agent_on_the_machine(world: World) -> None:
     assert "No price is known for the tokens of: nobody-lists-this (3,100,000)." in text
 
 
-@pytest.mark.size("test")
 def test_rows_by_day_since_and_agent_choose(world: World) -> None:
     """A date means that day's beginning here; the day is the user's."""
     assert set(_rows(_ask(world, "--all", "--by", "day"))) == {"2026-11-20", "2026-11-21"}
@@ -152,7 +157,6 @@ def test_rows_by_day_since_and_agent_choose(world: World) -> None:
     assert "No usage was found here." in world.run("metrics", "--since", "0h").out
 
 
-@pytest.mark.size("test")
 def test_days_are_drawn_as_bars_also_where_only_ascii_can_be_written(world: World) -> None:
     """A pipe of another alphabet must not fail, and a price nobody knows is no zero."""
     bars = world.run("metrics", "--all", "--by", "day").out.split("\n\n")[-2]
@@ -166,7 +170,6 @@ def test_days_are_drawn_as_bars_also_where_only_ascii_can_be_written(world: Worl
     assert "2026-11-21  3,100,000  #######################  unknown\n" in drawn.out
 
 
-@pytest.mark.size("test")
 def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(world: World) -> None:
     """Of a misspelt name it would be believed; journals tell of agents whose adapters are gone."""
     refused = world.run("metrics", "--all", "--agent", "cluade")
@@ -181,7 +184,6 @@ def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(worl
     assert set(_rows(_ask(world, "--by", "agent", "--agent", "departed"))) == {"departed"}
 
 
-@pytest.mark.size("test")
 def test_since_a_day_without_a_midnight_leaves_out_the_hour_before_it(tmp_path: os.PathLike[str]) -> None:
     """Where clocks go from Saturday's 24:00 to Sunday's 01:00, Sunday begins at 04:00 UTC, not at 03:00."""
     world = create_world(f"{tmp_path}")
@@ -196,7 +198,6 @@ def test_since_a_day_without_a_midnight_leaves_out_the_hour_before_it(tmp_path: 
     assert {key: row["answers"] for key, row in late.items()} == {"2026-09-06": 1}
 
 
-@pytest.mark.size("test")
 def test_csv_has_the_fields_of_the_json(world: World) -> None:
     """One line a row under names that stay; a cell that a spreadsheet would compute is text."""
     _write(
@@ -209,7 +210,6 @@ def test_csv_has_the_fields_of_the_json(world: World) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.size("test")
 def test_wide_numbers_are_never_cut_at_eighty_columns(world: World) -> None:
     """A total that lost its last digits to the edge of the window is a wrong total."""
     place = f"{world.home}/.claude/projects/here"
@@ -246,23 +246,29 @@ def test_columns_that_do_not_fit_go_into_another_table() -> None:
     ]
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("nobody",), ("--all", "VZT6"), ("--all", "--chain"), ("--by", "moon"), ("--since", "yesterday"),
-        ("--json", "--csv"), ("--since", "7y"), ("own",), ("claude:",),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_wrong_use_is_one_sentence(world: World, words: tuple[str, ...]) -> None:
+def test_wrong_use_is_one_sentence(world: World) -> None:
     """Status 2 and a hint; never a table of something else."""
-    done = world.run("metrics", *words)
-    assert (done.status, done.out) == (2, "")
-    assert len(done.err.splitlines()) == 2
+    for words in (
+        *("nobody", "--all VZT6", "--all --chain", "--by moon", "--since yesterday", "--json --csv"),
+        *("--since 7y", "own", "claude:"),
+    ):
+        done = world.run("metrics", *words.split())
+        assert (words, done.status, done.out, len(done.err.splitlines())) == (words, 2, "", 2)
 
 
-@pytest.mark.size("test")
+@pytest.mark.parametrize(("rows", "shown"), [(TURN, 1), (TURN + FAILED, 3)], ids=["one", "failed"])
+def test_a_failed_turn_that_no_model_answered_has_a_row(
+    tmp_path: Path, rows: list[dict[str, object]], shown: int
+) -> None:
+    """The model's row has one turn, and the second is nobody's; a total that adds nothing is left out."""
+    world = create_world(f"{tmp_path}/other")
+    _write(f"{world.home}/.demo-agent/demo/one.jsonl", BEGUN, *rows)
+    head, *table = world.run("metrics", "--all", "--by", "model").out.partition("\n\n")[0].splitlines()
+    place = head.split().index("turns") - len(head.split())
+    turns = {line.split()[0]: line.split()[place] for line in table}
+    assert turns == dict([("scripted", "1"), ("unanswered", "1"), ("total", "2")][:shown])
+
+
 def test_a_chain_without_a_session_needs_one_here(tmp_path: os.PathLike[str]) -> None:
     """An empty folder has no newest session; nothing used is said in words."""
     world = create_world(f"{tmp_path}")
@@ -276,7 +282,6 @@ def test_a_chain_without_a_session_needs_one_here(tmp_path: os.PathLike[str]) ->
     assert os.listdir(world.cwd) == []
 
 
-@pytest.mark.size("test")
 def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(world: World) -> None:
     """What can be read is shown; what cannot is a line each, and nothing hides the rest."""
     journal = f"{world.cwd}/.agent-relay/sessions/01M7Y8XZEX7SAVV4H1XBVMVZT6/journal.jsonl"
@@ -292,7 +297,6 @@ def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(worl
     assert "cannot read sessions from" in done.out
 
 
-@pytest.mark.size("test")
 def test_nothing_used_is_not_said_of_what_cannot_be_read(tmp_path: os.PathLike[str]) -> None:
     """The only database there is may hold a month's work: without a word of it the figures look whole."""
     world = create_world(f"{tmp_path}")
@@ -312,7 +316,6 @@ def test_nothing_used_is_not_said_of_what_cannot_be_read(tmp_path: os.PathLike[s
         assert as_csv.err.splitlines() == [f"agent-relay: {line}" for line in unread]
 
 
-@pytest.mark.size("test")
 def test_nothing_is_written_but_the_cache(world: World) -> None:
     """Reading is all it does: no journal, no transcript and no folder of the user's changes."""
     before = {path: os.stat(path).st_mtime_ns for path in _list(world)}
@@ -332,3 +335,25 @@ def _list(world: World) -> list[str]:
         for folder, folders, files in os.walk(root)
         for name in (*files, *folders)
     ]
+
+
+def test_what_has_grown_is_read_at_the_next_look(world: World) -> None:
+    """A figure of yesterday would be worse than a slow one; each question has an answer of its own."""
+
+    def ask(*words: str) -> object:
+        total = _ask(world, *words)["total"]
+        assert isinstance(total, dict)
+        return total["output_tokens"]
+
+    assert (ask("--all"), ask("--all")) == (200_000, 200_000)
+    _write(
+        f"{world.home}/.claude/projects/here/own-3.jsonl",
+        _answer("m7", "2026-11-20T12:00:30Z", "own-3", world.cwd),
+    )
+    assert ask("--all") == 300_000
+    with open(f"{world.home}/.claude/projects/here/own-1.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps(_answer("m8", "2026-11-20T13:00:30Z", "own-1", world.cwd)) + "\n")
+    assert ask("--all") == 400_000
+    assert len(_rows(_ask(world, "--all", "--by", "model"))) == 2
+    assert ask("--all", "--agent", "codex") == 0
+    assert world.run("metrics", "--all").out.startswith("session")

@@ -1,11 +1,7 @@
 """What a killed `packet edit` leaves is swept by the next one, unless somebody has it or wrote in it."""
 
-import json
 import os
-import shlex
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,31 +9,19 @@ import pytest
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.session.packet import find_editor
 from agent_relay.store.edit_buffer import open_edit_buffer, sweep_edit_buffers
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli.test_packet_carry import bring, editor
+from tests.faces.cli_run import World
+from tests.support import preloaded
 from tests.support.relay_world import wait_until
 
-AIRC = {
-    "to": "@understudy",
-    "from": "@gamma",
-    "task": {"title": "Fix it", "intent": "Fix it."},
-    "context": {"current_state": "red", "next_step": "Read line 140.", "branch": "main"},
-}
 LIMIT = 1 << 20
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(world: World) -> World:
     """A user with a packet that waits."""
-    made = create_world(str(tmp_path))
-    (Path(made.cwd) / "in.json").write_text(json.dumps(AIRC))
-    assert made.run("packet", "import", "in.json").status == 0
-    return made
-
-
-def editor(script: str) -> dict[str, str]:
-    """The environment of an editor that runs `script` on the file's `path`."""
-    code = f"import os, sys, time; path = sys.argv[1]; {script}"
-    return {"EDITOR": f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"}
+    bring(world)
+    return world
 
 
 def list_asides(world: World) -> list[Path]:
@@ -48,14 +32,9 @@ def kill_an_edit(world: World, script: str) -> int:
     """The pid of an editor whose `packet edit` was killed after `script`; it lives."""
     note = Path(world.home) / "editing"
     variables = editor(f"{script}; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", "packet", "edit"],
-        cwd=world.cwd,
-        env=world.environ() | variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    command = preloaded.Command(["packet", "edit"], world.environ() | variables, world.cwd)
+    with open(os.devnull, "r+b") as nothing:
+        running = command.start([nothing.fileno()] * 3)
     wait_until(lambda: note.exists() and bool(note.read_text()), "the editor is open")
     running.kill()
     running.wait()
@@ -92,7 +71,7 @@ def test_a_killed_edits_folder_is_swept_once_its_editor_is_gone(world: World) ->
     assert list_asides(world) == []
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_what_somebody_wrote_is_kept_and_named(world: World) -> None:
     """It was saved in the editor: only its user may throw it away."""
     pid = kill_an_edit(world, "open(path, 'w').write('mine')")
@@ -149,20 +128,13 @@ def test_only_what_we_made_and_nobody_touched_is_swept(tmp_path: Path) -> None:
     assert sweep_edit_buffers(str(tmp_path / "nowhere"), limit_bytes=LIMIT) == []
 
 
-@pytest.mark.parametrize(
-    ("variables", "words"),
-    [
-        ({"VISUAL": "code --wait", "EDITOR": "nano"}, ["code", "--wait"]),
-        ({"EDITOR": "nano"}, ["nano"]),
-    ],
-)
-def test_the_users_own_editor_is_taken(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: list[str]
-) -> None:
+def test_the_users_own_editor_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """$VISUAL is for terminals that can show a whole screen, and comes first everywhere."""
-    for name in ("VISUAL", "EDITOR"):
-        monkeypatch.setenv(name, variables.get(name, ""))
-    assert find_editor() == words
+    monkeypatch.setenv("EDITOR", "nano")
+    monkeypatch.setenv("VISUAL", "code --wait")
+    assert find_editor() == ["code", "--wait"]
+    monkeypatch.setenv("VISUAL", "")
+    assert find_editor() == ["nano"]
 
 
 def test_without_an_editor_nothing_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from agent_relay.faces.cli.session.packet_transfer import build_offline
 from agent_relay.packet.freshness import score_text
 from tests.support.corpus import lay_out, list_names
 from tests.support.corpus_story import CORPUS
+from tests.support.sizes import sized
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 _TARGETS = ("claude", "codex", "gemini", "opencode")
@@ -29,6 +30,7 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_RELAY_HOME", str(tmp_path / "home"))
 
 
+@pytest.mark.size("check")
 def test_the_corpus_has_four_transcripts_of_every_agent() -> None:
     """A table over a corpus that lost its files would still be perfect."""
     assert list_names() == [
@@ -51,7 +53,7 @@ def test_the_corpus_has_four_transcripts_of_every_agent() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", list_names())
+@pytest.mark.parametrize("name", sized(list_names(), {f"{agent}-recorded" for agent in _TARGETS}))
 def test_nothing_planted_is_lost_or_leaked(name: str, tmp_path: Path) -> None:
     """Constraint, decision, rejection, correction, both steps, last error, waiting prompt; three secrets.
 
@@ -91,16 +93,18 @@ def _list_sections(packet: ResumePacket) -> dict[str, str]:
 
 
 def _count(group: Literal["hard", "unseen"], folder: str) -> tuple[Counter[str], Counter[str]]:
-    """Facts kept anywhere in the text, and in the section they belong into; nothing leaks to any target."""
+    """Facts kept anywhere in the text, and in the section they belong into; nothing leaks.
+
+    Each goes to one of the targets: that all are told alike is proved by those above.
+    """
     found: Counter[str] = Counter()
     placed: Counter[str] = Counter()
-    for name in list_names(group):
+    for number, name in enumerate(list_names(group)):
         sample = lay_out(name, folder)
-        for target in _TARGETS:
-            packet, text = build_offline(sample.agent, sample.path, target)
-            score = score_text(text, sample.planting)
-            assert (score.leaked, score.secrets) == ((), 3), (name, target)
-            assert score.characters <= _CHARACTERS, (name, target)
+        packet, text = build_offline(sample.agent, sample.path, _TARGETS[number % len(_TARGETS)])
+        score = score_text(text, sample.planting)
+        assert (score.leaked, score.secrets) == ((), 3), name
+        assert score.characters <= _CHARACTERS, name
         found.update(score.found)
         sections = _list_sections(packet)
         for fact in sample.planting.fact:
@@ -125,6 +129,7 @@ def test_wordings_the_rules_were_not_written_for_are_found_as_often_as_the_pages
     assert [found[kind] for kind in _PLAIN] == [6] * 5
 
 
+@pytest.mark.size("check")
 def test_the_unseen_transcripts_are_those_that_were_set_aside() -> None:
     """Reworded afterwards, they would measure the author."""
     with open(os.path.join(CORPUS, "UNSEEN.sha256"), encoding="ascii") as file:
@@ -137,18 +142,16 @@ def test_the_unseen_transcripts_are_those_that_were_set_aside() -> None:
             assert hashlib.sha256(file.read()).hexdigest() == digest, path
 
 
+@pytest.mark.size("test")
 def test_errors_name_where_their_evidence_stands(tmp_path: Path) -> None:
-    """An excerpt is checked, not believed."""
+    """An excerpt is checked, not believed.
+
+    `agent-relay recall` searches sessions; whoever was told of it where there is none would find nothing.
+    """
     sample = lay_out("claude-recorded", str(tmp_path))
     packet, text = build_offline(sample.agent, sample.path, "codex")
     assert [one.source.transcript for one in packet.blockers if one.source] == [f"{sample.path}:35"]
     assert "Evidence: record:35\n" in text
     assert f"record: {sample.path}\n" in text
-
-
-def test_a_packet_without_a_session_names_no_search_of_one(tmp_path: Path) -> None:
-    """`agent-relay recall` searches sessions; whoever was told of it here would find none."""
-    sample = lay_out("claude-recorded", str(tmp_path))
-    _, text = build_offline(sample.agent, sample.path, "codex")
     assert "agent-relay recall" not in text
     assert text.endswith("Z\n</handoff-context>\n")

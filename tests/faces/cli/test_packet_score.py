@@ -55,36 +55,22 @@ def test_what_is_missing_and_what_leaked_is_named(tmp_path: Path, capsys: pytest
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
+def test_what_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
+    """People write these files by hand; without one, what an option names would not be looked at."""
+    facts = tmp_path / "FACTS.toml"
+    for content, sentence in (
+        (None, f"cannot read {facts}: No such file or directory"),
         ("[[fact", "is not TOML"),
         ('agent = "codex"\nfact = []\n', "holds no planted facts: fact:"),
         ('[[fact]]\nkind = "error"\nsays = ["x"]\n', "names no agent"),
         ('agent = "codex"\n[[fact]]\nkind = "error"\nsays = ["x"]\n', "names no transcript"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_told_in_a_sentence(
-    content: str, sentence: str, tmp_path: Path
-) -> None:
-    """People write these by hand."""
-    facts = tmp_path / "FACTS.toml"
-    facts.write_text(content)
-    with pytest.raises(WrongUseError) as told:
-        run(["verify", "--facts", str(facts)])
-    assert sentence in told.value.sentence
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """With its name."""
-    with pytest.raises(WrongUseError) as told:
-        run(["verify", "--facts", str(tmp_path / "none.toml")])
-    assert told.value.sentence == f"cannot read {tmp_path}/none.toml: No such file or directory"
-
-
-@pytest.mark.parametrize("option", ["--text", "--transcript", "--to"])
-def test_an_option_of_a_score_is_refused_without_facts(option: str) -> None:
-    """The session's packet was checked, and the file that was named was not."""
-    with pytest.raises(WrongUseError) as told:
-        run(["verify", option, "x"])
-    assert told.value.sentence == f"{option} needs --facts"
+    ):
+        if content is not None:
+            facts.write_text(content)
+        with pytest.raises(WrongUseError) as told:
+            run(["verify", "--facts", str(facts)])
+        assert sentence in told.value.sentence
+    for option in ("--text", "--transcript", "--to"):
+        with pytest.raises(WrongUseError) as told:
+            run(["verify", option, "x"])
+        assert told.value.sentence == f"{option} needs --facts"

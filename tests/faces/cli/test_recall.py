@@ -12,9 +12,10 @@ import pytest
 
 from agent_relay.domain.facts import Facts
 from agent_relay.sources.transcript_reader import read_whole_facts
-from tests.faces.cli_run import Done, World, create_repository
+from tests.faces.cli_run import Done, World
 from tests.support.corpus import Sample, lay_out
 from tests.support.lineages import LATER, PastLeg, write_lineage
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("test")
 
@@ -27,12 +28,6 @@ READERS = {
     "opencode": "opencode-db",
 }
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    """A repository with one commit."""
-    return create_repository(str(tmp_path))
 
 
 def index(world: World) -> Path:
@@ -93,7 +88,8 @@ def corpus_leg(sample: Sample, number: int) -> tuple[PastLeg, Facts]:
     return PastLeg(LEGS[number - 1], sample.agent, facts.native_id or "recorded", sample.path), facts
 
 
-@pytest.mark.parametrize("agent", sorted(READERS))
+@pytest.mark.size("every")
+@pytest.mark.parametrize("agent", sized(READERS, {"codex"}))
 def test_what_a_recorded_agent_was_asked_is_found_by_its_words(world: World, agent: str) -> None:
     """Each agent's own format, as its program wrote it."""
     leg, facts = corpus_leg(lay_out(f"{agent}-recorded", world.home), 1)
@@ -106,6 +102,7 @@ def test_what_a_recorded_agent_was_asked_is_found_by_its_words(world: World, age
         assert {row["agent"] for row in found} == {agent}
 
 
+@pytest.mark.size("every")
 @pytest.mark.parametrize("agent", sorted(READERS))
 def test_what_was_planted_in_a_long_conversation_is_found_and_no_secret_is_shown(
     world: World, agent: str
@@ -167,6 +164,17 @@ def test_a_whole_turn_is_printed_by_agent_or_leg_and_the_newest_without(world: W
         "at": "2026-11-20T08:01:00+00:00",
         "text": "user: two\nagent: second answer",
     }
+    # Words beside a turn are searched for by nothing; who wrote them would take the turn for what was found.
+    done = world.run("recall", "--turn", "1", "first", "answer")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "agent-relay: words to look for and --turn exclude each other\n"
+        "  agent-relay recall --turn 1, or: agent-relay recall QUERY\n"
+    )
+    # A packet says `turn 2` of an agent before; who asks for that is told how to write it.
+    done = world.run("recall", "--turn", "2")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.splitlines()[1:] == ["  The last one is 1. Of earlier agents: --turn 1:2"]
     done = world.run("recall", "--turn", "9")
     assert (done.status, done.out) == (1, "")
     assert "there is no turn 9 of claude (leg 2)" in done.err
@@ -217,16 +225,8 @@ def test_no_word_of_another_session_is_found(world: World) -> None:
     assert "Acme" not in done.out
 
 
-def test_what_somebody_said_in_the_conversation_after_its_leg_is_not_the_sessions(world: World) -> None:
-    """The user may have gone on in it without relay, or another session has taken it up."""
-    leg = claude_leg(world, 1, ("Paint the shed", "painted"))
-    lay_session(world, leg)
-    write_claude(Path(leg.transcript), leg.native_id, ("Acme pays late", "noted"), start="2027-01-05T08")
-    assert world.run("recall", "acme").status == 1
-
-
-def test_what_a_conversation_was_summed_up_as_after_its_leg_is_not_the_sessions(world: World) -> None:
-    """The summary tells what was said there meanwhile."""
+def test_what_came_into_the_conversation_after_its_leg_is_not_the_sessions(world: World) -> None:
+    """The user may have gone on in it without relay; a summary tells what was said meanwhile, too."""
     leg = claude_leg(world, 1, ("Paint the shed", "painted"))
     lay_session(world, leg)
     summary: dict[str, object] = {
@@ -241,6 +241,8 @@ def test_what_a_conversation_was_summed_up_as_after_its_leg_is_not_the_sessions(
     }
     with open(leg.transcript, "a", encoding="utf-8") as file:
         file.write(f"{json.dumps(summary)}\n")
+    assert world.run("recall", "acme").status == 1
+    write_claude(Path(leg.transcript), leg.native_id, ("Acme pays late", "noted"), start="2027-01-05T08")
     assert world.run("recall", "acme").status == 1
 
 
@@ -262,18 +264,27 @@ def test_where_the_record_is_gone_the_journal_is_searched_and_that_is_said(world
     ]
 
 
-@pytest.mark.parametrize("left", [b"\0" * 4000, b'{"' * 4000, b""], ids=["zeros", "no record", "nothing"])
-def test_where_the_record_holds_nothing_the_journal_is_searched_and_that_is_said(
-    world: World, left: bytes
-) -> None:
+def test_where_the_record_holds_nothing_the_journal_is_searched_and_that_is_said(world: World) -> None:
     """A machine that loses its power leaves a file of zeros."""
     leg = claude_leg(world, 1, ("mend the valve", "with brass"))
     lay_session(world, leg)
-    Path(leg.transcript).write_bytes(left)
-    done = world.run("recall", "valve")
-    assert done.status == 0
-    assert "mend the valve" in done.out
-    assert "leg 1 (claude): claude's own record of it holds no conversation" in done.err
+    for left in (b"\0" * 4000, b'{"' * 4000, b""):
+        Path(leg.transcript).write_bytes(left)
+        done = world.run("recall", "valve")
+        assert done.status == 0
+        assert "mend the valve" in done.out
+        assert "leg 1 (claude): claude's own record of it holds no conversation" in done.err
+
+
+def test_a_link_in_place_of_the_record_is_not_followed(world: World) -> None:
+    """It may lead to another customer's conversation; the journal is searched then."""
+    ours = claude_leg(world, 1, ("Paint the shed", "painted"))
+    lay_session(world, ours)
+    os.unlink(ours.transcript)
+    theirs = write_claude(Path(world.home) / "elsewhere.jsonl", ours.native_id, ("Acme pays late", "noted"))
+    os.symlink(theirs, ours.transcript)
+    assert world.run("recall", "acme", "pays").status == 1
+    assert "Paint the shed" in world.run("recall", "paint", "shed").out
 
 
 def test_the_calling_agent_finds_its_predecessors_and_not_itself(world: World) -> None:
@@ -290,39 +301,28 @@ def test_the_calling_agent_finds_its_predecessors_and_not_itself(world: World) -
     assert [row["leg"] for row in view(again)["turns"]] == [1]
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["", "   ", "?!…", "\x1b[31m\x07", "--", "\u200b"],
-    ids=["empty", "blank", "marks", "control", "dashes", "unseen"],
-)
-def test_a_query_without_a_word_is_wrong_use(world: World, query: str) -> None:
-    """In one sentence, and nothing is printed as if it were found."""
+def test_wrong_use_is_said(world: World) -> None:
+    """In one sentence with a status of its own, and nothing is printed as if it were found."""
     lay_session(world, claude_leg(world, 1, ("hello", "hi")))
-    done = world.run("recall", "--", query)
-    assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("agent-relay: the") and done.err.count("\n") <= 2  # noqa: PT018 - one message
+    without_a_word = (("--", query) for query in ("", "   ", "?!…", "\x1b[31m\x07", "--", "\u200b"))
+    others = ((), ("--limit", "0", "x"), ("--limit", "11", "x"), ("x", "--session", "nope"))
+    for words in (*without_a_word, *others):
+        done = world.run("recall", *words)
+        assert (words, done.status, done.out) == (words, 2, "")
+        assert done.err.count("\n") <= 2
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["(((((a+)+)+)+$ lathe", "[lathe", "\\lathe\\", "lathe\x1b]0;x\x07", "%s %n lathe", "lathe " * 20_000],
-    ids=["nested", "bracket", "backslash", "control", "format", "long"],
-)
-def test_no_query_is_an_expression_or_reaches_the_terminal(world: World, query: str) -> None:
-    """Agents write them, and may be told what to write."""
+@pytest.mark.size("every")
+def test_no_query_is_an_expression_or_reaches_the_terminal(world: World) -> None:
+    """Agents write them, and may be told what to write; of a megabyte the beginning is answered."""
     lay_session(world, claude_leg(world, 1, ("The lathe turns at 900 rpm", "noted")))
-    done = world.run("recall", "--", query)
-    assert (done.status, done.err) == (0, "")
-    assert "> user: The lathe turns at 900 rpm" in done.out
-    assert "\x1b" not in done.out
-
-
-def test_a_megabyte_of_query_is_answered_by_its_beginning(world: World) -> None:
-    """Arguments may be that long together."""
-    lay_session(world, claude_leg(world, 1, ("The lathe turns at 900 rpm", "noted")))
-    done = world.run("recall", "lathe", *("x" * 100_000 for _ in range(10)))
-    assert (done.status, done.err) == (0, "")
-    assert "900 rpm" in done.out
+    texts = ("(((((a+)+)+)+$ lathe", "[lathe", "\\lathe\\", "lathe\x1b]0;x\x07", "%s %n lathe")
+    long = ("lathe " * 20_000,), ("lathe", *("x" * 100_000 for _ in range(10)))
+    for words in (*((text,) for text in texts), *long):
+        done = world.run("recall", "--", *words)
+        assert (words[0][:30], done.status, done.err) == (words[0][:30], 0, "")
+        assert "> user: The lathe turns at 900 rpm" in done.out
+        assert "\x1b" not in done.out
 
 
 def test_no_text_of_a_transcript_can_end_or_forge_the_frame(world: World) -> None:
@@ -343,6 +343,7 @@ def test_no_text_of_a_transcript_can_end_or_forge_the_frame(world: World) -> Non
         assert not any(sign in out for sign in ("\x1b", "\r", "\x9b", "\u202e"))
 
 
+@pytest.mark.size("every")
 def test_secrets_are_removed_as_in_packets_and_the_allow_list_is_heeded(world: World) -> None:
     """The user's own list spares what is none; half a key is not shown either."""
     long = f"{'word ' * 30_000} lathe token={KEY} {'word ' * 30_000}"
@@ -359,29 +360,15 @@ def test_secrets_are_removed_as_in_packets_and_the_allow_list_is_heeded(world: W
 
 def test_a_damaged_journal_is_not_trusted(world: World) -> None:
     """What it names might be anybody's."""
+    none = world.run("recall", "hello")
+    assert (none.status, none.out, "there is no session here" in none.err) == (2, "", True)
     folder = lay_session(world, claude_leg(world, 1, ("hello", "hi")))
     with (folder / "journal.jsonl").open("a") as stream:
         stream.write('{"no": "event"}\n')
     assert world.run("recall", "hello", "--session", SESSION).status == 65
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("--limit", "0", "x"), ("--limit", "11", "x"), ("x", "--session", "nope")]
-)
-def test_wrong_use_is_said(world: World, words: tuple[str, ...]) -> None:
-    """With the status of its own."""
-    lay_session(world, claude_leg(world, 1, ("hello", "hi")))
-    done = world.run("recall", *words)
-    assert (done.status, done.out) == (2, "")
-
-
-def test_a_folder_without_a_session_is_told_so(world: World) -> None:
-    """As other commands say it."""
-    done = world.run("recall", "hello")
-    assert (done.status, done.out) == (2, "")
-    assert "there is no session here" in done.err
-
-
+@pytest.mark.size("every")
 def test_a_database_that_holds_several_sessions_gives_only_the_legs_own(world: World) -> None:
     """One file holds every conversation of that agent."""
     sample = lay_out("opencode-long", world.home)

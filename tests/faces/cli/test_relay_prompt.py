@@ -47,7 +47,7 @@ def hand_over(world: RelayWorld, person: Person, session: str) -> str:
     return found.done[0].id
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(world: RelayWorld) -> None:
     """Looking something up must cost neither the screen nor the session."""
     session = begin(world, task="paint the shed")
@@ -69,7 +69,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
         ask(person, "/help", "/handoff list|show ID")
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
     """An error is the command's own sentence, and the agent goes on."""
     begin(world)
@@ -92,50 +92,30 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
 
 @pytest.mark.size("test")
 def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: RelayWorld) -> None:
-    """The prompt takes what the plain command takes: nobody has to leave for an option."""
+    """The prompt takes what the plain command takes: nobody has to leave for an option, or to look it up."""
     session = begin(world)
     with seat(world, "attach") as person:
         handoff = hand_over(world, person, session)
+        ask(person, "/handoff list", "doors.txt")
     (done,) = world.session(session).done
     assert (done.id, done.focus, done.terms.deliverables) == (handoff, 'the "red" door', ("doors.txt",))
     assert done.terms.priority == "high"
 
 
-@pytest.mark.size("test")
-def test_a_packet_alone_is_built_behind_the_relay_key(world: RelayWorld) -> None:
-    """`--no-launch` is for whoever wants to edit first; the agent stays."""
-    session = begin(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | demo")
-        ask(person, "/use understudy --no-launch --task 'paint it'", "Packet for understudy:")
-    assert world.session(session).agent == "demo"
-    assert os.path.exists(
-        f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md",
-    )
-
-
-@pytest.mark.size("test")
-def test_a_handoff_is_taken_back_and_told_of_without_leaving_the_agent(world: RelayWorld) -> None:
-    """Who sees that the successor is worse wants the other one back, and to see what happened."""
-    session = begin(world)
-    with seat(world, "attach") as person:
-        hand_over(world, person, session)
-        person.type(b"\x1d/undo-handoff\r")
-        world.wait_for(session, lambda found: found.agent == "demo" and len(found.done) == 2, "demo is back")
-        person.wait_for("ready | demo")
-        ask(person, "/log", "understudy")
-
-
-@pytest.mark.size("test")
-def test_the_next_of_the_order_takes_over_at_once(world: RelayWorld) -> None:
-    """Whoever does not care who it is should not have to type a name."""
+@pytest.mark.size("every")
+def test_a_handoff_to_the_next_is_taken_back_and_told_of_without_leaving_the_agent(world: RelayWorld) -> None:
+    """Whoever does not care who it is types no name; who sees that it is worse wants the other one back."""
     session = begin(world)
     with seat(world, "attach") as person:
         person.wait_for("ready | demo")
         person.type(b"\x1d/relay the red door\r")
         found = world.wait_for(session, has_taken_over, "the next agent took over")
+        assert found.done[0].focus == "the red door"
         person.wait_for("ready | understudy")
-    assert found.done[0].focus == "the red door"
+        person.type(b"\x1d/undo-handoff\r")
+        world.wait_for(session, lambda found: found.agent == "demo" and len(found.done) == 2, "demo is back")
+        person.wait_for("ready | demo")
+        ask(person, "/log", "understudy")
 
 
 EDITOR = """#!/bin/sh
@@ -145,7 +125,7 @@ printf '%s\\n' "$line" >> "$1"
 """
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
     """What a successor is told is corrected where one sees that it is wrong; the agent is back untouched."""
     editor = f"{world.folder}/editor"
@@ -156,7 +136,8 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
     text = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md"
     with seat(world, "attach", rows=24, variables={"VISUAL": "", "EDITOR": editor}) as person:
         person.wait_for("ready | demo")
-        ask(person, "/use understudy --no-launch", "Packet for understudy:")
+        ask(person, "/use understudy --no-launch --task 'paint it'", "Packet for understudy:")
+        assert world.session(session).agent == "demo"
         person.type(b"\x1d/packet edit\r")
         person.wait_for("EDITOR on 24 100")
         person.type(b"mind the \x7f cat\r")
@@ -172,7 +153,7 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
         ask(person, "/packet edit", "was given to its agent already, so an edit would change nothing")
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
     """A command that hangs must not keep anybody from the agent; no process of it stays."""
     session = begin(world)
@@ -201,57 +182,43 @@ def test_everything_the_help_names_is_known() -> None:
     named = {word for line in help_lines for word in line.replace("|", " ").split() if word.startswith("/")}
     plain = {word for word in named if find_plain(word, "", SESSION)}
     assert plain == {
-        "/agents",
-        "/doctor",
-        "/handoff",
-        "/limits",
-        "/metrics",
-        "/order",
-        "/packet",
-        "/recall",
-        "/relay",
-        "/sessions",
-        "/status",
-        "/stop",
-        "/undo-handoff",
+        *("/agents", "/doctor", "/handoff", "/limits", "/metrics", "/order", "/packet"),
+        *("/recall", "/relay", "/sessions", "/status", "/stop", "/undo-handoff"),
     }
     assert named - plain == {"/use", "/log", "/detach"}
     assert all(word in " ".join(help_lines) for word in COMMANDS["handoff"].words)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("/packet", "packet show S"),
-        ("/packet show", "packet show S"),
-        ("/packet show --number 1", "packet show S --number 1"),
-        ("/packet show OTHER", "packet show OTHER"),
-        ("/packet diff --json", "packet diff S --json"),
-        ("/packet schema", "packet schema"),
-        ("/handoff history", "handoff history S"),
-        ("/handoff history OTHER", "handoff history OTHER"),
-        ("/handoff plan --needs edit", "handoff plan --needs edit --session S"),
-        ("/handoff plan --session OTHER", "handoff plan --session OTHER"),
-        ("/handoff retry ID --yes", "handoff retry ID --yes"),
-        ("/undo-handoff", "undo-handoff S"),
-        ("/metrics", "metrics S"),
-        ("/metrics --by leg", "metrics S --by leg"),
-        ("/metrics --all", "metrics --all"),
-        ("/limits clear demo", "limits clear demo"),
-        ("/status --all", "status --all"),
-        ("/daemon stop", ""),
-        ("packet", ""),
-    ],
-)
-def test_a_line_is_the_plain_command_about_this_session(line: str, words: str) -> None:
+def test_a_line_is_the_plain_command_about_this_session() -> None:
     """Two sessions in one repository: behind the key the one on the screen is meant."""
-    word, _, rest = line.partition(" ")
-    assert " ".join(find_plain(word, rest, SESSION)).replace(SESSION, "S") == words
+    commands = {
+        "/packet": "packet show S",
+        "/packet show": "packet show S",
+        "/packet show --number 1": "packet show S --number 1",
+        "/packet show OTHER": "packet show OTHER",
+        "/packet diff --json": "packet diff S --json",
+        "/packet schema": "packet schema",
+        "/handoff history": "handoff history S",
+        "/handoff history OTHER": "handoff history OTHER",
+        "/handoff plan --needs edit": "handoff plan --needs edit --session S",
+        "/handoff plan --session OTHER": "handoff plan --session OTHER",
+        "/handoff retry ID --yes": "handoff retry ID --yes",
+        "/undo-handoff": "undo-handoff S",
+        "/metrics": "metrics S",
+        "/metrics --by leg": "metrics S --by leg",
+        "/metrics --all": "metrics --all",
+        "/limits clear demo": "limits clear demo",
+        "/status --all": "status --all",
+        "/daemon stop": "",
+        "packet": "",
+    }
+    for line, words in commands.items():
+        word, _, rest = line.partition(" ")
+        assert " ".join(find_plain(word, rest, SESSION)).replace(SESSION, "S") == words
 
 
-@pytest.mark.size("test")
-def test_a_focus_that_is_no_command_is_a_focus() -> None:
-    """`/handoff the tests first` says what to look at; a use without an agent is refused."""
+def test_a_use_without_an_agent_is_refused() -> None:
+    """`/handoff the tests first` says what to look at; a use has to name somebody."""
 
     def connect() -> None:
         raise AssertionError("nothing is asked")

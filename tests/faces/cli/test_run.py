@@ -1,7 +1,8 @@
-"""`agent-relay run` with two scripted agents: no terminal anywhere."""
+"""`agent-relay run` with two scripted agents, without a terminal and in front of somebody."""
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -12,11 +13,28 @@ import pytest
 
 from agent_relay.domain.protocol.run_output import build_run_schema
 from agent_relay.domain.state import State
+from tests.support import preloaded
 from tests.support.handoffs import write_screenplays
+from tests.support.measured import measured
+from tests.support.preloaded import Command
+from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, wait_until
-from tests.support.runs import LIMIT, SCENES, find_sessions, read_lines, run, run_world, start, wait_begun
+from tests.support.runs import (
+    LIMIT,
+    SCENES,
+    find_agents,
+    find_sessions,
+    read_lines,
+    run,
+    run_world,
+    start,
+    wait_begun,
+)
+from tests.support.seats import seat
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
+
+TOO_LONG = ("x" * 500_001, "\U0001f600" * 100_000)
 
 
 @pytest.fixture
@@ -26,6 +44,7 @@ def world() -> Iterator[RelayWorld]:
         yield made
 
 
+@pytest.mark.size("test")
 def test_the_agents_words_are_the_output_and_nothing_else(world: RelayWorld) -> None:
     """`run … > answer.txt` holds the answer."""
     status, out, err = run(world, "demo", "hello")
@@ -36,15 +55,7 @@ def test_the_agents_words_are_the_output_and_nothing_else(world: RelayWorld) -> 
     wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the leg is left")
 
 
-def test_a_limit_hands_the_turn_on(world: RelayWorld) -> None:
-    """Both agents' words come, in their order, and between them what happened."""
-    status, out, err = run(world, "demo", "out")
-    assert status == 0
-    assert out == "I try.\nI have read what was handed over.\n"
-    assert "→ demo hit its session limit (resets " in err
-    assert "Continuing with understudy. Packet: " in err
-
-
+@pytest.mark.size("test")
 def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:
     """A pipeline reads events, not prose."""
     status, out, err = run(world, "demo", "out", "--json")
@@ -84,6 +95,10 @@ def test_a_turn_called_done_with_nothing_done_in_it_has_failed(world: RelayWorld
     turn = world.session(session).turn
     assert turn is not None
     assert (turn.outcome, turn.why) == ("failed", "demo ended its turn without doing anything")
+    # Nor does anybody take over for a crash in the middle of work.
+    status, out, err = run(world, "demo", "fail")
+    assert (status, out) == (1, "")
+    assert "→ demo failed: demo ended with status 4 before its turn was over" in err
 
 
 def test_nobody_left_is_status_3_with_the_reset(world: RelayWorld) -> None:
@@ -98,9 +113,12 @@ def test_nobody_left_is_status_3_with_the_reset(world: RelayWorld) -> None:
     assert read_lines(out)[-1]["resets_at"]
 
 
-def test_who_works_instead_of_a_resting_agent_is_said(world: RelayWorld) -> None:
-    """Whoever asked the one would take the words of the other for its."""
-    assert run(world, "demo", "out")[0] == 0
+def test_a_limit_hands_the_turn_on_and_who_works_instead_is_said(world: RelayWorld) -> None:
+    """Both agents' words come in their order; whoever asks the one again would take the other's for its."""
+    status, out, err = run(world, "demo", "out")
+    assert (status, out) == (0, "I try.\nI have read what was handed over.\n")
+    assert "→ demo hit its session limit (resets " in err
+    assert "Continuing with understudy. Packet: " in err
     status, out, err = run(world, "demo", "hello")
     assert (status, out) == (0, "My screenplay has nothing for this prompt.\n")
     said = re.match(r"→ demo is not available \(rests until [^)]+\); understudy takes this turn\.\n", err)
@@ -118,13 +136,6 @@ def test_a_turn_takes_no_more_legs_than_it_may(world: RelayWorld) -> None:
     assert "this turn may take no more than 1 leg" in err
 
 
-def test_a_failed_agent_is_status_1_with_its_reason(world: RelayWorld) -> None:
-    """Nobody takes over for a crash in the middle of work."""
-    status, out, err = run(world, "demo", "fail")
-    assert (status, out) == (1, "")
-    assert "→ demo failed: demo ended with status 4 before its turn was over" in err
-
-
 def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) -> None:
     """A terminal would stay empty; the conversation can be opened on a screen when the turn is over."""
     process = start(world, "demo", "slow")
@@ -134,14 +145,7 @@ def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) ->
         ("agent", "demo", "--session", session, "--json"),
         ("understudy", "--session", session, "--json"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "agent_relay", *words],
-            cwd=world.project,
-            env=world.environ,
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
+        done = preloaded.run(words, env=world.environ, cwd=world.project)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"works without a screen" in done.stderr
     # Somebody else's session here is not taken for it.
@@ -178,23 +182,87 @@ def test_a_task_may_come_on_standard_input_and_stands_in_no_command_line(world: 
     process.communicate(timeout=120)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+@pytest.mark.size("test")
+def test_wrong_words_are_told_in_one_sentence(world: RelayWorld) -> None:
+    """Before anything is started."""
+    for words, told in (
         (("demo",), "agent-relay run: an agent and a task are required"),
         (("demo", " "), "agent-relay run: the task is empty"),
         (("demo", "x", "-n", "0"), "-n needs a number from 1 to 1000"),
+        (("demo", "x", "-n", "1" * 5000), "-n needs a number from 1 to 1000"),
         (("demo", "x", "-n"), "-n needs a value"),
         (("demo", "x", "--sideways"), "agent-relay run: unknown option '--sideways'"),
         (("nobody", "x"), "there is no agent and no command 'nobody'"),
         (("demo", "x", "--continue", "01J"), "01J"),
-        (("demo", "x" * 500_001), "the task is longer than 500,000 characters"),
-    ],
-)
-def test_wrong_words_are_told_in_one_sentence(world: RelayWorld, words: tuple[str, ...], said: str) -> None:
-    """Before anything is started."""
-    given = words[1] if len(words) > 1 and len(words[1]) > 99_999 else ""
-    status, out, err = run(world, *((words[0], "-") if given else words), given=given)
-    assert (status, out) == (2, "")
-    assert said in err
+        # Letters beyond ASCII take more room on their way to the daemon.
+        *((("demo", "-", text), "the task is longer than 500,000 characters") for text in TOO_LONG),
+    ):
+        given = words[2] if words[1:2] == ("-",) else ""
+        status, out, err = run(world, *(words[:2] if given else words), given=given)
+        assert (told, status, out) == (told, 2, "")
+        assert told in err
     assert find_sessions(world) == []
+
+
+def test_attach_means_the_session_that_has_a_screen(world: RelayWorld) -> None:
+    """A script's turn may be the newest session here, and is nothing to look at."""
+    mine = str(world.open("demo")["session"])
+    world.wait_for(mine, lambda found: found.state is State.READY, "its screen is there")
+    process = start(world, "demo", "slow")
+    wait_until(lambda: len(find_sessions(world)) == 2, "the script's session")
+    other = wait_begun(world)
+    with seat(world, "attach") as person:
+        person.wait_for("a scripted agent, no account needed")
+        world.ask("session.stop", session=mine)
+        person.wait_for_end()
+    assert world.session(other).state is State.BUSY
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+
+
+def sit_down(world: RelayWorld, *words: str) -> Terminal:
+    """A terminal on which a turn runs."""
+    return Terminal(Command(["run", *words], world.environ, world.project))
+
+
+def test_ctrl_c_ends_the_agent_and_shows_its_last_words(world: RelayWorld) -> None:
+    """What the agent said before stays readable, and nothing works on in the dark."""
+    terminal = sit_down(world, "demo", "slow")
+    terminal.wait_for("I begin")
+    terminal.send("\x03")
+    assert terminal.wait_exit(60) == 130
+    assert "→ demo was stopped" in terminal.screen
+    assert "Its next turn: agent-relay run " in terminal.screen
+    assert terminal.modes_left_on() == []
+    wait_until(lambda: find_agents(world) == [], "the agent is gone")
+    terminal.close()
+
+
+def test_a_terminal_that_goes_away_ends_the_agent_too(world: RelayWorld) -> None:
+    """A closed window must not leave an agent editing files that nobody watches."""
+    ours, theirs = pty.openpty()
+    command = ["setsid", "--ctty", sys.executable, "-m", "agent_relay", "run", "demo", "slow"]
+    process = subprocess.Popen(
+        command,
+        cwd=world.project,
+        env=world.environ | measured(),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while b"I begin" not in shown:
+        shown += os.read(ours, 4096)
+    os.close(ours)
+    process.wait(timeout=60)
+    wait_until(lambda: find_agents(world) == [], "the agent is gone")
+
+
+def test_a_long_answer_comes_whole(world: RelayWorld) -> None:
+    """Two and a half megabytes on one line, to the last of them."""
+    terminal = sit_down(world, "demo", "much")
+    terminal.wait_for("Its next turn: agent-relay run ")
+    assert terminal.wait_exit(60) == 0
+    assert terminal.raw.count(b"0") >= 250_000
+    terminal.close()

@@ -1,22 +1,42 @@
-"""`agent-relay run` when something ends before its time, or when several run at once."""
+"""`agent-relay run` when something ends before its time, when several run, and with odd streams."""
 
+import io
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.state import State
+from agent_relay.faces.cli.session.run import read_task
+from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until
-from tests.support.runs import find_agents, find_sessions, read_lines, run, run_world, start, wait_begun
+from tests.support.runs import (
+    SCENES,
+    find_agents,
+    find_sessions,
+    read_lines,
+    run,
+    run_world,
+    start,
+    wait_begun,
+)
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
+
+MORE_SCENES = [
+    {"when": "short", "again": True, "do": [{"wait_s": 2}, {"say": "I end."}]},
+    {"when": "faces", "again": True, "do": [{"say": "\U0001f600" * 200_000}]},
+]
 
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents; `run` starts the daemon."""
+    """A machine with two scripted agents and a daemon."""
     with run_world() as made:
+        made.environ |= write_screenplays(f"{made.folder}/plays", demo=[*MORE_SCENES, *SCENES])
         yield made
 
 
@@ -100,3 +120,57 @@ def test_a_session_at_work_takes_no_second_turn(world: RelayWorld) -> None:
     assert "is at work" in err
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
+
+
+def shell(world: RelayWorld, script: str) -> tuple[int, str, str]:
+    """How a script ended in which `run` is our command."""
+    command = f'run() {{ {sys.executable} -m agent_relay run "$@"; }}; {script}'
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=world.project,
+        env=world.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_output_that_cannot_be_written_ends_the_agent(world: RelayWorld) -> None:
+    """A full disk is nobody's mistake, and an agent whose words are lost must not go on spending."""
+    status, _, err = shell(world, "run demo slow > /dev/full")
+    assert (status, err) == (1, "agent-relay: nothing more can be written: No space left on device\n")
+    wait_until(lambda: find_agents(world) == [], "no agent")
+
+
+def test_a_stream_that_is_closed_is_nobodys_mistake(world: RelayWorld) -> None:
+    """Supervisors start programs like that; what would be said there is not said."""
+    for closed, out in ((">&-", ""), ("2>&-", "demo heard you\n")):
+        status, said, err = shell(world, f"run demo hello {closed}")
+        assert (status, said) == (0, out)
+        assert "mistake" not in err
+    # A closed input holds no task: that is wrong use.
+    told = "agent-relay run: the task is empty\n  See: agent-relay run --help\n"
+    assert shell(world, "run demo - <&-") == (2, "", told)
+
+
+@pytest.mark.size("check")
+def test_a_task_need_not_be_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git diff | agent-relay run codex -`: a diff quotes files in whatever encoding they have."""
+    given = io.TextIOWrapper(io.BytesIO(b"h\xe9llo \0"), encoding="utf-8", errors="strict")
+    monkeypatch.setattr(sys, "stdin", given)
+    assert read_task().encode("utf-8", "surrogateescape") == b"h\xe9llo \0"
+
+
+def test_letters_of_any_width_come_whole(world: RelayWorld) -> None:
+    """An answer is measured as it is sent: a face takes twelve bytes there."""
+    status, out, _ = shell(world, "run demo faces")
+    assert (status, len(out), set(out)) == (0, 200_001, {"\U0001f600", "\n"})
+
+
+def test_a_run_outlives_the_terminal_it_was_told_to_outlive(world: RelayWorld) -> None:
+    """`nohup agent-relay run …`: what whoever started it ignores stays ignored."""
+    command = f"{sys.executable} -m agent_relay run demo short"
+    script = f"trap '' HUP INT; {command} & sleep 1.5; kill -HUP $!; kill -INT $!; wait $!"
+    assert shell(world, script)[:2] == (0, "I end.\n")

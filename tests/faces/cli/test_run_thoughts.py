@@ -10,7 +10,7 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, read_lines, run, run_on_terminal, run_world
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 SECRET = "perhaps-it-was-the-intern"
 PLAN = [{"text": "mend add()", "status": "in_progress"}]

@@ -12,7 +12,7 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld
 from tests.support.runs import find_sessions, read_lines, run, run_world, start
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 @contextmanager

@@ -14,16 +14,10 @@ from agent_relay.domain.names import build_ulid
 from agent_relay.store.project import make_session_folder
 from agent_relay.store.session_index import write_entry
 from agent_relay.store.session_journals import SessionJournal
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
-
-
-@pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without sessions."""
-    return create_world(f"{tmp_path}")
 
 
 def _write(path: str, *rows: Mapping[str, object], at: int) -> None:
@@ -91,7 +85,9 @@ def _list(world: World) -> list[dict[str, object]]:
 
 @pytest.mark.size("test")
 def test_all_four_formats_are_listed_newest_first(world: World) -> None:
-    """Whichever agent somebody used before relay, its work is found."""
+    """Whichever agent somebody used before relay, its work is found; an empty table is no answer."""
+    assert world.run("sessions", "--native").out == "No agent has a session of its own here.\n"
+    assert _list(world) == []
     _plant_codex(world, at=1_780_000_003)
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
     _plant_opencode(world, at=1_780_000_004)
@@ -144,13 +140,6 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
 
 
 @pytest.mark.size("test")
-def test_nothing_to_list_is_said(world: World) -> None:
-    """An empty table leaves people wondering."""
-    assert world.run("sessions", "--native").out == "No agent has a session of its own here.\n"
-    assert _list(world) == []
-
-
-@pytest.mark.size("test")
 def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
     """Left out in silence it would look lost, and older work would be taken for the newest."""
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
@@ -169,15 +158,8 @@ def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("age", "shown"),
-    [
-        (timedelta(seconds=-5), "0 min"),
-        (timedelta(minutes=59), "59 min"),
-        (timedelta(hours=47), "47 h"),
-        (timedelta(hours=49), "2 days"),
-    ],
-)
-def test_ages_are_told_as_people_tell_them(age: timedelta, shown: str) -> None:
+def test_ages_are_told_as_people_tell_them() -> None:
     """Titles repeat; when it was is how people know which one they mean."""
-    assert render_age(AT - age, AT) == shown
+    ages = {timedelta(seconds=-5): "0 min", timedelta(minutes=59): "59 min", timedelta(hours=47): "47 h"}
+    for age, shown in {**ages, timedelta(hours=49): "2 days"}.items():
+        assert render_age(AT - age, AT) == shown

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_relay.system.config_file import FILE_NAME
-from tests.faces.cli_run import World, create_world
+from tests.faces.cli_run import World
 
-pytestmark = pytest.mark.size("test")
-
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.size("test"), pytest.mark.timeout(240)]
 
 
 def make_config_folder(world: World) -> Path:
@@ -20,30 +18,25 @@ def make_config_folder(world: World) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", [("order", "demo"), ("doctor",)], ids=" ".join)
-def test_a_pipe_for_a_configuration_is_told_and_not_waited_for(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_pipe_for_a_configuration_is_told_and_not_waited_for(world: World) -> None:
     """Nobody writes to it."""
-    world = create_world(str(tmp_path))
     os.mkfifo(make_config_folder(world) / FILE_NAME)
-    done = world.run(*words)
-    assert "is not a regular file" in done.err + done.out
-    assert done.status != 0
+    for words in ("order demo", "doctor"):
+        done = world.run(*words.split())
+        assert "is not a regular file" in done.err + done.out
+        assert done.status != 0
 
 
-def test_a_configuration_too_deep_to_read_is_a_sentence_and_78(tmp_path: Path) -> None:
+def test_a_configuration_too_deep_to_read_is_a_sentence_and_78(world: World) -> None:
     """A crash report would tell its reader nothing."""
-    world = create_world(str(tmp_path))
     (make_config_folder(world) / FILE_NAME).write_text(f"order = {'[' * 100_000}{']' * 100_000}\n")
     done = world.run("order", "demo")
     assert done.status == 78
     assert "its lists or tables are nested too deeply" in done.err
 
 
-def test_native_sessions_are_listed_past_what_is_no_file(tmp_path: Path) -> None:
+def test_native_sessions_are_listed_past_what_is_no_file(world: World) -> None:
     """One pipe in an agent's folder must not keep everybody from the list."""
-    world = create_world(str(tmp_path))
     folder = Path(world.home) / ".claude" / "projects" / "-p"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "pipe.jsonl")
@@ -54,36 +47,22 @@ def test_native_sessions_are_listed_past_what_is_no_file(tmp_path: Path) -> None
     assert "s-1" in done.out
 
 
-def test_a_transcript_that_is_a_pipe_is_told(tmp_path: Path) -> None:
-    """`--transcript` names any path."""
-    world = create_world(str(tmp_path))
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    done = world.run(
-        "packet", "build", "--agent", "demo", "--to", "demo", "--transcript", f"{tmp_path}/pipe.jsonl"
-    )
-    assert done.status != 0
-    assert "is not a regular file" in done.err
+def test_a_transcript_or_a_packet_that_is_a_pipe_is_told(world: World) -> None:
+    """`--transcript` names any path, and so does `packet import`."""
+    pipe = f"{world.cwd}/pipe.json"
+    os.mkfifo(pipe)
+    for words in ("build --agent demo --to demo --transcript", "import"):
+        done = world.run("packet", *words.split(), pipe)
+        assert done.status != 0
+        assert "is not a regular file" in done.err
 
 
-def test_a_packet_that_is_a_pipe_is_told(tmp_path: Path) -> None:
-    """So does `packet import`."""
-    world = create_world(str(tmp_path))
-    os.mkfifo(tmp_path / "pipe.json")
-    done = world.run("packet", "import", f"{tmp_path}/pipe.json")
-    assert done.status != 0
-    assert "is not a regular file" in done.err
-
-
-@pytest.mark.parametrize(
-    "text", ["", "some notes\nmore notes\n", '{"type": "session_meta", "payload": {}}\n']
-)
-def test_a_transcript_without_a_word_of_the_agents_makes_no_packet(tmp_path: Path, text: str) -> None:
+def test_a_transcript_without_a_word_of_the_agents_makes_no_packet(world: World) -> None:
     """A packet that knows nothing looks like one; what was named was empty, or another agent's."""
-    world = create_world(str(tmp_path))
-    path = tmp_path / "notes.jsonl"
-    path.write_text(text)
-    done = world.run("packet", "build", "--agent", "claude", "--to", "codex", "--transcript", str(path))
-    assert done.status == 1
-    assert done.out == ""
-    assert f"there is no packet to build from {path}: it contains no prompt or work of claude" in done.err
-    assert "agent-relay sessions --native" in done.err
+    path = Path(world.cwd) / "notes.jsonl"
+    for text in ("", "some notes\nmore notes\n", '{"type": "session_meta", "payload": {}}\n'):
+        path.write_text(text)
+        done = world.run("packet", "build", "--agent", "claude", "--to", "codex", "--transcript", str(path))
+        assert (done.status, done.out) == (1, "")
+        assert f"there is no packet to build from {path}: it contains no prompt or work of claude" in done.err
+        assert "agent-relay sessions --native" in done.err

@@ -1,11 +1,10 @@
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld
+from tests.support.seats import run
 from tests.support.shells import shell_world
 
 pytestmark = pytest.mark.size("test")
@@ -19,17 +18,8 @@ def world() -> Iterator[RelayWorld]:
 
 
 def _run(world: RelayWorld, *words: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_relay", *words],
-        cwd=world.project,
-        env=world.environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    done = run(world, *words)
+    return done.status, done.out, done.err
 
 
 def _wait_for(world: RelayWorld, session: str, agent: str) -> None:
@@ -57,6 +47,7 @@ def test_relay_goes_to_the_next_agent_and_undo_goes_back(world: RelayWorld) -> N
     assert legs[0].native_id == legs[2].native_id
 
 
+@pytest.mark.size("every")
 def test_undo_goes_back_where_no_agent_lives_any_more(world: RelayWorld) -> None:
     """Behind the relay key it has no terminal of its own, and was told to work without a screen instead."""
     session = str(world.open("demo", task="hello")["session"])
@@ -82,22 +73,3 @@ def test_what_cannot_be_passed_on_is_said_in_one_sentence(world: RelayWorld) -> 
     _wait_for(world, session, "demo")
     status, _, error = _run(world, "undo-handoff")
     assert (status, error.splitlines()[0]) == (2, f"agent-relay: session {session} has had no handoff")
-
-
-def test_a_model_is_shown_and_set(world: RelayWorld) -> None:
-    """The file is the user's own; this is the way to change one word of it without opening it."""
-    assert _run(world, "model") == (0, "Every agent has its own model.\n", "")
-    assert _run(world, "model", "demo", "large") == (0, "agent  model\ndemo   large\n", "")
-    assert '"demo": "large"' in _run(world, "model", "--json")[1]
-    assert _run(world, "model", "demo", "-") == (0, "agent  model\ndemo   its own\n", "")
-    status, _, error = _run(world, "model", "nobody", "large")
-    assert (status, error.splitlines()[0]) == (2, "agent-relay: there is no agent 'nobody'")
-
-
-def test_resume_needs_a_terminal(world: RelayWorld) -> None:
-    """A script must not wait for keys nobody presses."""
-    status, _, error = _run(world, "resume")
-    assert status == 2
-    assert error.startswith("agent-relay: no session can be resumed: the relay shell needs a terminal")
-    assert _run(world, "resume", "--help")[1].startswith("usage: agent-relay resume [SESSION]")
-    assert _run(world, "resume", "one", "two")[0] == 2
